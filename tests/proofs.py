@@ -103,12 +103,28 @@ def labels(path: Path) -> set[str]:
     return {label for comment in comments for label in CITED.findall(comment)}
 
 
-def main(wanted: str) -> None:
-    """Print what is covered under a name, or the digest of a name that no proof covers yet."""
-    covered = {target for proof in SRC.rglob("*.proof.md")
+def functions(path: Path, src: Path = SRC) -> list[str]:
+    """What a proof of a module may cover: its functions, and those of its classes."""
+    module = ".".join(path.relative_to(src).with_suffix("").parts)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = [(node.name, node) for node in tree.body if hasattr(node, "name")]
+    parts += [(f"{name}.{part.name}", part) for name, node in parts
+              if isinstance(node, ast.ClassDef) for part in node.body if hasattr(part, "name")]
+    return [f"{module}.{name}" for name, node in parts if isinstance(node, ast.FunctionDef)]
+
+
+def main(wanted: str, src: Path = SRC) -> None:
+    """Print what is covered under a name, or all that a proof of a new module may cover."""
+    covered = {target for proof in src.rglob("*.proof.md")
                for target, _ in COVERS.findall(proof.read_text(encoding="utf-8"))}
-    for target in sorted(t for t in covered if wanted in t) or [wanted]:
-        print(f"covers: {target} @ {digest(target)}")
+    targets = sorted(t for t in covered if wanted in t) or [
+        target for path in sorted(src.rglob(f"{wanted}.py")) for target in functions(path, src)]
+    try:
+        for target in targets or [wanted]:
+            print(f"covers: {target} @ {digest(target, src)}")
+    except LookupError as error:
+        sys.exit(f"{error}; name a module without its folder (class_counts), or a function in "
+                 "full (privsieve.noise.race.top_k)")
 
 
 if __name__ == "__main__":

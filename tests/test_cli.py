@@ -684,9 +684,24 @@ def test_verify(privsieve):
     assert (7, False) == (code, said["valid"])
     assert said["reasons"]
     assert err.startswith("privsieve: it does not hold, for 1 reason")
-    code, out, err = privsieve("verify", "none")
+    Path("first/certificate.json").write_text("{}")
+    code, out, err = privsieve("verify", "first")
     assert 7 == code
     assert out.startswith("NOT VALID")
+
+
+@pytest.mark.parametrize("asked", [("none",), ("here/none.json",), ("here", "--table", "none"),
+                                   ("here", "--plan", "none"), ("here", "--ledger", "none"),
+                                   ("here/x", "--release", "none")])
+def test_what_does_not_exist_is_no_forgery(privsieve, asked):
+    """A place at which nothing lies is a mistake of who typed it: nothing is said of a release."""
+    Path("here").mkdir()
+    Path("here/x").write_text("{}")
+    code, out, err = privsieve("verify", *asked)
+
+    assert (2, "") == (code, out)
+    assert "there is nothing at " in err
+    assert "none" in err
 
 
 def test_domain(privsieve):

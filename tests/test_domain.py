@@ -288,6 +288,11 @@ values = [1]
     assert expected == [line[:len(start)] for line, start in zip(said[1:], expected, strict=True)]
     with pytest.raises(DomainError, match=r"^line 3: column 'f' \(1st \[\[column\]\]\): kind is"):
         parse('[[column]]\nname = "f"\nkind = "numbr"\n')
+    good = '[[column]]\nname = "a"\nkind = "flag"\n'
+    for bad in ('[[column]]\nname = "f"\nkind = "numbr"\n', '[table]\nunit = "household"\n', good):
+        with pytest.raises(DomainError) as caught:
+            parse(good + bad)
+        assert 1 == len(str(caught.value).split("\n"))
     many = "".join(f'[[column]]\nname = "x{j}"\nkind = 1\n' for j in range(50))
     with pytest.raises(DomainError, match=r"50 faults(.|\n)*and 30 more$"):
         parse(many)

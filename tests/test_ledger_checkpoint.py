@@ -10,6 +10,7 @@ import contextlib
 import random
 import shutil
 import sqlite3
+from functools import partial
 
 import pytest
 
@@ -99,13 +100,6 @@ def test_a_new_process_counts_no_more_of_a_long_ledger(place, often, monkeypatch
     assert len(marks(place)) == recount(place)[0].entries // (chain.EVERY + 1)
 
 
-def finish(reserved, rng):
-    """Commit one of the charges that have no release, if there is any."""
-    if reserved:
-        ledger, entry = reserved.pop(rng.randrange(len(reserved)))
-        ledger.commit(entry, DIGEST)
-
-
 @pytest.mark.usefixtures("often")
 def test_what_is_counted_on_is_what_is_counted_anew(place):  # noqa: F811
     """Any history gives the same accounts, in one process or in many, and adds up."""
@@ -116,9 +110,10 @@ def test_what_is_counted_on_is_what_is_counted_anew(place):  # noqa: F811
     ledgers[1].grant(3, delta="1e-6", unit="person", rows_per_person=3)
     ledgers[2].introduce()
     acts = {
-        "charge": lambda one: open_.append((one, one.reserve(MILLI, CLAIM))),
+        "charge": lambda one: open_.append(
+            partial(one.commit, one.reserve(MILLI, CLAIM), DIGEST)),
         "delta": lambda one: one.reserve(Cost.of("0.01", delta="1e-9"), CLAIM),
-        "commit": lambda _one: finish(open_, rng),
+        "commit": lambda _one: open_ and open_.pop(rng.randrange(len(open_)))(),
         "publish": lambda one: one.publish("s", [f"c{rng.random()}"], 2, "m"),
         "other": lambda one: one.other_people("t", "A. Clerk"),
         "raise": lambda one: one.raise_limit(epsilon=one.limit() + 1, reason="x",
@@ -153,11 +148,6 @@ def test_a_ledger_of_many_populations_is_not_filled_with_checkpoints(often, tmp_
 
 # --- what is found ------------------------------------------------------------------------------
 
-def own(entry):
-    """What an entry says beside its place in the chain."""
-    return {name: value for name, value in entry.body.items() if name not in ("kind", "seq")}
-
-
 def spends(less):
     """A checkpoint in which the first population has spent less."""
     def change(_entry, body):
@@ -176,12 +166,17 @@ def unlike(_entry, body):
     body["accounts"] = "none"
 
 
+def bare(entry):
+    """The body of an entry, without its place."""
+    return {name: value for name, value in entry.body.items() if name not in ("kind", "seq")}
+
+
 def chained(seqs, change):
     """These entries with another body, and the chain from there on written anew: all hashes fit."""
     def act(execute, entries):
         previous = None
         for entry in entries:
-            body = own(entry)
+            body = bare(entry)
             if entry.seq in seqs(entries):
                 change(entry, body)
             previous = Entry.after(previous, entry.kind, body)
@@ -202,12 +197,23 @@ def together(*acts):
 
 def appended(execute, entries):
     """The newest checkpoint twice more, at the end."""
-    body = own(entries[_marks(entries)[-1] - 1])
+    body = bare(entries[_marks(entries)[-1] - 1])
     for _ in range(2):
         last = Entry.after(entries[-1], "checkpoint", body)
         entries = (*entries, last)
         execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
                 (last.seq, last.kind, last.payload, last.prev, last.hash))
+
+
+def closed_over(execute, entries):
+    """The second newest checkpoint is gone, and the chain closed over it."""
+    gone = second(entries)[0]
+    previous = entries[gone - 2]
+    execute("DELETE FROM entry WHERE seq = ?", (gone,))
+    for entry in entries[gone:]:
+        previous = Entry.after(previous, entry.kind, bare(entry))
+        execute("UPDATE entry SET payload = ?, prev = ?, hash = ?, seq = ? WHERE seq = ?",
+                (previous.payload, previous.prev, previous.hash, previous.seq, entry.seq))
 
 
 def _marks(entries):
@@ -243,6 +249,7 @@ EDITS = {
     "the newest checkpoint's text": (said(_TEXT + _MARK.format("max")), True),
     "the newest checkpoint gone": (said("DELETE FROM entry WHERE seq = " + _MARK.format("max")),
                                    True),
+    "the second checkpoint gone, closed over": (closed_over, True),
     "the newest checkpoint lower": (together(chained(newest, spends(5)), LESS), True),
     "the newest checkpoint of others": (chained(newest, renamed), True),
     "the second checkpoint's text": (said(_TEXT + _BEFORE), True),
@@ -304,7 +311,7 @@ def test_a_damaged_index_is_found(tmp_path, often):
             "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_entry_1'").fetchone()
     with open(path, "r+b") as file:  # noqa: PTH123
         file.seek(size * root - 20)
-        file.write(b"x" * 20)
+        file.write(b"1" * 20)
 
     assert ("the file is damaged",) == ledger.verify_chain().reasons
     with pytest.raises(LedgerError, match="the copy does not add up"):
@@ -320,13 +327,12 @@ def test_a_crash_at_a_checkpoint_never_passes_the_limit(shim, memory, monkeypatc
     ledger.grant(6)
     for _ in range(11):
         ledger.reserve(Cost.of("0.5"), {"claim": {}, "software": {"x": "y" * 700}})
+    plant = "from privsieve.ledger import chain; chain.EVERY = 4"
     kinds = [entry.kind for entry in recount(ledger.path)[1]]
     assert kinds[-5:].count("checkpoint") == 1
     refused = 0
     for torn in (False, True):
-        for crashed, done in die_everywhere(
-                shim, there, torn=torn,
-                plant="from privsieve.ledger import chain; chain.EVERY = 4"):
+        for crashed, done in die_everywhere(shim, there, torn=torn, plant=plant):
             hot = (crashed / "b.db-journal").exists()
             (crashed / "b.db").rename(crashed / "moved.db")
             another_process()

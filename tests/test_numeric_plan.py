@@ -145,10 +145,10 @@ def test_categories_are_compared_by_levels():
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    ({"numeric": "tau"}, "write one of auto, ranks, median-cut, median-and-spread"),
+    ({"numeric": "tau"}, 'write "auto", "ranks", "median-cut" or "median-and-spread"'),
     ({"class_prior": 0.5}, "number without classes"),
     ({"numeric": "ranks", "joint": "pair"}, 'write numeric="median-cut", or leave'),
-    ({"numeric": "kendall"}, "left with version 0.2"), ({"numeric": "all-cuts"}, "left with"),
+    ({"numeric": "kendall"}, 'write "auto"'), ({"numeric": "all-cuts"}, 'write "auto"'),
     ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "depth"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
 ], ids=str)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
-from proofs import SRC, complaints, digest
+from proofs import SRC, complaints, digest, main
 
 PROOFS = sorted(SRC.rglob("*.proof.md"))
 
@@ -112,3 +114,21 @@ def test_a_proof_lies_beside_its_module(src):
     moved = proof.rename(proof.with_name("three.proof.md"))
 
     assert complaints(moved, src) == ["privsieve/three.proof.md lies beside no three.py"]
+
+
+def test_the_lines_of_a_new_proof_are_printed(src, capsys):
+    """Of a module without a proof all functions are printed; a name of nothing is said."""
+    (src / "privsieve" / "fresh.py").write_text(CODE)
+    main("fresh", src)
+    main("two.double", src)
+    printed = capsys.readouterr().out.splitlines()
+    proof = src / "privsieve" / "fresh.proof.md"
+    proof.write_text("\n".join(printed[:2]))
+
+    assert [f"covers: privsieve.{name} @ {digest(f'privsieve.{name}', src)}" for name in (
+        "fresh.double", "fresh.Pair.sum", "two.double")] == printed
+    assert [] == complaints(proof, src)
+    for name in ("nosuch", "privsieve.two.nosuch", "a/b", ""):
+        with pytest.raises(SystemExit, match="name a module without its folder") if name else (
+                contextlib.nullcontext()):
+            main(name, src)

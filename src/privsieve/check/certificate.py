@@ -71,7 +71,13 @@ _BLOCKS: Mapping[str, Shaped] = {
 _VOTES: Mapping[str, Shaped] = {"votes": OneOf("sign", "clip"), "tau": Either(NOTHING, COUNT)}
 _SCORE: Mapping[str, Shaped] = {"mechanism": OneOf("exponential", "laplace"),
                                 "class_share": _SHARE}
-_SCORES = ("mean-difference", "class-counts", "disagreement", "mutual-information")
+#: What a column of a class can be worth, and whether class weights go into it.
+SCORES: Mapping[str, bool] = {
+    "mean-difference": True,
+    "class-counts": True,
+    "disagreement": False,
+    "mutual-information": False,
+}
 _RANKS: Mapping[str, Shaped] = {"numeric": OneOf("ranks"), "order": _ORDER, "grid": _GRID,
                                 "branches": _BRANCHES}
 #: Where the settings for another target differ from those of the first.
@@ -94,7 +100,7 @@ CHOICES: Mapping[str, Shaped] = {
            for way in ("median-cut", "median-and-spread")}}),
     "rule-sieve-votes/1": _CHOOSING.also({"joint": OneOf("votes"), "screened": K}),
     "block-fwell/1": _CHOOSING.also({**_BLOCKS, **_VOTES}, by_target=_BY_TARGET),
-    "noisy-top-k/1": _CHOOSING.also({**_SCORE, "score": OneOf(*_SCORES)}, by_target=_BY_TARGET),
+    "noisy-top-k/1": _CHOOSING.also({**_SCORE, "score": OneOf(*SCORES)}, by_target=_BY_TARGET),
     "noisy-top-k/2": _CHOOSING.also({**_SCORE, "score": OneOf("correlation")},
                                     by_target=_BY_TARGET),
 }
@@ -167,7 +173,7 @@ _OLD_CHOICES: Mapping[str, Shaped] = {
     "block-fwell/1": _OLD.also({**_BLOCKS, **_VOTES}),
     "noisy-top-k/1": _OLD.also({
         "mechanism": OneOf("exponential", "gumbel", "laplace"), "class_share": _SHARE,
-        "score": OneOf(*_SCORES, "correlation")}),
+        "score": OneOf(*SCORES, "correlation")}),
 }
 
 #: The settings of each method of a kind, now and in version 0.1.0.

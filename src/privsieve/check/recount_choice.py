@@ -13,6 +13,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from privsieve.check.certificate import SCORES
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.check.recount import BESIDE, Facts, classes_of
 from privsieve.frozen import dataclass
@@ -31,7 +32,6 @@ SIZES = {"one race": 0, "pairs": 2, "triples": 3, "quads": 4}
 PAID = (15, 200), (25, 150)
 #: Below this share of the units a class is rare.
 RARE = Fraction(3, 20)
-WEIGHED = ("mean-difference", "class-counts")
 #: Of a number's share, the part of its counts; how many bins it has, and levels a category.
 COUNTS, BINS, LEVELS = Fraction(7, 8), 16, 64
 #: Standard deviations, squared, within which noise stays with 95 %.
@@ -117,7 +117,7 @@ def plan_reasons(plan: Mapping[str, Any], domain: Domain, *, before: bool) -> It
             not isinstance(shares, list | tuple) or (
                 len(shares) == classes and sum(map(Fraction, shares)) == 1),
         "classes are weighed that the score does not weigh":
-            "score" not in settings or settings["score"] in WEIGHED
+            "score" not in settings or SCORES.get(settings["score"], False)
             or settings["class_share"] is None,
         "costs are planned without a price": "costs" not in settings or "price" in settings,
         "an independence of rows is confirmed for nothing":

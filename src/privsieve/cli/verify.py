@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -9,8 +10,13 @@ import click
 from privsieve.check.folder import MANY
 from privsieve.check.verify import Verification
 from privsieve.cli import words
+from privsieve.cli.options import refuse
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
+
+#: What is looked at, and has to be there.
+_PLACES = {"certificate": "a release folder, or its certificate.json,", "ledger": "a ledger",
+           "release": "a release.json", "table": "a published table", "plan": "a signed plan"}
 
 
 @click.command("verify", cls=Verb, epilog="Example: privsieve verify first --ledger budget.db")
@@ -35,6 +41,10 @@ def command(certificate: str, **options: Any) -> None:
     """
     from privsieve.check.folder import verify
 
+    for name, place in [("certificate", certificate), *options.items()]:
+        refuse(name in _PLACES and place is not None and "://" not in place
+               and not os.path.lexists(place), f"there is nothing at {place}; name "
+               f"{_PLACES.get(name)} that exists")
     signers = None
     if any(options[name] not in (None, ()) for name in (
             "signed_by", "threshold", "revoked")):

@@ -258,17 +258,13 @@ def resumed(mark: Entry, publications: Mapping[int, tuple[str, str, str, int, st
     """
     with suppress(PrivsieveError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         body = mark.body
-        accounts = {name: _account(row) for name, row in body["accounts"].items()}
+        accounts = {name: Account._make(int(value) if value and value.isdecimal() else value
+                                        for value in row) for name, row in body["accounts"].items()}
         balance = Balance(accounts, publication=dict(publications), version=body["version"],
                           marked=mark.seq)
         if _sound(mark, body) and _says(mark.seq, body, balance):
             return Tally(balance, mark.seq, mark.hash)
     return None
-
-
-def _account(row: Iterable[Any]) -> Account:
-    values: Any = [int(value) if value and value.isdecimal() else value for value in row]
-    return Account(*values)
 
 
 def _says(seq: int, body: Mapping[str, Any], balance: Balance) -> bool:

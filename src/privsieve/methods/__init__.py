@@ -1,4 +1,7 @@
-"""Methods: options, plan, summary and mechanism each.  This list is the registry; no other is."""
+"""Methods: options, plan, summary and mechanism each.
+
+This list is the registry; who checks has lists of its own (docs/add-a-selector.md).
+"""
 
 from __future__ import annotations
 

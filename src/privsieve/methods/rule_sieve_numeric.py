@@ -18,15 +18,24 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE, cuts_fit, joint_of, pairs_said
-from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
+from privsieve.methods.choosing import (
+    COSTS,
+    Forecast,
+    Places,
+    among,
+    charged,
+    expected,
+    fewer,
+    selection,
+)
 from privsieve.methods.labels import NUMBER
 from privsieve.methods.wishes import WISHES
-from privsieve.public.canonical import EPSILON_UNITS, quoted
+from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, settings
@@ -47,7 +56,6 @@ if TYPE_CHECKING:
 
 METHOD = "rule-sieve-numeric/2"
 #: Ways of version 0.1.0: on no table that was measured did one need fewer rows than these two.
-GONE = ("all-cuts", "kendall")
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
 LARGEST = 2**29
 #: The part of epsilon that goes to the noisy median, and as much to the noisy spread.
@@ -321,8 +329,13 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[
                              "need a share of at least 1e-9 each: choose a larger epsilon")
     share = Fraction(units_each, EPSILON_UNITS)
     cut = replace(domain, target=Label(_name(domain), tuple(range(2 * named))))
-    inner = by_classes(replace(asked, epsilon=cost.epsilon - named * share, class_prior=NUMBER,
-                               numeric=None, allow_weak=True), cut, units)
+
+    def left(whole: Cost) -> Plan:
+        spent = named * Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
+        return by_classes(replace(asked, epsilon=whole.epsilon - spent, class_prior=NUMBER,
+                                  numeric=None, allow_weak=True), cut, units)
+
+    inner = left(cost)
     free = inner.cost.epsilon == 0
     # [cut-rho] median and spread are pure
     rho = inner.cost.rho and inner.cost.rho + named * share**2 / 2
@@ -330,9 +343,17 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[
         inner, method=METHOD, domain=domain, scoring=None,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "class_prior": None, "numeric": way},
+        forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         summarise=partial(hold_rows, domain=domain),
         mechanism=partial(cut_mechanism, share=share, inner=inner))
+
+
+def _by_cost(cost: Cost, left: Callable[[Cost], Plan]) -> dict[str, Json]:
+    """What the choice finds on a usual table, by the cost of all together."""
+    found: dict[str, Any] = {Cost(whole).text: left(Cost(whole)).forecast
+                             for whole in sorted({*COSTS, cost.epsilon})}
+    return {text: told["found_percent"][told["usual_gap"]] for text, told in found.items()}
 
 
 def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
@@ -344,15 +365,7 @@ def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
 
 def _way(asked: RuleSieveOptions, domain: Domain) -> str:
     """Which way is asked for; refuses what makes no sense."""
-    from privsieve.methods.rule_sieve import WAYS
-
     way = "auto" if asked.numeric is None else asked.numeric
-    if way in GONE:
-        raise ParameterError(f"numeric is {way!r}, which left with version 0.2: where it was "
-                             "measured it needed no fewer rows than ranks or median-cut; write "
-                             "one of them, or auto")
-    if way not in WAYS:
-        raise ParameterError(f"numeric is {quoted(way)}; write one of {', '.join(WAYS)}")
     assert isinstance(domain.target, Number)
     joined = joint_of(asked.joint) not in ("auto", "none")
     if domain.target.gridless and way != "ranks":

@@ -86,10 +86,13 @@ def parse(text: str) -> Domain:
     target = None
     with faults.of("target"):
         target = _target(_table(content["target"], "[target]")) if "target" in content else None
+    domain = None
     with faults.of():
         if columns or not faults.found:
-            return faults.none(Domain(tuple(columns), target, **unit))
-    raise faults.said()
+            domain = Domain(tuple(columns), target, **unit)
+    if domain is None or faults.found:
+        raise faults.said()
+    return domain
 
 
 class _Faults:
@@ -109,12 +112,6 @@ class _Faults:
         except DomainError as error:
             self.found += [(self._line(said, table, at, many), said)
                            for said in str(error).split("\n")]
-
-    def none(self, domain: Domain) -> Domain:
-        """The domain, if nothing was wrong."""
-        if self.found:
-            raise self.said()
-        return domain
 
     def said(self) -> DomainError:
         """All faults in the order of their lines."""

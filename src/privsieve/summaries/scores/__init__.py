@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
     from privsieve.summaries.scores.levels import LevelCounts
 
-#: Where each score lives: module and class; there is no other list.  A file is imported when its
-#: score is asked for.
+#: Where each score lives: module and class.  A file is imported when its score is asked for.  The
+#: checker, which shares nothing with a maker, has a list of its own: docs/add-a-selector.md.
 SCORES = {
     "mean-difference": ("mean_difference", "MeanDifference"),
     "disagreement": ("disagreement", "Disagreement"),

@@ -1,0 +1,121 @@
+"""Laws of options: each has an effect, a word, a place in a release, and a check that knows it.
+
+An option that some list by hand forgets would be taken, paid for, and do nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import privsieve as ps
+from every_method import COSTS, ESTIMATORS, Method
+from privsieve.check import recount
+from privsieve.cli import regress, select, synthesize
+from privsieve.cli.options import SHARED, given, of_methods
+from privsieve.errors import PrivsieveError
+from privsieve.methods import METHODS, beside, options_of, wishes
+from privsieve.methods.histogram.noisy_histogram import CHOICE
+from privsieve.public.option import Choosing, abouts
+
+#: A value of each option that is not its default, and what it is given with.
+VALUES = {
+    "epsilon": ("0.5", {}), "allow_weak": (True, {"epsilon": 11}), "n_features_to_select": (3, {}),
+    "delta": ("1e-6", {}), "ordered": (True, {}), "sure": ("0.2", {"independent_rows": True}),
+    "independent_rows": (True, {"sure": "0.1"}), "describe": ("0.1", {}), "always": (["age"], {}),
+    "never": (["age"], {}), "groups": ({"who": ["age", "stay"]}, {}),
+    "costs": ({"age": 2}, {"price": 2}),
+    "price": (2, {}), "targets": (["smoker"], {}), "over": ("mean", {"targets": ["smoker"]}),
+    "fewer": ("auto", {}), "class_prior": ("0.5", {}), "depth": (1, {}), "joint": ("pair", {}),
+    "numeric": ("median-cut", {}), "max_ops": (1, {}), "block": (4, {}), "repeats": (3, {}),
+    "reference": (None, {}), "votes": ("clip", {}), "tau": ("0.3", {"votes": "clip"}),
+    "score": ("disagreement", {}), "mechanism": ("laplace", {}),
+    "lam": ("0.5", {}),
+    "clip": ("0.5", {}), "beta": ("0.5", {}), "sampling": ("bootstrap", {}),
+    "kernel": ("cosine", {}), "gamma": ("0.5", {}), "degree": (3, {"kernel": "polynomial"}),
+    "features": (30, {}),
+    "feature_seed": (3, {}), "columns": (["age"], {}), "bins": (3, {}), "target": (False, {}),
+    "share": ("0.2", {}), "choice": ({"depth": 1}, {})}
+#: What takes a table of its own, and is tried where it is at home.
+ELSEWHERE = {"delta", "reference"}
+#: Each option of each method.
+OPTIONS = [(method, name) for method in METHODS for name in abouts(options_of(method))]
+
+
+NUMBERS = [Method("rule-sieve", ps.RuleSieve, {"n_features_to_select": 2, "numeric": way}, COSTS)
+           for way in ("auto", "ranks", "median-cut", "median-and-spread")]
+
+
+def verified(estimator, known, place):
+    """What `verify` says against the release of an estimator, fitted to its method's table."""
+    frame = known.table()
+    estimator.fit(frame[list(known.domain.names)], frame[known.domain.target.name])
+    estimator.release_.save(place)
+    return ps.verify(place).reasons
+
+
+def said(method, options):
+    """What a plan is, or None where it is refused."""
+    try:
+        made = method.plan(**options)
+    except (PrivsieveError, ValueError):
+        return None
+    return made.json(), made.cost, made.forecast
+
+
+def test_every_option_is_tried():
+    """A new option needs a value here."""
+    assert {name for _, name in OPTIONS} == set(VALUES)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("method", "option"), [
+    (method, option) for method, option in OPTIONS if option not in ELSEWHERE])
+def test_an_option_has_an_effect_that_verifies(method, option, tmp_path):
+    """Some plan of its method is another one with it, and the release of that plan is valid."""
+    value, more = VALUES[option]
+    for known in (one for one in ESTIMATORS if one.name == method):
+        with_it = {**known.options, **more, option: value}
+        planned = said(known, with_it)
+        if planned is not None and planned != said(known, more):
+            break
+    else:
+        pytest.fail("it is without effect, or refused, wherever it is given")
+
+    assert () == verified(known.made(**with_it), known, tmp_path / "out")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("epsilon", ["0.2", "0.9"])
+@pytest.mark.parametrize("method", [*ESTIMATORS, *NUMBERS], ids=repr)
+def test_what_every_method_releases_is_valid(method, epsilon, tmp_path):
+    """At a cost that no forecast speaks of by itself, too."""
+    assert () == verified(method.made(epsilon=epsilon), method, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("method", "option"), OPTIONS)
+def test_an_option_has_a_word(method, option):
+    """On the command line it is the method's, or all verbs share it; what is given is read."""
+    verbs = {name for verb in (select, regress, synthesize) for name in (
+        one.name for one in verb.command.params)}
+    shared = {"n_features_to_select": "top", "fewer": "at_most"}
+    if option in SHARED:
+        assert shared.get(option, option) in verbs or option in ("max_ops", "choice")
+        return
+    words = {one.name: one for one in of_methods(method)}
+
+    assert option in words
+    about = abouts(options_of(method))[option]
+    if not about.several and option not in ("share", "features", "feature_seed"):
+        word = True if words[option].is_flag else about.choices[0] if about.choices else "1"
+        assert option in given(method, {"bins": None, option: word})
+
+
+def test_lists_of_options_are_the_fields():
+    """What a table lets a choice be asked, and what a choice is among, forget none."""
+    own = set(abouts(options_of("rule-sieve"))) - set(abouts(Choosing))
+    unsaid = {name for name, about in abouts(Choosing).items() if about.unsaid}
+
+    assert own == set(CHOICE)
+    assert unsaid == {*beside.KINDS, *wishes.WISHES, "independent_rows", "fewer"}
+    assert set(wishes.WISHES) - {"over"} == set(recount.WISHES)
+    assert set(beside.KINDS) == set(recount.BESIDE)
