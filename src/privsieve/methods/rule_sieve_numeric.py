@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from privsieve.summaries.stages import AllRows, Stages
 
 METHOD = "rule-sieve-numeric/2"
-#: Ways of version 0.1.0: on no table that was measured did one need fewer rows than these two.
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
 LARGEST = 2**29
 #: The part of epsilon that goes to the noisy median, and as much to the noisy spread.
