@@ -18,6 +18,11 @@ HEAD = """\
 Each option is one field of its method's options. This page, the constructor, `ps.plan`, the command
 line and the settings of a release are made from it (`make options` writes it). Every method takes
 `epsilon` and `allow_weak` as well, and every estimator `domain` and `ledger`.
+
+Python reads a value as the command line does, by the option's field and before the charge. A text
+is what it would be on the command line: `ordered="no"` is False, `depth="2"` is 2. Values of NumPy
+are read as Python's. A value of another kind is refused in a sentence: `ordered=1` and
+`depth=True` are.
 """
 
 

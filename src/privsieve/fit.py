@@ -42,6 +42,9 @@ REQUEST = "privsieve-request/1"
 #: Epsilon spent in this process by releases that no ledger knows.
 _unsigned: list[Fraction] = []
 _counting = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a child never inherits it locked
+    os.register_at_fork(before=_counting.acquire, after_in_parent=_counting.release,
+                        after_in_child=_counting.release)
 
 
 class UnsignedWarning(UserWarning):
@@ -107,7 +110,8 @@ def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | 
     try:
         import numpy as np
 
-        # [quiet] what a caller told NumPy to print or raise holds for the caller's own thread
+        # [quiet] in this thread, and in those that read for it (`Room.each`): what a caller told
+        # NumPy to print or raise is not done after a charge
         with np.errstate(all="ignore"):
             if noise is None:
                 from privsieve.noise.streams import system

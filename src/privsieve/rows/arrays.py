@@ -178,8 +178,12 @@ def column(series: Any) -> RawColumn:
         return simple(series.dt.tz_convert(None).to_numpy())
     if isinstance(series.dtype, np.dtype):
         return simple(series.to_numpy())
-    # Nullable, Arrow, category, sparse, period: no cell may change by what stands beside it.
-    return list(series.astype(object))
+    # Nullable, Arrow, category, sparse, period: no cell may change by what stands beside it.  A
+    # masked array that makes an array, and `astype`, switch the filters of warnings, which other
+    # threads have, too.
+    if hasattr(series.dtype, "numpy_dtype") and not hasattr(series.dtype, "pyarrow_dtype"):
+        return [cell.item() if isinstance(cell, np.generic) else cell for cell in series.array]
+    return list(np.asarray(series.array, dtype=object))
 
 
 def type_of_dtype(dtype: Any) -> Type:

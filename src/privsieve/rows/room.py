@@ -13,6 +13,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from fractions import Fraction
 from itertools import chain, islice
 from math import prod
@@ -128,7 +129,8 @@ class Room:
         """What is made of each part, in their order, by so many threads at a time.
 
         They are the same where parts are read by threads, too: no more work at a time than there
-        are cores, and what one has in its cache is not driven out by another.
+        are cores, and what one has in its cache is not driven out by another.  Each thread has the
+        context of who asks: what NumPy shall not warn of, it does not there.
 
         >>> list(Room(jobs=2).each(range(9), lambda one: one * one))
         [0, 1, 4, 9, 16, 25, 36, 49, 64]
@@ -141,7 +143,7 @@ class Room:
         waiting: deque[Future[Made]] = deque()
         with self._threads() as pool:
             for part in parts:
-                waiting.append(pool.submit(of, part))
+                waiting.append(pool.submit(copy_context().run, of, part))
                 # No more parts are in memory than threads, and one.
                 if len(waiting) > self.jobs:
                     yield waiting.popleft().result()

@@ -15,9 +15,9 @@ import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
-from io import StringIO
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,6 +53,9 @@ _STILL = r"(Project|SubqueryAlias|View|Relation \[.*\] parquet$)\b"
 _HARMLESS = r"\b(?:isnotnull|isnull)(?=\()|\bcast\(-?[0-9.]+ as [a-z]+\)"
 _COMPUTES = (r"\w\(| (?:[-+*/%|^&]|div) |(?<!\w)-\w+#|#[0-9]+L?\[|subquery"
              r"|\.\.\. [0-9]+ more field")
+#: One thread at a time changes a setting of Spark, or the logs; who reads now, and the first one's
+#: levels of logs.
+_turn, _reading, _logs = threading.Lock(), list[int](), list[Any]()
 _COMPUTED = ("X is a Spark query that computes, and one row could stop it while it is read; write "
              "it to Parquet, and give spark.read.parquet(...)")
 
@@ -154,14 +157,17 @@ def open_spark(frame: Any, y: Any) -> Source:
 def _steps(frame: Any) -> list[str]:
     """The steps of a query as Spark prints them, with all of their columns."""
     conf, key = frame.sparkSession.conf, "spark.sql.debug.maxToStringFields"
-    before = conf.get(key)
-    conf.set(key, str(2**30))
-    try:
-        with redirect_stdout(StringIO()) as printed:
-            frame.explain(extended=True)
-    finally:
-        conf.set(key, before)
-    told = printed.getvalue().split("== Analyzed Logical Plan ==\n")[1]
+    with _turn:  # two that restored what the other had set would leave it set
+        before = conf.get(key)
+        conf.set(key, str(2**30))
+        try:
+            # `explain` prints it, and only a change of `sys.stdout` would catch that.
+            told: str = frame._explain_string(extended=True) if hasattr(  # noqa: SLF001
+                frame, "_explain_string") else frame._sc._jvm.PythonSQLUtils.explainString(  # noqa: SLF001
+                    frame._jdf.queryExecution(), "extended")  # noqa: SLF001
+        finally:
+            conf.set(key, before)
+    told = told.split("== Analyzed Logical Plan ==\n")[1]
     told = told.split("\n== Optimized Logical Plan ==")[0]
     return [line.lstrip(" :+-") for line in told.splitlines()[1:] if line]
 
@@ -194,21 +200,31 @@ def _quiet() -> Iterator[None]:
     """No log while rows are read: what Spark says of a task that fails may hold a cell.
 
     Where it fails, the log of a JVM that this process started (for a classic session, or for a
-    Connect server of its own) stays off: other tasks may fail after it.
+    Connect server of its own) stays off: other tasks may fail after it.  Of several threads the
+    first turns logs off, and the last turns them on.
     """
     known = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     context = getattr(known, "_active_spark_context", None)
-    disabled = logging.root.manager.disable
-    logging.disable()
-    try:
-        levels = {} if context is None else _levels(context._jvm.org.apache.logging.log4j)  # noqa: SLF001
-        for name, (off, _before, change) in levels.items():
+    with _turn:
+        if not _reading:
+            _logs[:] = [logging.root.manager.disable, {} if context is None else _levels(
+                context._jvm.org.apache.logging.log4j)]  # noqa: SLF001
+        _reading.append(1)
+        logging.disable()
+        for name, (off, _before, change) in _logs[1].items():
             change(name, off)
+    try:
         yield
-        for name, (_off, before, change) in levels.items():
-            change(name, before)
+    except BaseException:
+        _logs[1] = {}
+        raise
     finally:
-        logging.disable(disabled)
+        with _turn:
+            _reading.pop()
+            if not _reading:
+                logging.disable(_logs[0])
+                for name, (_off, before, change) in _logs[1].items():
+                    change(name, before)
 
 
 def _levels(log4j: Any) -> dict[str, tuple[Any, Any, Callable[[str, Any], None]]]:
