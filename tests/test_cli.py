@@ -159,10 +159,10 @@ def test_help_is_light(place):
         (["--help"], (*heavy, "privsieve.public.canonical")),
         (["plan", "--rows", "400", *ASKED], heavy[:-1]),
         (["ledger", "show", "--ledger", "budget.db"], heavy[:-1]),
-        (["verify", "first"], (*heavy[:-1], "cryptography", "sqlite3", "privsieve.ledger.chain",
-                               "privsieve.ledger.ledger")),
         (select(), ("pyarrow", "pandas", "sklearn", "scipy", "flint", "numpy.ma",
                     "numpy.random", "numpy.fft")),
+        (["verify", "first"], (*heavy[:-1], "cryptography", "sqlite3", "privsieve.ledger.chain",
+                               "privsieve.ledger.ledger")),
     ):
         code = f"import sys; from privsieve.cli import run; run({list(args)}); print(*sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
@@ -465,6 +465,33 @@ def test_persons(privsieve):
     assert (0, 2) == (code, len(out.splitlines()))
     assert "one person with all their rows" in err
     assert b"p199" not in b"".join(path.read_bytes() for path in Path("first").iterdir())
+
+
+@pytest.mark.parametrize("words", [
+    "verify nosuch", "verify nosuch --json", "verify nosuch/certificate.json",
+    "verify first --ledger nosuch", "verify first --table nosuch", "verify first --plan nosuch",
+    "verify first/certificate.json --release nosuch", "verify first/release.json --table nosuch",
+    "report nosuch", "report nosuch --check", "predict nosuch table.csv", "recover nosuch",
+    "recover first --ledger nosuch", "export label nosuch", "export officer first --ledger nosuch",
+    "export acro nosuch", "export registry nosuch", "sign nosuch --key nosuch",
+    "sign nosuch --key nosuch --as maker", "synthesize --from nosuch --rows 9"])
+def test_where_nothing_is_no_check_has_failed(privsieve, words):
+    """A mistyped path is usage, in one sentence, and no answer about a release or a ledger."""
+    privsieve(*select())
+    code, out, err = privsieve(*words.split())
+
+    assert (2, "") == (code, out)
+    assert 1 == err.count("\n")
+    assert re.search("there is nothing at 'nosuch|there is no release folder|neither a release "
+                     "folder nor|the private key cannot be read", err)
+
+
+def test_a_folder_without_a_certificate_does_not_hold(privsieve, place):
+    """What is there and is no release fails the check, as before."""
+    (place / "empty").mkdir()
+
+    assert 7 == privsieve("verify", "empty")[0]
+    assert 7 == privsieve("verify", "table.csv")[0]
 
 
 def test_the_ledger_goes_away(privsieve, monkeypatch):

@@ -214,8 +214,8 @@ def test_a_log_scale_and_persons(privsieve, place):
     (regress("--features", "2000", kernel="rbf"), 2, "features is 2000"),
     (regress("--unit", "row", "--person", "id"), 2, "two units"),
     (regress(epsilon="9", out="."), 2, "exists"),
-    (("predict", "no-model", "table.csv"), 3, "is missing, is a link or is not JSON"),
-    (("predict", "model", "no.csv"), 3, "is missing, is a link or is not JSON"),
+    (("predict", "no-model", "table.csv"), 2, "there is nothing at 'no-model'"),
+    (("predict", ".", "table.csv"), 3, "is missing, is a link or is not JSON"),
     (("select", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "1",
       "--method", "kernel-ridge", *BUDGET, "--out", "x"), 2, "privsieve regress"),
 ])

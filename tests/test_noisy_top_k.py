@@ -157,8 +157,8 @@ def test_all_columns_are_free():
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    ({"score": "chi-square"}, "known are: mean-difference"), ({"score": 3}, "known are"),
-    ({"mechanism": "magic"}, "write one of exponential, laplace"),
+    ({"score": "chi-square"}, 'write "mean-difference"'), ({"score": 3}, 'write "mean'),
+    ({"mechanism": "magic"}, 'write "exponential" or "laplace"'),
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": "even"}, "class_prior"), ({"class_prior": [0.2, 0.2]}, "add up"),
     ({"class_prior": [1, 2, 3]}, "class_prior"),

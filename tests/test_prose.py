@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from fractions import Fraction
 from itertools import product
@@ -265,3 +266,27 @@ def test_choosing_epsilon():
     assert 5.0 == round(choice.error_bound(10_000, *paper, r=0.5), 1)
     assert .105 == round(choice.generalisation_gap("0.1"), 3)
     assert 1 / 20 == sqrt(.01) / 2
+
+
+def _docstrings():
+    for path in sorted((DOCS.parent / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                yield path.name, node, ast.get_docstring(node) or ""
+
+
+def test_no_name_of_a_function_stands_in_a_sentence():
+    """A docstring names a function in backticks or quotes: a replacement of names left none."""
+    docstrings = list(_docstrings())
+    functions = {node.name for _, node, _ in docstrings if isinstance(node, ast.FunctionDef)
+                 and "_" in node.name.strip("_")}
+    names = {name.strip("_") for name in functions}
+    damaged = [(path, node.lineno, word) for path, node, text in docstrings
+               if not isinstance(node, ast.Module)
+               for word in re.findall(
+                   r"(?<= )[a-z]+_[a-z_]+(?=[ ,;.])",
+                   re.sub(r"`[^`]*`|(?:>>>|\.\.\.) .*|\"[^\"\n]*\"|'[^'\n]*'|^[\w, ]+ : ", "", text,
+                          flags=re.MULTILINE))
+               if word in names]
+
+    assert [] == damaged

@@ -185,7 +185,7 @@ def test_numbers_are_no_formulas(privsieve):  # noqa: F811  # the fixture
     (("--from", "first"), 2, "--rows is missing"),
     (("table.csv", "--rows", "9"), 2, "--domain, --epsilon, --ledger, --population, --out are "),
     (("--from", "first", "--anyway"), 2, "--anyway is given with --from"),
-    (("--rows", "9", "--from", "none"), 3, "release.json is missing"),
+    (("--rows", "9", "--from", "none"), 2, "there is nothing at 'none'"),
     (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),
     (("--rows", "9", "--from", "first", "--bin", "a=2"), 2, "--bin is given with --from"),
     (("--rows", "9", "--from", "chosen"), 3, "no table of counts"),

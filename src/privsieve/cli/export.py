@@ -14,7 +14,7 @@ import click
 from privsieve.cli import words
 from privsieve.cli.options import refuse
 from privsieve.cli.private import new_file
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Verb, existing
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
 from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.release import WRONG
@@ -38,8 +38,8 @@ _NEXT = {
 
 @click.command("export", cls=Verb, epilog="Example: privsieve export officer first --out form.md")
 @click.argument("form", type=click.Choice(FORMS))
-@click.argument("release")
-@click.option("--ledger", metavar="FILE",
+@click.argument("release", callback=existing)
+@click.option("--ledger", metavar="FILE", callback=existing,
               help="The ledger that was charged: label and officer say what is left of it.")
 @click.option("--out", metavar="FILE",
               help="Write to a new file; to stdout where left out.")

@@ -10,7 +10,7 @@ import click
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Verb, existing
 
 if TYPE_CHECKING:
     from privsieve.methods.ridge.ridge import Released
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("predict", cls=Verb,
                epilog="Example: privsieve predict model new.csv --out predictions.csv")
-@click.argument("release")
+@click.argument("release", callback=existing)
 @click.argument("data")
 @click.option("--domain", "domain_file", metavar="FILE",
               help="The domain file, where it says how a CSV file is written.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from privsieve.cli import words
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Verb, existing
 from privsieve.errors import ReleaseFailed
 
 
 @click.command("recover", cls=Verb, epilog="Example: privsieve recover first")
 @click.argument("folder")
-@click.option("--ledger", metavar="FILE",
+@click.option("--ledger", metavar="FILE", callback=existing,
               help="Where the ledger lies now; left out, where it lay when it was charged.")
 def command(folder: str, ledger: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Finish the release in FOLDER, or say that nothing is to be had.

@@ -11,12 +11,12 @@ from privsieve.check.folder import LARGEST_PAGE, ours
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import demand_valid
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Verb, existing
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
 
 
 @click.command("report", cls=Verb, epilog="Example: privsieve report first --out first.html")
-@click.argument("release")
+@click.argument("release", callback=existing)
 @click.option("--out", metavar="FILE",
               help="Write here instead of RELEASE/report.html; the file must not exist.")
 @click.option("--check", is_flag=True,

@@ -13,6 +13,7 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import release, verified
+from privsieve.cli.verb import existing
 from privsieve.public.domain import demand_cells
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def _again(data: str | None, options: Mapping[str, Any]) -> None:
                      f"{_flag(name)} is given with --from, which makes rows of a release that is "
                      "there; leave it away")
     asked.refuse(options["rows"] is None, "--rows is missing: say how many rows to make")
-    made = rows_of(verified(options["from_folder"], "no row is made"), options["rows"])
+    folder = str(existing(None, None, options["from_folder"]))
+    made = rows_of(verified(folder, "no row is made"), options["rows"])
     if options["out"] is not None:
         with new_file(options["out"], "of synthetic rows") as write:
             write(made)

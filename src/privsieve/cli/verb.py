@@ -5,6 +5,7 @@ Each takes `--json`, names all that is missing at once, and lets a shell complet
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,19 @@ class FileName(click.types.StringParamType):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="file")]
+
+
+def existing(_context: Any, _parameter: Any, path: str | None) -> str | None:
+    """Return a path to read; where nothing is, the words are wrong, and no check has failed."""
+    if path is None or os.path.exists(path):  # noqa: PTH110  # never raises
+        return path
+    from privsieve.errors import ParameterError
+    from privsieve.ledger.sql import served
+    from privsieve.public.canonical import quoted
+
+    if served(path):
+        return path
+    raise ParameterError(f"there is nothing at {quoted(path)} that you may read; check the path")
 
 
 class Verb(click.Command):

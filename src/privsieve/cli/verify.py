@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -10,21 +9,17 @@ import click
 from privsieve.check.folder import MANY
 from privsieve.check.verify import Verification
 from privsieve.cli import words
-from privsieve.cli.options import refuse
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Verb, existing
 from privsieve.errors import CheckFailed
-
-#: What is looked at, and has to be there.
-_PLACES = {"certificate": "a release folder, or its certificate.json,", "ledger": "a ledger",
-           "release": "a release.json", "table": "a published table", "plan": "a signed plan"}
 
 
 @click.command("verify", cls=Verb, epilog="Example: privsieve verify first --ledger budget.db")
-@click.argument("certificate")
-@click.option("--release", metavar="FILE",
+@click.argument("certificate", callback=existing)
+@click.option("--release", metavar="FILE", callback=existing,
               help="The release that the certificate speaks of.")
-@click.option("--ledger", metavar="FILE", help="The ledger that was charged.")
-@click.option("--table", metavar="FILE",
+@click.option("--ledger", metavar="FILE", callback=existing,
+              help="The ledger that was charged.")
+@click.option("--table", metavar="FILE", callback=existing,
               help="The published table, to count its level again.")
 @click.option("--signed-by", metavar="KEY", multiple=True,
               help="A key that has to have signed: its fingerprint, or the file of its public "
@@ -33,7 +28,8 @@ _PLACES = {"certificate": "a release folder, or its certificate.json,", "ledger"
               help="How many of these keys have to have signed; all where left out.")
 @click.option("--revoked", metavar="FILE",
               help="Fingerprints of keys that count no longer, one a line.")
-@click.option("--plan", metavar="FILE", help="A plan that was signed before the release.")
+@click.option("--plan", metavar="FILE", callback=existing,
+              help="A plan that was signed before the release.")
 def command(certificate: str, **options: Any) -> None:
     """Check CERTIFICATE: a release folder with all that lies in it, or a certificate.json.
 
@@ -41,10 +37,6 @@ def command(certificate: str, **options: Any) -> None:
     """
     from privsieve.check.folder import verify
 
-    for name, place in [("certificate", certificate), *options.items()]:
-        refuse(name in _PLACES and place is not None and "://" not in place
-               and not os.path.lexists(place), f"there is nothing at {place}; name "
-               f"{_PLACES.get(name)} that exists")
     signers = None
     if any(options[name] not in (None, ()) for name in (
             "signed_by", "threshold", "revoked")):

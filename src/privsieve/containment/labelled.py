@@ -137,7 +137,7 @@ def crowds(items: Items, y: Codes, rule: Rule) -> tuple[PatternTable, Ints]:
 
 @dataclass(frozen=True, repr=False)
 class Shortfall:
-    """How items stand to a rule, if all of them are published; 0 rows beyond it are good.
+    """Count the patterns of items that are published together, and the rows that miss a rule.
 
     patterns : distinct rows.
     level : rows in the smallest group.
@@ -151,7 +151,7 @@ class Shortfall:
 
 
 def shortfall(items: Items, y: Codes, rule: Rule) -> Shortfall:
-    """Count what is beyond a rule; where classes may be known a group is of one class.
+    """Count the rows that miss a rule; where classes may be known a group is of one class.
 
     >>> items, y = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
     >>> known = shortfall(items, y, Rule(2, 2, labelled=True))
