@@ -97,7 +97,7 @@ def test_a_text_is_read_as_on_the_command_line(method):
     ({"epsilon": True}, "epsilon is True; write a positive decimal number"),
     ({"delta": b"0"}, "delta is b'0'; write a positive decimal number"),
     ({"always": {"a": 1}}, "always is .*; write a list"),
-    ({"groups": ["a"]}, "groups is .*; write a dict"),
+    ({"groups": ["a"]}, "groups is .*; write a mapping"),
     ({"joint": ["pair"]}, 'joint is .*; write "auto"'),
     ({"max_ops": "many"}, "max_ops is 'many'; write a whole number"),
 ])

@@ -221,7 +221,7 @@ def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
 def taking(made: Takes) -> str:
     """An estimate of time and memory for people, to one digit or two.
 
-    >>> taking(Takes(0.02, 98_000_000)), taking(Takes(12.3, 2_100_000_000))
+    >>> taking(Takes(0.02, whole=98_000_000)), taking(Takes(12.3, whole=2_100_000_000))
     ('less than a second of one core, 98 MB', 'about 12 s of one core, 2.1 GB')
     """
     time = "less than a second" if made.seconds < 1 else f"about {made.seconds:.0f} s"

@@ -432,7 +432,7 @@ role='known', near=None, typical=None, missing_values=())
 def demand_cells(parts: Iterable[Column | Target]) -> None:
     """Refuse declared names and values that a spreadsheet runs when it opens them in a CSV file.
 
-    >>> demand_cells([Category("ward", ["A", "B"]), Number("cost", 0, 100)])
+    >>> demand_cells([Number("cost", 0, 100)])
     """
     for part in parts:
         texts = [*map(text_of, getattr(part, "values", ())), getattr(part, "format", None) or ""]

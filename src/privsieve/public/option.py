@@ -265,7 +265,8 @@ def _read(about: About, value: Any) -> object:
     elif isinstance(value, str):
         value = [value]
     elif about.several is dict or not isinstance(value, list):
-        raise ValueError(f"a {about.several.__name__} of them")
+        raise ValueError('a list of names, such as ["age"]' if about.several is list else
+                         "a mapping from names")
     return read_several(about, "it", value)
 
 

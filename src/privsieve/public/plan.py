@@ -389,8 +389,8 @@ def conversion(said: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:
 def sentence(certificate: Mapping[str, Any]) -> str:
     """The claim in one plain sentence.
 
-    >>> sentence({"claim": {"kind": "selection", "epsilon": "1", "delta": "0",
-    ...                     "neighbours": "replace-one", "unit": "one row of the table"}})[:63]
+    >>> sentence({"plan": {}, "claim": {"kind": "selection", "epsilon": "1", "delta": "0",
+    ...           "neighbours": "replace-one", "unit": "one row of the table"}})[:63]
     'Replacing one row of the table changes the probability of any r'
     """
     claim = certificate["claim"]

@@ -183,6 +183,13 @@ def column(series: Any) -> RawColumn:
     # threads have, too.
     if hasattr(series.dtype, "numpy_dtype") and not hasattr(series.dtype, "pyarrow_dtype"):
         return [cell.item() if isinstance(cell, np.generic) else cell for cell in series.array]
+    if hasattr(series.dtype, "pyarrow_dtype"):
+        # A missing cell raises where pandas makes no cells of a layout: the type decides, and so
+        # a column without rows raises as well, before the charge.
+        import pyarrow as pa
+
+        missing = pa.nulls(1, series.dtype.pyarrow_dtype)
+        np.asarray(type(series.array)(missing), dtype=object)
     return list(np.asarray(series.array, dtype=object))
 
 
