@@ -20,7 +20,7 @@ import numpy as np
 
 import protocol
 from privsieve.methods import plan
-from privsieve.methods.choosing import expected
+from privsieve.methods.choosing import Forecast
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
@@ -68,7 +68,7 @@ def forecast() -> list[str]:
     for d, k in SIZES:
         cells = []
         for strength in STRENGTHS:
-            made = [expected(Race(d, m, 1, Fraction(1)), d, m, Fraction(strength), k)
+            made = [Forecast(Race(d, m, 1, Fraction(1)), d, m, Fraction(strength), k)
                     for m in range(1, k + 1)]
             best, all_of_them = max(made, key=lambda one: one.worth), made[-1]
             shares = [share(all_of_them.mean), *([] if best.k == k else [share(best.mean)])]

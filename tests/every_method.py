@@ -92,9 +92,7 @@ SELECTORS = (
     Method("block-fwell", ps.BlockFWELL, {**_TWO, **_SURE}),
     Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "describe": "0.2", "score": "class-counts"}),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "always": ["smoker"], "never": ["ward"]}),
-    Method("rule-sieve", ps.RuleSieve, {**_TWO, "targets": ["smoker"]}),
-    Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "groups": {"who": ["age", "ward"]},
-                                         "costs": {"who": 2}, "price": 2}),
+    Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "groups": {"who": ["age", "ward"]}}),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "fewer": "auto"}),
     Method("block-fwell", ps.BlockFWELL, _TWO),
     *(Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "score": score})

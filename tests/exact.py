@@ -146,16 +146,3 @@ def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False, mechanism="expo
 def gamma_norm(w, beta, k, noise):
     """Integers with the noise of `gamma`, of any rate and on any grid."""
     return added(w, gamma_drawn(len(w), beta, k, noise))
-
-
-def within_law(scores, prices, price, k, mean, law=geometric_order):
-    """P(list) of what is named from the best on, at most k, each while it can be paid."""
-    found = {}
-    for order in itertools.permutations(range(len(scores))):
-        named, left = [], price
-        for j in order:
-            if len(named) < k and prices[j] <= left:
-                named.append(j)
-                left -= prices[j]
-        found[tuple(named)] = found.get(tuple(named), 0.0) + law(scores, order, mean)
-    return found

@@ -54,7 +54,7 @@ NOBODY = 10**6
 BESIDE = ({"sure": "0.1", "independent_rows": True}, {"describe": "0.2"},
           {"sure": "0.1", "independent_rows": True, "describe": "0.2"})
 #: What a choice may be among.
-WISHES = ("always", "never", "groups", "price", "targets")
+WISHES = ("always", "never", "groups")
 
 
 class Row(NamedTuple):
@@ -419,13 +419,8 @@ def _wish(rng, kinds, options):
     for wish in rng.sample(WISHES, rng.choice((1, 1, 2))):
         if wish == "groups":
             options["groups"] = {"g": names[:rng.choice((2, 2, 3))]}
-        elif wish == "price":
-            options |= {"costs": {names[-1]: rng.choice((0, "0.5", 2, 3))},
-                        "price": rng.choice((1, 2, "2.5"))}
         else:
             options[wish] = [names.pop()]
-    if "targets" in options:
-        options["over"] = rng.choice(("maximum", "mean"))
 
 
 def _rule_sieve(rng, classes):

@@ -178,8 +178,7 @@ def _law(name, given):
     if name == "top_k":
         asked = given["race"]
         return (*(getattr(asked, part) for part in (
-            "d", "k", "sensitivity", "epsilon", "delta", "ordered", "mechanism", "prices",
-            "price")),)
+            "d", "k", "sensitivity", "epsilon", "delta", "ordered", "mechanism")),)
     return tuple(value for part, value in given.items()
                  if part not in ("noise", "streams", "law")
                  and not (name in HANDED and part in ("w", "counts", "scores")))
@@ -260,8 +259,8 @@ def gaussian_reach(epsilon, delta):
 
 def race_reach(call):
     """How far a race's scores may move, by the scale that it drew with and its epsilon."""
-    d, k, _, epsilon, delta, ordered, _, prices, _ = call.law
-    named = min(k, d - 1 if ordered or prices else d - k)
+    d, k, _, epsilon, delta, ordered, _ = call.law
+    named = min(k, d - 1 if ordered else d - k)
     if not named:
         return None
     kind, scale = call.drawn[0][0], call.drawn[0][1]

@@ -90,9 +90,6 @@ def plans():
         yield "block-fwell", domain, {"k": 3, "epsilon": 1}, ["block-fwell"]
         yield "noisy-top-k", domain, {"k": 3, "epsilon": 1}, ["noisy-top-k"]
     yield "block-fwell", labels, {**sieve, "votes": "clip"}, ["block-fwell"]
-    for method in ("rule-sieve", "block-fwell", "noisy-top-k"):
-        yield (method, tables.domain("nnnnnf"), {**sieve, "targets": ["x5"]},
-               ["several-targets", method])
     for score in SCORES:
         yield ("noisy-top-k", numbers if score == "correlation" else labels,
                {**sieve, "score": score}, ["noisy-top-k"])

@@ -98,14 +98,6 @@ def test_options_of_other_methods_are_refused():
             plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=90, describe=least)
 
 
-def test_several_targets_are_refused():
-    """Count and figures are of one target."""
-    for more in (SURE, {"describe": "0.1"}):
-        with pytest.raises(ParameterError, match="speak of one target, and there are several"):
-            plan("rule-sieve", tables.domain("fff"), k=1, epsilon=1, rows=90, targets=["x2"],
-                 **more)
-
-
 def test_at_most_k_goes_with_both():
     """Where fewer names are forecast as worth more, what stands beside them is of these."""
     made = plan("noisy-top-k", tables.domain("n" * 100), k=5, epsilon=1, rows=120, fewer="auto",
@@ -282,7 +274,6 @@ def wide(n=4000):
     ({"k": 2, "always": ["x4"], "never": ["x0", "x3"]}, (2, 4), 1),
     ({"k": 1, "groups": {"both": ["x2", "x0"]}, "never": ["x3"]}, (0, 2), 1),
     ({"k": 4, "never": ["x0"]}, (1, 2, 3, 4), 2),
-    ({"k": 3, "price": 1, "costs": {"x2": 2, "x3": "0.5"}}, (3,), 1),
 ])
 def test_count_and_figures_are_of_all_that_leaves(wishes, chosen, sure):
     """Columns that are always in, whole groups, positions behind columns that are out.

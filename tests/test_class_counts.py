@@ -100,7 +100,7 @@ def test_the_counts_are_those_that_the_race_used(monkeypatch, method, domain, op
 
 
 def test_who_pays_for_no_counts_has_none():
-    """Public shares, centred labels, averages and few rows release none, and neither do targets."""
+    """Public shares, centred labels, averages and few rows release none."""
     for domain, options in ((WARD, {"class_prior": None}), (WARD, {"class_prior": "centred"}),
                             (WARD, {"class_prior": 0.3}), (THREE, {}), (WARD, {"epsilon": "0.3"})):
         assert "class_counts" not in released(domain, frame(), **options).body

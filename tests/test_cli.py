@@ -17,9 +17,10 @@ import click
 import pytest
 
 import options
+import privsieve as ps
 from privsieve import __version__
 from privsieve.cli import VERBS, releasing, verbs
-from privsieve.errors import LedgerError
+from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import DELTA_UNITS, decimal
 from privsieve.public.domain import Domain
@@ -887,15 +888,6 @@ def test_documented():
                 assert f"`{option.opts[0]}" in named, (words, option.opts)
 
 
-def test_an_old_name_is_taken_with_a_sentence(privsieve):
-    """An option by its name of 0.1.0 does the same, and what it is called now is said once."""
-    asked = ("plan", "--rows", "400", *ASKED)
-    code, out, err = privsieve(*asked, "--order", "2")
-
-    assert (0, privsieve(*asked, "--depth", "2")[1]) == (code, out)
-    assert 1 == err.count("--order is called --depth now")
-
-
 def test_the_page_of_options_is_made_of_their_fields():
     """docs/options.md is what `make options` writes."""
     assert options.page() == options.PAGE.read_text(encoding="utf-8")
@@ -955,10 +947,23 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
 @pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), ("key", "rotate", "a"), (
     "verify", "out", "--rotated", "a"), (
     "plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", "--method",
-    "private-tuning")], ids=" ".join)
+    "private-tuning"), *(
+    ("plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", *option) for option in (
+        ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3")))],
+    ids=" ".join)
 def test_what_is_gone_is_explained(privsieve, words):
     """A verb, an option or a method that was dropped gets a sentence that says what to do."""
     code, out, err = privsieve(*words)
 
     assert (2, "") == (code, out)
     assert " gone: " in err
+
+
+@pytest.mark.parametrize("options", [{"targets": ["b"]}, {"over": "mean"}, {"costs": {"b": 2}},
+                                     {"price": 3}], ids=str)
+def test_an_option_that_is_gone_is_explained_in_python(options):
+    """A plan and an estimator explain it, as the command line does."""
+    for make in (lambda **more: ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1,
+                                        epsilon=1, rows=9, **more), ps.NoisyTopK):
+        with pytest.raises(ParameterError, match=" gone: "):
+            make(**options)

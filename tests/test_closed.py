@@ -58,8 +58,8 @@ OTHER_STATEMENTS = {
         "nothing of a name shows the noise: a forecast may be the same for another epsilon",
     r"\w+ plan\.settings\.(choice\.settings\.)?"
     r"(order|ordered|grid|branches(\.\[\])?|slopes|joint|class_prior.*|class_share.*|mechanism|"
-    r"score|votes|tau|block|repeats|screened|always.*|never.*|costs.*|price|sure|describe|over|"
-    r"groups.*|targets.*|at_most|k|clip|numeric|by_target.*|reference|beta|resamples|sampling|"
+    r"score|votes|tau|block|repeats|screened|always.*|never.*|sure|describe|"
+    r"groups.*|at_most|k|clip|numeric|reference|beta|resamples|sampling|"
     r"seed|lam)": "another way to choose, whose outcome might have been the same",
     r"\w+ (plan\.settings\.bins.*)": "bins of a column that was not chosen",
     r"\w+ warning": "the figures inside of a warning",

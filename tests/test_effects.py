@@ -13,9 +13,9 @@ from privsieve.check import recount
 from privsieve.cli import regress, select, synthesize
 from privsieve.cli.options import SHARED, given, of_methods
 from privsieve.errors import PrivsieveError
-from privsieve.methods import METHODS, beside, options_of, wishes
+from privsieve.methods import METHODS, beside, options_of
 from privsieve.methods.histogram.noisy_histogram import CHOICE
-from privsieve.public.option import Choosing, abouts
+from privsieve.public.option import WISHES, Choosing, abouts
 
 #: A value of each option that is not its default, and what it is given with.
 VALUES = {
@@ -23,8 +23,6 @@ VALUES = {
     "delta": ("1e-6", {}), "ordered": (True, {}), "sure": ("0.2", {"independent_rows": True}),
     "independent_rows": (True, {"sure": "0.1"}), "describe": ("0.1", {}), "always": (["age"], {}),
     "never": (["age"], {}), "groups": ({"who": ["age", "stay"]}, {}),
-    "costs": ({"age": 2}, {"price": 2}),
-    "price": (2, {}), "targets": (["smoker"], {}), "over": ("mean", {"targets": ["smoker"]}),
     "fewer": ("auto", {}), "class_prior": ("0.5", {}), "depth": (1, {}), "joint": ("pair", {}),
     "numeric": ("median-cut", {}), "max_ops": (1, {}), "block": (4, {}), "repeats": (3, {}),
     "reference": (None, {}), "votes": ("clip", {}), "tau": ("0.3", {"votes": "clip"}),
@@ -116,6 +114,6 @@ def test_lists_of_options_are_the_fields():
     unsaid = {name for name, about in abouts(Choosing).items() if about.unsaid}
 
     assert own == set(CHOICE)
-    assert unsaid == {*beside.KINDS, *wishes.WISHES, "independent_rows", "fewer"}
-    assert set(wishes.WISHES) - {"over"} == set(recount.WISHES)
+    assert unsaid == {*beside.KINDS, *WISHES, "independent_rows", "fewer"}
+    assert WISHES == recount.WISHES
     assert set(beside.KINDS) == set(recount.BESIDE)

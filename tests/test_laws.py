@@ -29,8 +29,8 @@ from privsieve.errors import (
 )
 from privsieve.ledger.folder import Folder
 from privsieve.methods import METHODS
-from privsieve.methods.wishes import WISHES
 from privsieve.noise.streams import replay
+from privsieve.public.option import WISHES
 from privsieve.rows import Source, open_source, resolve
 from race_inputs import Watch
 

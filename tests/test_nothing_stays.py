@@ -391,7 +391,7 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 #: Classes that print their fields there: each of them holds public facts, or what was released, or
 #: what somebody who holds the table asked to be measured, or chose to publish.
 SHOWN = {
-    "About", "Aims", "Axis", "Box", "Branch", "Category", "Choice", "Chosen", "ClassCounts",
+    "About", "Axis", "Box", "Branch", "Category", "Choice", "Chosen", "ClassCounts",
     "ClassFigures", "ColumnWeights", "Correlation", "Cost", "Crowd", "Csv", "Date", "Depth",
     "Described", "Describing", "Disagreement", "Domain", "Drawn", "Draws", "Effort",
     "EpsilonChoice", "Extent", "Finding", "Flag", "Forecast", "Form", "Found", "GridNumbers",
@@ -400,7 +400,7 @@ SHOWN = {
     "NoiseLaw", "NoiseSize", "NoisyCounts", "NoisyTable", "Number", "OfLevels",
     "Perturbing", "Places", "Plan",
     "Point", "Policy", "Problem", "Public", "Published", "Regression", "Release", "Risk",
-    "Roles", "Rounding", "Rule", "Sample", "Scheme", "Scoring", "Selection", "Setting", "Shape",
+    "Roles", "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape",
     "Shown",
     "Sizes", "SourceCrowds", "SureCount", "Switch", "TableFacts", "Tables", "Takes", "Thermometer",
     "Together", "TopRule", "VectorNoise", "VoteForecast", "Weighing", "Whole",

@@ -1,4 +1,4 @@
-"""Laws of what a choice is among: always, never, groups, prices, and several targets."""
+"""Laws of what a choice is among: always, never, and groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
-from exact import LAWS, within_law
+from exact import geometric_order, set_law
 from privsieve.check import recount
 from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
@@ -22,16 +22,13 @@ from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.methods.choosing import Places, among
 from privsieve.methods.rule_sieve import weighed
-from privsieve.methods.wishes import written
 from privsieve.noise import race as race_module
-from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import Noise, replay, system
 from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
 from privsieve.summaries.rules import Layout
 from privsieve.summaries.sets import set_scores
-from test_race import close, enumerated, worst_loss
 from test_report import Page
 
 FIVE = ps.Domain.box(0, 1, columns=5)
@@ -39,59 +36,7 @@ WARD = ps.Domain(
     [ps.Number("age", 0, 110), ps.Category("street", ["A", "B"]), ps.Flag("zip"),
      ps.Number("mri", 0, 9), ps.Flag("smoker")], target=ps.Label("ill", [0, 1]))
 
-# prices: the law of a race within a price
-
-PRICED = [((1, 0, 1), (2, 1, 1), 2, 2), ((0, 1, 0), (1, 2, 3), 3, 2), ((0, 0, 1), (0, 1, 2), 2, 2),
-          ((1, 1, 0), (1, 1, 1), 2, 2)]
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize(("scores", "prices", "price", "k"), PRICED)
-def test_a_race_within_a_price_enumerated(scores, prices, price, k, ordered):
-    """The program, run on every vector of noise, has the law of its definition."""
-    race = Race(3, k, 1, Fraction(4), ordered=ordered, prices=prices, price=price)
-    law = enumerated(lambda noise: top_k(scores, race, noise), 3, race.scale)
-    expected = {}
-    for named, chance in within_law(scores, prices, price, k, float(race.scale)).items():
-        answer = named if ordered else tuple(sorted(named))
-        expected[answer] = expected.get(answer, 0.0) + chance
-
-    assert Fraction(2 * min(k, 2), 4) == race.scale
-    assert close(expected, law)
-
-
-SMALL = [(prices, price, k) for _, prices, price, k in PRICED] + [
-    ((3, 1, 1), 3, 2), ((2, 2, 3), 4, 2), ((1, 1, 1), 3, 3)]
-
-
-@pytest.mark.parametrize(("prices", "price", "k"), SMALL)
-@pytest.mark.parametrize("kind", ["exponential", "laplace", "gumbel"])
-def test_a_race_within_a_price_costs_epsilon_and_no_more(prices, price, k, kind):
-    """Over all small neighbours the list's loss is at most epsilon, as it is for equal prices.
-
-    A position that is too dear beside one that is named need not be beaten by the next.
-    """
-    times = min(2 * min(k, 2), 3) if kind == "laplace" else 2 * min(k, 2)
-    worst = worst_loss(3, lambda s: within_law(s, prices, price, k, times, LAWS[kind]))
-
-    assert 0.4 < worst <= 1 + 1e-9
-    assert kind != "exponential" or len(set(prices)) > 1 or worst > 1 - 1e-9
-
-
-def test_noise_for_the_cheaper_side_would_not_do():
-    """Two of three within a price, with the noise of one that is left out: the search says so."""
-    assert worst_loss(3, lambda s: within_law(s, (1, 2, 1), 3, 2, 2.0)) > 1.1
-
-
-@pytest.mark.parametrize("more", [{"prices": (1, 2)}, {"prices": (1, -1, 1)},
-                                  {"prices": (1, 1, 1), "price": -1}])
-def test_prices_that_are_none_are_refused(more):
-    """A price for each, none below 0."""
-    with pytest.raises(ParameterError, match="give one for each"):
-        Race(3, 1, 1, Fraction(1), **more)
-
-
-# every small table: groups, prices, several targets
+# every small table
 
 
 def handed(made, batch, released=()):
@@ -107,17 +52,6 @@ def handed(made, batch, released=()):
     return one
 
 
-def law_of(scores, race):
-    """The exact law of a race; of prices where it has them."""
-    prices, price = race.prices or (0,) * race.d, race.price
-    laid = within_law(scores, prices, price, race.k, float(race.scale))
-    found = {}
-    for named, chance in laid.items():
-        answer = tuple(sorted(named))
-        found[answer] = found.get(answer, 0.0) + chance
-    return found
-
-
 PLAIN = {"epsilon": 1, "rows": 3, "class_prior": None}
 SMALL_TABLES = {
     "a group of rules": ("rule-sieve", {"depth": 1, "k": 1, "groups": {"g": ["x0", "x1"]}}),
@@ -125,15 +59,6 @@ SMALL_TABLES = {
                                           "groups": {"g": ["x0", "x2"]}}),
     "always": ("rule-sieve", {"depth": 2, "k": 2, "always": ["x1"]}),
     "always in a set": ("rule-sieve", {"depth": 1, "k": 2, "always": ["x1"], "joint": "pair"}),
-    "a price": ("noisy-top-k", {"score": "class-counts", "k": 2, "costs": {"x0": 2}, "price": 2}),
-    "a group with a price": ("rule-sieve", {"depth": 1, "k": 2, "costs": {"g": 2}, "price": 2,
-                                            "groups": {"g": ["x1", "x2"]}}),
-    "the most for any target": ("rule-sieve", {"depth": 1, "k": 1, "targets": ["x2"]}),
-    "the mean over targets": ("rule-sieve", {"depth": 1, "k": 1, "targets": ["x2"],
-                                             "over": "mean"}),
-    "the mean of counts": ("noisy-top-k", {"score": "class-counts", "k": 1, "targets": ["x0"],
-                                           "over": "mean"}),
-    "counts for any target": ("noisy-top-k", {"score": "class-counts", "k": 1, "targets": ["x0"]}),
 }
 
 
@@ -152,7 +77,8 @@ def test_every_small_table_keeps_the_claim(name):
         held[table] = handed(made, tables.batch([one[:3] for one in rows],
                                                 [one[3] for one in rows]))
     race = held[0, 0, 0][1]
-    law = {scores: law_of(scores, race) for scores, _ in held.values()}
+    law = {scores: set_law(scores, race.k, float(race.scale), geometric_order)
+           for scores, _ in held.values()}
     moved = worst = 0.0
     for table, (scores, terms) in held.items():
         assert terms == race
@@ -172,17 +98,6 @@ def test_the_sum_of_a_group_would_be_seen(monkeypatch):
         sum(scores[j] for j in item) for item in places.items])
     with pytest.raises(AssertionError):
         test_every_small_table_keeps_the_claim("a group of counts")
-
-
-def test_a_sum_with_the_noise_of_a_maximum_would_be_seen(monkeypatch):
-    """The mean over two targets moves twice as far as the most for any: the search says so."""
-    from privsieve.methods import wishes
-
-    known = wishes.combined
-    monkeypatch.setattr(wishes, "combined", lambda valued, over: (
-        known(valued, over)[0], known(valued, "maximum")[1]))
-    with pytest.raises(AssertionError):
-        test_every_small_table_keeps_the_claim("the mean of counts")
 
 
 # what comes out
@@ -214,17 +129,12 @@ def chosen(method, seed=1, **options):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_fixed_beforehand_is_kept(method):
-    """Always in, never in, groups whole, the price kept; and what is clear is found beside them."""
+    """Always in, never in, groups whole; and what is clear is found beside them."""
     assert ("x0", "x1", "x4") == chosen(method, k=3, always="x0")
     assert "x1" not in chosen(method, k=3, never=["x1"])
     assert ("x1", "x4", "x5") == chosen(method, k=2, groups={"g": ["x5", "x4"]})
     assert ("x2", "x3", "x4") == chosen(method, k=2, always=["g"], groups={"g": ["x2", "x3"]},
                                         never=["x1"])
-    # x1 is too dear: x4 and one more for 1 each
-    within = chosen(method, k=3, costs={"x1": "2.5", "x4": 0.5}, price="1.5")
-    assert "x4" in within
-    assert "x1" not in within
-    assert len(within) == 2
 
 
 @pytest.mark.parametrize(("always", "size"), [
@@ -274,19 +184,16 @@ def test_copies_of_what_is_always_in_are_not_chosen():
     assert [{0, 1, 2}] * 10 == found
 
 
-@pytest.mark.parametrize("options", [{"groups": {"g": ["x0", "x1"]}},
-                                     {"costs": {"x0": 3}, "price": 3}])
-def test_groups_and_prices_are_raced_one_by_one(options):
+def test_groups_are_raced_one_by_one():
     """By itself the choice is one race; asked for a set first, it says why not."""
-    made = plan("rule-sieve", EIGHT, k=3, epsilon=9, rows=9000, **options)
+    asked = {"k": 3, "epsilon": 9, "rows": 9000, "groups": {"g": ["x0", "x1"]}}
 
-    assert ["one race"] == made.settings["branches"]
+    assert ["one race"] == plan("rule-sieve", EIGHT, **asked).settings["branches"]
     with pytest.raises(ParameterError, match="raced one by one; leave joint away"):
-        plan("rule-sieve", EIGHT, k=3, epsilon=9, rows=9000, joint="pair", **options)
+        plan("rule-sieve", EIGHT, joint="pair", **asked)
 
 
-@pytest.mark.parametrize("options", [{"always": ["x0"]}, {"groups": {"g": ["x0", "x1"]}},
-                                     {"costs": {"x0": 3}, "price": 3}, {"targets": ["x1"]}])
+@pytest.mark.parametrize("options", [{"always": ["x0"]}, {"groups": {"g": ["x0", "x1"]}}])
 def test_votes_name_all_together(options):
     """Votes race sets of k: they keep what is never in away, and refuse the other wishes."""
     numbers = ps.Domain.box(0, 1, columns=5, target=(0, 1))
@@ -295,30 +202,13 @@ def test_votes_name_all_together(options):
     found = fit(made, open_source(X, X[:, 3]), noise=replay(1)).selected
 
     assert (["x3"], 2, False) == (made.settings["never"], len(found), "x3" in found)
-    with pytest.raises(ParameterError, match=r"leave joint away|leave it away"):
+    with pytest.raises(ParameterError, match="leave joint away"):
         plan("rule-sieve", numbers, k=2, epsilon=9, rows=90, joint="votes", **options)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("over", ["maximum", "mean"])
-def test_several_targets_have_one_release(method, over):
-    """What tells the second target is found with what tells the first; targets are not chosen."""
-    assert ("x1", "x4", "x6") == chosen(method, k=3, targets=["x7"], over=over)
-
-
-def test_a_number_and_a_class_are_targets_together():
-    """Each target is compared as its kind is; their sensitivities meet in a common multiple."""
-    made = plan("rule-sieve", EIGHT, k=2, epsilon=8, rows=3000, targets=["x0"])
-
-    assert "ranks" == made.settings["by_target"]["x0"]["numeric"]
-    # nothing tells x0, x6 tells x7, and x1 and x4 tell y
-    assert ("x1", "x4", "x6") == chosen("rule-sieve", k=3, targets=["x0", "x7"])
-
-
 @pytest.mark.parametrize("options", [
-    {"k": 3, "always": ["x0"], "ordered": True}, {"k": 2, "costs": {"x1": 2}, "price": 3},
+    {"k": 3, "always": ["x0"], "ordered": True},
     {"k": 2, "groups": {"g": ["x0", "x4"]}, "delta": "1e-6"},
-    {"price": 2}, {"k": 3, "targets": ["x7"], "delta": "1e-6"},
     {"k": 2, "groups": {"g": ["x0", "x4"]}, "never": ["x3"], "describe": "0.2"},
     {"k": 7, "never": ["x3"], "describe": "0.2"}])
 @pytest.mark.parametrize("method", ["rule-sieve", "noisy-top-k", "block-fwell"])
@@ -337,11 +227,10 @@ def test_a_plan_and_a_release_verify(method, options, tmp_path):
 
 
 def test_the_order_of_the_domain_does_not_matter():
-    """Columns in another order have the same scores, and groups and prices follow their names."""
+    """Columns in another order have the same scores, and groups follow their names."""
     X, y = clear(400)
-    asked = {"k": 3, "epsilon": 1, "rows": 400, "class_prior": None, "never": ["x3"],
-             "groups": {"g": ["x0", "x6"]}, "costs": {"g": 2, "x1": 3}, "price": 4,
-             "targets": ["x7"]}
+    asked = {"k": 3, "epsilon": 1, "rows": 400, "class_prior": None, "never": ["x3", "x7"],
+             "groups": {"g": ["x0", "x6"]}}
     turned = EIGHT.columns[::-1]
     found = []
     for columns in (EIGHT.columns, turned):
@@ -349,11 +238,10 @@ def test_the_order_of_the_domain_does_not_matter():
         made = plan("rule-sieve", domain, **asked)
         order = [int(one.name[1:]) for one in columns]
         codes = np.round(X[:, order] * [1 if j == 7 else 65535 for j in order]).astype(int)
-        scores, race = handed(made, tables.batch(codes, y))
+        scores, _ = handed(made, tables.batch(codes, y))
         names = [one.name for one in columns if one.name not in ("x3", "x7")]
         items = list(dict.fromkeys("g" if one in ("x0", "x6") else one for one in names))
-        found.append({name: (score, price) for name, score, price
-                      in zip(items, scores, race.prices, strict=True)})
+        found.append(dict(zip(items, scores, strict=True)))
 
     assert found[0] == found[1]
 
@@ -367,15 +255,6 @@ def test_what_is_left_to_choose_may_be_nothing():
     assert ("x0", "x2", "x4") == free.selected
 
 
-def test_a_price_that_pays_for_all_is_no_price():
-    """Where any k can be paid the race is that without prices, by the cheaper side."""
-    free, bound = (plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=50, price=price)
-                   for price in (4, 3))
-    assert free.noise == plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=50).noise
-    assert (4, 3) == (free.settings["k"], bound.settings["k"])
-    assert bound.noise > free.noise
-
-
 # refusals
 
 REFUSED = [
@@ -384,39 +263,19 @@ REFUSED = [
     ({"groups": {"a": ["height"]}}, "no column to choose"),
     ({"groups": {"a": []}}, "has no columns"),
     ({"groups": ["zip"]}, "write a mapping"),
-    ({"groups": {"a": ["zip", "zip"]}}, "twice"),
+    ({"groups": {"a": ["zip", "zip"]}}, "write it once"),
     ({"always": ["age"], "never": ["age"]}, "by always and by never"),
     ({"always": ["age", "zip"]}, "nothing is left to choose"),
     ({"always": ["age", "zip", "mri"]}, "nothing is left to choose"),
     ({"always": ["height"]}, "write names of the domain's columns"),
     ({"always": ["zip"], "groups": {"a": ["zip"]}}, "name the group"),
-    ({"always": ["age", "age"]}, "names 'age' twice"),
+    ({"always": ["age", "age"]}, "always says 'age' twice"),
     ({"always": 3}, "write a list of names"),
     ({"never": ["height"]}, "no column of the domain"),
     ({"never": ["ill"]}, "no column of the domain"),
     ({"never": ["zip"], "groups": {"a": ["zip", "age"]}}, "take it out of one of them"),
-    ({"never": ["mri"], "costs": {"mri": 2}, "price": 3}, "take it out of one of them"),
     ({"never": ["age", "street", "zip", "mri", "smoker"]}, "leave some to choose from"),
     ({"never": ["age", "street", "zip", "mri"]}, "choose fewer"),
-    ({"costs": {"mri": -1}, "price": 3}, "write a positive decimal number"),
-    ({"costs": {"mri": "dear"}, "price": 3}, "write a positive decimal number"),
-    ({"costs": {"mri": float("nan")}, "price": 3}, "write a positive decimal number"),
-    ({"costs": {"height": 1}, "price": 3}, "write names of the domain's columns"),
-    ({"costs": {"mri": 2}}, "no price to stay within"),
-    ({"costs": 3, "price": 3}, "write a mapping"),
-    ({"price": "0.5"}, "the cheapest costs 1: raise the price"),
-    ({"price": -1}, "write a positive decimal number"),
-    ({"price": 2, "costs": {"age": 2}, "always": ["age"]}, "raise the price"),
-    ({"targets": ["height"]}, "no column of the domain"),
-    ({"targets": ["zip"], "never": ["zip"]}, "take it out of never"),
-    ({"targets": ["zip"], "always": ["zip"]}, "take it out of one of them"),
-    ({"targets": ["zip"], "over": "median"}, 'write "maximum" or "mean"'),
-    ({"over": "mean"}, "there is one target"),
-    ({"targets": ["zip"], "class_prior": "0.3"}, "shares of one target's classes"),
-    ({"targets": ["zip"], "epsilon": "1e-9"}, "a larger epsilon, or fewer targets"),
-    ({"targets": ["zip"], "joint": "pair"}, "several targets"),
-    ({"targets": ["mri"], "joint": "pair"}, "several targets"),
-    ({"targets": ["zip"], "reference": ([[1, "A", 0, 1, 0]] * 4, [0, 1] * 2)}, "several; leave"),
 ]
 
 
@@ -426,9 +285,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(options, match, tmp_path):
     """One sentence that says what to do, before anything is charged."""
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
     ledger.grant(3)
-    kind = ps.BlockFWELL if "reference" in options else ps.RuleSieve
-    asked = kind(**{"n_features_to_select": 2, "epsilon": 1, "domain": WARD,
-                            "ledger": ledger, **options})
+    asked = ps.RuleSieve(2, epsilon=1, domain=WARD, ledger=ledger, **options)
     with pytest.raises(ParameterError, match=match) as refused:
         asked.fit([[50, "A", 1, 3, 0]] * 40, [0, 1] * 20)
 
@@ -436,7 +293,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(options, match, tmp_path):
     assert ledger.spent() == 0
 
 
-@pytest.mark.parametrize("options", [{"always": []}, {"groups": {}}, {"targets": ()}])
+@pytest.mark.parametrize("options", [{"always": []}, {"groups": {}}, {"never": ()}])
 def test_nothing_is_no_wish(options):
     """An empty list says nothing: the plan is that without it."""
     assert plan("rule-sieve", WARD, k=2, epsilon=1, rows=50).json() == plan(
@@ -445,18 +302,17 @@ def test_nothing_is_no_wish(options):
 
 # recount, page and command line
 
-SAID = {"k": 3, "always": ["age"], "never": ["f"], "groups": {"g": ["b", "c"]},
-        "costs": {"g": "2", "d": "0.5"}, "price": "3.5"}
+SAID = {"k": 3, "always": ["age"], "never": ["f"], "groups": {"g": ["b", "c"]}}
 NAMES = ("age", "b", "c", "d", "e", "f")
 
 
 @pytest.mark.parametrize(("selected", "holds"), [
     (("age", "b", "c", "d"), True), (("age", "d", "e"), True),
-    (("age", "b", "c"), False),  # 3 of 3.5 is spent, and d could still be paid
-    (("b", "c", "d"), False), (("age", "b", "d"), False), (("age", "d", "f"), False),
-    (("age", "b", "c", "e"), False), (("age", "d"), False), ((), False)])
+    (("age", "b", "c"), False), (("b", "c", "d"), False), (("age", "b", "d"), False),
+    (("age", "d", "f"), False), (("age", "b", "c", "e"), True), (("age", "d"), False),
+    ((), False)])
 def test_a_recount_finds_what_was_not_asked_for(selected, holds):
-    """Always in, never in, groups whole, within the price, and as many as can be paid."""
+    """Always in, never in, groups whole, and as many as were asked for."""
     assert holds == recount.agrees(SAID, NAMES, selected)
 
 
@@ -465,14 +321,14 @@ def charged(tmp_path_factory):
     """A release with wishes, and its certificate."""
     X, y = clear(100)
     made = plan("rule-sieve", EIGHT, k=3, epsilon=1, rows=100, always=["x0"],
-                groups={"g": ["x1", "x2"]}, costs={"g": 3}, price=4)
+                groups={"g": ["x1", "x2"]})
     return fit(made, open_source(X.tolist(), y.tolist()),
                ledger=granted(tmp_path_factory.mktemp("charged")))
 
 
 @pytest.mark.parametrize("poison", [None, 3, "x", [], {"g": 3}, {"g": [[]]}, [3], -1, "1e99",
                                     {"x": {"y": 1}}])
-@pytest.mark.parametrize("setting", ["always", "never", "groups", "costs", "price", "targets", "k"])
+@pytest.mark.parametrize("setting", ["always", "never", "groups", "k"])
 def test_settings_of_a_stranger_are_read_with_care(setting, poison, charged):
     """Whatever stands in a file: verify says yes or no, and raises nothing."""
     body = json.loads(charged.bytes)
@@ -506,12 +362,11 @@ def test_a_page_says_what_was_fixed(tmp_path):
     """The page names what was fixed in public, and forecasts the places that were raced."""
     X, y = clear(600)
     made = plan("rule-sieve", EIGHT, k=3, epsilon=1, rows=600, always=["x0"], never=["x3"],
-                groups={"both": ["x1", "x2"]}, costs={"both": 2}, price=4, targets=["x7"])
+                groups={"both": ["x1", "x2"]})
     release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
     words = Page(html(json.loads(release.bytes), release.certificate)).words
 
-    for said in ("Always in: x0.", "Never in: x3.", "x1, x2 (both)", "Within a price of 4",
-                 "Targets, too: x7", "about y, x7"):
+    for said in ("Always in: x0.", "Never in: x3.", "x1, x2 (both)"):
         assert said in words, said
 
 
@@ -553,15 +408,14 @@ def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "domain.toml").write_text(DOMAIN)
     (tmp_path / "t.csv").write_text("age,street,zip,mri,smoker,ill\n"
-                                    + "20,A,1,3,0,1\n70,B,0,2,1,0\n" * 100)
+                                    + "20,A,1,3,0,1\n70,B,0,3,1,0\n" * 100)
     granted(tmp_path)
     asked = ("--domain", "domain.toml", "--epsilon", "1", "--unit", "row", "--always", "age",
-             "--never", "smoker", "--group", "home=street,zip", "--cost", "mri=5", "--price", "4")
+             "--never", "smoker", "--group", "home=street,zip", "--top", "2")
     code, out, _ = cli("plan", "--rows", "200", *asked)
 
     assert code == 0
-    for said in ("age; a race", "smoker; not looked at", "street, zip (home)", "at most 4",
-                 "mri 5"):
+    for said in ("age; a race", "smoker; not looked at", "street, zip (home)"):
         assert said in out, out
     code, out, err = cli("select", "t.csv", *asked, "--ledger", "budget.db", "--population",
                          "people", "--out", "first", "--anyway")
@@ -569,32 +423,23 @@ def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
     assert 0 == cli("verify", "first")[0]
     code, _, err = cli("plan", "--rows", "200", *asked, "--group", "home=age")
     assert (2, True) == (code, "--group says 'home' twice" in err)
-    code, _, err = cli("plan", "--rows", "200", *asked, "--cost", "mri")
-    assert (2, True) == (code, "such as mri=5" in err)
-    code, out, err = cli("plan", "--rows", "200", "--domain", "domain.toml", "--epsilon", "1",
-                         "--unit", "row", "--top", "2", "--target", "smoker", "--over", "mean")
-    assert (0, True) == (code, "also smoker; the mean" in out), err
 
 
-def test_places_are_read_once():
-    """Names in any order, a fraction of what is left, and prices as whole numbers."""
+def test_a_fraction_is_of_what_is_left():
+    """Half of the columns that may be chosen."""
     asked = Choosing(n_features_to_select=0.5, never=("x4",))
     few = among(asked, ps.Domain.box(0, 1, columns=4))
-    both = among(Choosing(n_features_to_select=4, costs={"x1": "0.5", "x2": "0.25"}, price="1.5"),
-                 FIVE)
 
     assert (2, 4) == (few.k, few.d)
-    assert ((4, 2, 1, 4, 4), 6, 2) == (both.prices, both.price, both.k)
-    assert written(Choosing(always="x1"), FIVE)["always"] == ("x1",)
 
 
 # attack
 
 
-def worst(targets=()):
+def worst():
     """Two tables of three columns, of which one row moves a group and a column alone."""
     label = np.arange(12) % 2
-    first = np.stack([label if targets else 0 * label, label, label], axis=1)
+    first = np.stack([0 * label, label, label], axis=1)
     first[[1, 3], 2] = 0
     second = first.copy()
     second[1, 1:] = [0, 1]
@@ -603,7 +448,7 @@ def worst(targets=()):
 
 def attacked(epsilon, **options):
     """The mechanism as it is shipped, at this epsilon, on summaries of the two tables."""
-    first, second, label = worst(options.get("targets"))
+    first, second, label = worst()
     made = plan("noisy-top-k", tables.domain("fff"), epsilon=epsilon, rows=12, class_prior=None,
                 **options)
     summary = {which: made.summarise([tables.batch(codes, label)], 1)
@@ -612,24 +457,19 @@ def attacked(epsilon, **options):
     return lambda which: tuple(made.mechanism(summary[which], noise))
 
 
-ATTACKED = [{"k": 1, "groups": {"g": ["x0", "x1"]}},
-            {"k": 2, "costs": {"x0": 2}, "price": 2, "ordered": True},
-            {"k": 1, "targets": ["x0"]}]
+GROUPED = {"k": 1, "groups": {"g": ["x0", "x1"]}}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", ATTACKED)
-def test_the_worst_pair_keeps_the_claim(options):
+def test_the_worst_pair_keeps_the_claim():
     """The 99 % bound stays under epsilon = 1."""
-    assert stands(attacked(1, **options), 0, 1, epsilon=1, profile=RUNS,
-                  least=near(0.85) if "groups" in options else -1)
+    assert stands(attacked(1, **GROUPED), 0, 1, epsilon=1, profile=RUNS, least=near(0.85))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", ATTACKED)
-def test_a_third_of_the_noise_is_caught(options):
+def test_a_third_of_the_noise_is_caught():
     """A twin that runs at epsilon 3 is found out."""
-    assert refuted(attacked(3, **options), 0, 1, epsilon=1, profile=RUNS)
+    assert refuted(attacked(3, **GROUPED), 0, 1, epsilon=1, profile=RUNS)
 
 
 class NoBits(Noise):

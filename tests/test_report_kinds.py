@@ -505,8 +505,7 @@ def test_each_theorem_has_one_proof_and_its_file_is_called_like_it():
                  if private._proof(file).startswith(f"# {theorem}\n".encode())]
 
         assert 1 == len(found), theorem
-        # Several targets are one of the wishes that a file reads.
-        assert private._called(found[0]) in theorem or theorem == "several-targets"
+        assert private._called(found[0]) in theorem
 
 
 def _rows(n=400):

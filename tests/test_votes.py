@@ -397,7 +397,7 @@ def test_a_plan_says_what_it_does():
 
 @pytest.mark.parametrize(("domain", "options", "word"), [
     (None, {"k": 7}, "at most 6 columns"), (None, {"ordered": True}, "ordered=False"),
-    (None, {"always": ["x1"]}, "raced one by one"), (None, {"price": 1}, "raced one by one"),
+    (None, {"always": ["x1"]}, "raced one by one"),
     (None, {"groups": {"g": ["x0", "x1"]}}, "raced one by one"),
     (None, {"numeric": "ranks"}, "numeric out"), (None, {"fewer": "auto"}, "fewer out"),
     (None, {"depth": 2}, "depth out"),

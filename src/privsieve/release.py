@@ -106,7 +106,7 @@ class Release(Printed):
         plan: Any = self.body["plan"]
         if usual is None or exact(plan["epsilon"], "epsilon") == 0:
             return None
-        return int(usual) * sought(plan["settings"], self.selected) // 100
+        return int(usual) * sought(plan["settings"]) // 100
 
     @property
     def expected(self) -> str:
@@ -114,7 +114,7 @@ class Release(Printed):
         if self.right is None:
             return ""
         plan: Any = self.body["plan"]
-        named, of = len(self.selected), sought(plan["settings"], self.selected)
+        named, of = len(self.selected), sought(plan["settings"])
         those = f"these {named}" if of == named else f"the {of} of these {named} that were sought"
         right = f"of {those} about {self.right} would be" if self.right else (
             f"of {those} hardly one would be")

@@ -52,8 +52,7 @@ PART = Text(r"[01](\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?")
 WISHES: Mapping[str, Shaped] = {
     "sure": EXACT, "independent_rows": YES, "describe": EXACT, "at_most": K,
     "always": Several(NAME, least=1), "never": Several(NAME, least=1),
-    "groups": Named(Several(NAME, least=1), NAME, least=1), "costs": Named(EXACT, NAME, least=1),
-    "price": EXACT, "targets": Several(NAME, least=1), "over": OneOf("mean"),
+    "groups": Named(Several(NAME, least=1), NAME, least=1),
 }
 _CHOOSING = Fields({"k": K, "ordered": FLAG}, WISHES)
 _BRANCHES = Several(OneOf("one race", "pairs", "triples", "quads"), least=1, most=4)
@@ -80,29 +79,23 @@ SCORES: Mapping[str, bool] = {
 }
 _RANKS: Mapping[str, Shaped] = {"numeric": OneOf("ranks"), "order": _ORDER, "grid": _GRID,
                                 "branches": _BRANCHES}
-#: Where the settings for another target differ from those of the first.
-_BY_TARGET = Named(Fields({}, {
-    **_SIEVE, **_PAIRS, **_VOTES, **_SCORE, "numeric": OneOf("ranks", "median-cut"),
-    "score": Text("[a-z-]{1,40}")}), NAME, least=1)
 
 
 def _sieve(**more: Shaped) -> Fields:
-    return _CHOOSING.also(_SIEVE, **_PAIRS, by_target=_BY_TARGET).also(more)
+    return _CHOOSING.also(_SIEVE, **_PAIRS).also(more)
 
 
 #: Choices of columns, by method; one of RuleSieve for numbers goes several ways.
 CHOICES: Mapping[str, Shaped] = {
     "rule-sieve/3": _sieve(),
     "rule-sieve-numeric/2": ByWord("numeric", {
-        "ranks": _CHOOSING.also(_RANKS, by_target=_BY_TARGET,
-                                pairs_without_grid=_PAIRS["pairs_without_grid"]),
+        "ranks": _CHOOSING.also(_RANKS, pairs_without_grid=_PAIRS["pairs_without_grid"]),
         **{way: _sieve(numeric=OneOf(way)).also({"class_prior": NOTHING})
            for way in ("median-cut", "median-and-spread")}}),
     "rule-sieve-votes/1": _CHOOSING.also({"joint": OneOf("votes"), "screened": K}),
-    "block-fwell/1": _CHOOSING.also({**_BLOCKS, **_VOTES}, by_target=_BY_TARGET),
-    "noisy-top-k/1": _CHOOSING.also({**_SCORE, "score": OneOf(*SCORES)}, by_target=_BY_TARGET),
-    "noisy-top-k/2": _CHOOSING.also({**_SCORE, "score": OneOf("correlation")},
-                                    by_target=_BY_TARGET),
+    "block-fwell/1": _CHOOSING.also({**_BLOCKS, **_VOTES}),
+    "noisy-top-k/1": _CHOOSING.also({**_SCORE, "score": OneOf(*SCORES)}),
+    "noisy-top-k/2": _CHOOSING.also({**_SCORE, "score": OneOf("correlation")}),
 }
 
 

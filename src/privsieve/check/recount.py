@@ -8,7 +8,6 @@ holds against the lines `assumes:` and `rests on:` of the proofs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -49,8 +48,7 @@ _NEAR = 1e-7
 #: The share of epsilon that a race by scores spends on class counts.
 COUNTED = Fraction(1, 20)
 #: Settings that say what a choice is among.
-WISHES = ("always", "never", "groups", "costs", "price", "targets")
-_AMOUNT = r"[0-9]{1,12}(\.[0-9]{1,12})?"
+WISHES = ("always", "never", "groups")
 
 
 def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
@@ -246,10 +244,7 @@ def theorems_of(plan: Mapping[str, Any]) -> list[str]:
     ['described', 'noisy-top-k']
     """
     own, settings = OF_METHOD[str(plan["method"]).partition("/")[0]], plan["settings"]
-    beside = [theorem for option, theorem in BESIDE.items() if option in settings]
-    if "targets" in settings:
-        beside.append("several-targets")
-    return [*beside, own]
+    return [*(theorem for option, theorem in BESIDE.items() if option in settings), own]
 
 
 def claim_reasons(claim: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
@@ -274,37 +269,24 @@ def agrees(settings: Mapping[str, Any], columns: Sequence[str], selected: Sequen
     """Whether the columns that were selected are what the public wishes in the settings allow.
 
     Anybody may have written them: what has no sense agrees with no selection.  A group counts
-    as one, and is whole; with a price as many are chosen as can be paid.
+    as one, and is whole.
 
     >>> said = {"k": 2, "always": ["age"], "groups": {"home": ["street", "zip"]}}
     >>> columns = ["age", "street", "zip", "mri"]
     >>> [agrees(said, columns, one) for one in (["age", "street", "zip"], ["age", "street"])]
     [True, False]
-    >>> priced = {"k": 2, "costs": {"mri": "3"}, "price": "3"}
-    >>> [agrees(priced, columns, one) for one in (["mri"], ["age", "zip"], ["age"], ["age", "mri"])]
-    [True, True, False, False]
     """
     groups = settings.get("groups") or {}
     group_of = {name: group for group, members in groups.items() for name in members}
     whole: dict[str, set[str]] = {}
     for name in columns:
         whole.setdefault(group_of.get(name, name), set()).add(name)
-    out = {*_list(settings.get("never")), *_list(settings.get("targets"))}
     chosen = {group_of.get(name, name) for name in selected}
     always = set(_list(settings.get("always")))
     k = settings.get("k")
-    if (type(k) is not int or not always <= chosen <= whole.keys() or chosen & out
-            or set(selected) != {name for one in chosen for name in whole[one]}):
-        return False
-    if settings.get("price") is None:
-        return len(chosen) == k
-    costs = {name: _amount(cost) for name, cost in (settings.get("costs") or {}).items()}
-    left = _amount(settings["price"]) - sum(costs.get(name, Fraction(1)) for name in chosen)
-    rest = [costs.get(name, Fraction(1)) for name in whole.keys() - chosen - out]
-    if left < 0 or len(chosen) > k:
-        return False
-    # as many as can be paid: where fewer than k were named, nothing that is left could be
-    return len(chosen) == k or min(rest, default=left + 1) > left
+    return (type(k) is int and always <= chosen <= whole.keys()
+            and chosen.isdisjoint(_list(settings.get("never"))) and len(chosen) == k
+            and set(selected) == {name for one in chosen for name in whole[one]})
 
 
 def _list(names: object) -> Sequence[str]:
@@ -313,9 +295,3 @@ def _list(names: object) -> Sequence[str]:
     if not isinstance(names, list | tuple):
         raise TypeError
     return names
-
-
-def _amount(text: object) -> Fraction:
-    if not isinstance(text, str) or not re.fullmatch(_AMOUNT, text):
-        raise ValueError
-    return Fraction(text)

@@ -56,13 +56,13 @@ class Wished:
         """Read public wishes; names that are none are refused."""
         groups: Mapping[str, Sequence[str]] = settings.get("groups") or {}
         members = [name for columns in groups.values() for name in columns]
-        out = [*settings.get("never", ()), *settings.get("targets", ())]
+        out = list(settings.get("never", ()))
         always, names = list(settings.get("always", ())), set(domain.names)
         known = (names - set(members) - set(out)) | set(groups)
         listed = [*out, *members, *always]
         if len(set(listed)) != len(listed) or not (
                 {*out, *members} <= names and set(always) <= known
-                and not names & set(groups) and set(settings.get("costs", ())) <= known):
+                and not names & set(groups)):
             raise Unreadable("the plan names what is no column of the domain, or one twice")
         return cls(settings, domain, len(known) - len(always), len(always))
 
@@ -84,7 +84,7 @@ class Wished:
     @property
     def kept(self) -> Domain:
         """The domain of the columns that are looked at."""
-        out = {*self.settings.get("never", ()), *self.settings.get("targets", ())}
+        out = self.settings.get("never", ())
         if not out:
             return self.domain
         return Domain(tuple(one for one in self.domain.columns if one.name not in out))
@@ -119,7 +119,6 @@ def plan_reasons(plan: Mapping[str, Any], domain: Domain, *, before: bool) -> It
         "classes are weighed that the score does not weigh":
             "score" not in settings or SCORES.get(settings["score"], False)
             or settings["class_share"] is None,
-        "costs are planned without a price": "costs" not in settings or "price" in settings,
         "an independence of rows is confirmed for nothing":
             ("sure" in settings) == ("independent_rows" in settings),
         "what stands beside a choice is no share of epsilon":
@@ -127,9 +126,6 @@ def plan_reasons(plan: Mapping[str, Any], domain: Domain, *, before: bool) -> It
             and all(0 < Fraction(settings[name]) < 1 for name in BESIDE if name in settings),
         "a sure count is planned where it could not be true":
             "sure" not in settings or (classes > 0 and domain.replaces),
-        "targets are told apart that are none":
-            set(settings.get("by_target", ())) <= set(settings.get("targets", ()))
-            and ("over" not in settings or "targets" in settings),
     })
     if method == "block-fwell":
         yield from _blocks(settings)
@@ -178,8 +174,7 @@ def _cost(choice: Wished, epsilon: Fraction) -> Iterator[str]:
 
 
 def _branch(choice: Wished, facts: Facts) -> Iterator[str]:
-    says = ("branches" in facts.settings and "targets" not in facts.settings
-            and not choice.certain)
+    says = "branches" in facts.settings and not choice.certain
     branch = facts.release.get("branch")
     return failed({
         "the release says a branch that the plan does not have, or none":
@@ -192,7 +187,7 @@ def _class_counts(choice: Wished, facts: Facts) -> Iterator[str]:
     told, settings, domain = facts.release.get("class_counts"), facts.settings, facts.domain
     share = Fraction(1, 10) if settings.get("class_prior") == "auto" else (
         Fraction(1, 20) if settings.get("class_share") == "noisy" else Fraction(0))
-    if "targets" in settings or choice.certain or facts.before:
+    if choice.certain or facts.before:
         share = Fraction(0)
     if told is None or not share:
         return failed({"the release counts classes that it did not pay for, or does not count them":

@@ -126,7 +126,7 @@ def reasons(facts: Facts) -> Iterator[str]:
                           and len(columns) == k),
         "the choice before the table is for another number of columns":
             choice is None or (choice["settings"]["k"] == k < len(names)
-                               and not {*choice["settings"]} & {"targets", "always", "never"}),
+                               and not {*choice["settings"]} & {"always", "never"}),
         "the target of the plan is not the one of the domain":
             settings["target"] is None or (
                 target is not None and target.name == settings["target"]),

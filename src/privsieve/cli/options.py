@@ -28,8 +28,7 @@ SHARED = ("epsilon", "allow_weak", "n_features_to_select", "fewer", "max_ops", "
 #: The ways to say how many columns.
 COUNTS = ("top", "at_most", "fraction")
 #: Where the word of the command line is not the option's name.
-_FLAGS = {"target": "--no-target", "groups": "--group",
-          "costs": "--cost", "targets": "--target"}
+_FLAGS = {"target": "--no-target", "groups": "--group"}
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
@@ -166,7 +165,7 @@ class OfMethod(Verb):
         said, names = super().missing(ctx, given), {one.name for one in self.get_params(ctx)}
         wants = {*COUNTS} <= names and all(
             "n_features_to_select" in abouts(options_of(method)) for method in ctx.meta[_NAMED])
-        if wants and not any(name in given for name in (*COUNTS, "price")):
+        if wants and not any(name in given for name in COUNTS):
             said.append("--top N (or --at-most N, or --fraction F)")
         return said
 
@@ -448,8 +447,7 @@ def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked of the method, by the names of its options."""
     about = abouts(options_of(options["method"])).get("n_features_to_select")
     wanted = about is not None and (
-        (about.needed and options.get("price") is None)
-        or any(options.get(name) is not None for name in COUNTS))
+        about.needed or any(options.get(name) is not None for name in COUNTS))
     count = {"k": _count(options)} if wanted else {}
     if options.get("at_most") is not None:
         count["fewer"] = "auto"

@@ -15,7 +15,6 @@ from privsieve.cli import words
 from privsieve.cli.planned import (
     FIGURES,
     INDENT,
-    WISHES,
     figure,
     heading,
     meanings,
@@ -27,7 +26,8 @@ from privsieve.frozen import dataclass
 from privsieve.methods import METHODS
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, visible
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Plan, Takes
+from privsieve.public.option import WISHES
+from privsieve.public.plan import Plan, Takes, sought
 
 if TYPE_CHECKING:
     from privsieve.ledger.account import Account
@@ -270,7 +270,7 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
     few = [] if most is None else ["names"]
     click.secho(f"Forecast: per cent of the names that are among the {int(most or 0) - fixed} best "
                 "columns" if few else f"Forecast: per cent of the "
-                f"{settings['k'] - fixed} best columns that are "
+                f"{sought(settings)} best columns that are "
                 "found", bold=True)
     gaps = list(found["found_percent"])
     _by_epsilon([*few, *(f"gap {Fraction(gap) * 100} %" for gap in gaps)], forecasts, plan,
@@ -423,16 +423,11 @@ def _columns(plan: Plan, found: list[Buys]) -> tuple[tuple[str, ...], Any]:
 
     def right(made: Plan) -> list[str]:
         share: Any = made.forecast["found_percent"]
-        tenths = [_named(made) * share[gap] // 10 for gap in TABLES.values()]
-        return [str(_named(made)), *(f"{one // 10}.{one % 10}" for one in tenths)]
+        named = sought(made.settings)
+        tenths = [named * share[gap] // 10 for gap in TABLES.values()]
+        return [str(named), *(f"{one // 10}.{one % 10}" for one in tenths)]
 
     return ("names", *TABLES), right
-
-
-def _named(plan: Plan) -> int:
-    """How many places a race is for."""
-    settings: Mapping[str, Any] = plan.settings
-    return int(settings["k"]) - len(settings.get("always", ()))
 
 
 def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

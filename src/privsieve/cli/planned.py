@@ -36,8 +36,6 @@ FIGURES = {
 }
 #: From so many per cent on it is said how many times.
 _MANY = 1000
-#: Settings that have a line of their own.
-WISHES = ("always", "never", "groups", "costs", "price", "targets", "over")
 
 
 def heading(plan: Plan, *, settled: bool = True) -> None:
@@ -68,13 +66,6 @@ def _beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield word, ", ".join(settings[option]) + said
     for group, columns in settings.get("groups", {}).items():
         yield "as one", f"{', '.join(columns)} ({group}), in one place"
-    if "price" in settings:
-        costs = ", ".join(f"{name} {cost}" for name, cost in settings.get("costs", {}).items())
-        yield "price", (f"at most {settings['price']}, and at most {settings['k']} chosen; "
-                        f"{f'{costs}, each other 1' if costs else '1 each'}")
-    if "targets" in settings:
-        counts = "the mean over them" if "over" in settings else "the most for any"
-        yield "targets", f"also {', '.join(settings['targets'])}; {counts} counts"
 
 
 def _what(plan: Plan) -> str:

@@ -8,16 +8,16 @@ to the classes, `describe=` says what they look like.  The proof that the costs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods import wishes
 from privsieve.methods.branches import Extent, Tables, takes
+from privsieve.methods.choosing import COSTS, plan_among
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, quoted
 from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
@@ -26,6 +26,8 @@ from privsieve.public.plan import SENTENCES, Chosen, Cost, Plan, Takes, assumed
 from privsieve.summaries.stages import Stages, Summarise, adding, together
 
 if TYPE_CHECKING:
+    from privsieve.methods.described import Describing
+    from privsieve.methods.sure_count import SureCount
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.rules import Runs
@@ -34,33 +36,13 @@ if TYPE_CHECKING:
 KINDS = {"sure": "sure_count", "describe": "described"}
 
 
-class Companion(Protocol):
-    """What stands beside a choice: its public parameters, and the one function that meets noise."""
-
-    THEOREM: ClassVar[str]
-    #: The field of `release.Selection` that it fills.
-    FIELD: ClassVar[str]
-    #: Whether its law is one of exactly the declared number of persons.
-    SETTLES: ClassVar[bool]
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What it costs."""
-
-    def warning(self, most: int) -> str | None:
-        """What is said before the charge, of so many columns at most; refuses what has no sense."""
-
-    def said(self, runs: Runs, chosen: Sequence[int], noise: Noise) -> Json:
-        """What leaves."""
-
-
 @dataclass(frozen=True)
 class Together:
     """The public parameters of a choice and of what stands beside it."""
 
     domain: Domain
     inner: Plan
-    parts: tuple[Companion, ...]
+    parts: tuple[SureCount | Describing, ...]
 
     @property
     def free(self) -> bool:
@@ -95,14 +77,11 @@ def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     if asked.independent_rows and "sure" not in wanted:
         raise ParameterError("independent_rows is for sure, which is not asked for; give sure=, "
                              "or leave independent_rows away")
-    return _together(asked, wanted, domain, rows) if wanted else wishes.planned(asked, domain, rows)
+    return _together(asked, wanted, domain, rows) if wanted else plan_among(asked, domain, rows)
 
 
 def _together(asked: Choosing, wanted: Mapping[str, Any], domain: Domain,
               rows: int | None) -> Plan:
-    if asked.targets:
-        raise ParameterError(f"{' and '.join(wanted)} speak of one target, and there are several; "
-                             "leave them away, or targets")
     units, cost = domain.public_units(rows), Cost.of(asked.epsilon, delta=asked.delta,
                                                      allow_weak=asked.allow_weak)
     spent = shares(wanted, cost)
@@ -137,7 +116,7 @@ def _inner(asked: Choosing, epsilon: Fraction, domain: Domain, rows: int | None)
     """The plan of the choice alone, for what the others leave."""
     alone = replace(asked, epsilon=epsilon, sure=None, independent_rows=False, describe=None,
                     allow_weak=True)
-    return wishes.planned(alone, domain, rows)
+    return plan_among(alone, domain, rows)
 
 
 def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json]) -> Plan:
@@ -158,7 +137,7 @@ def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json
     return replace(
         inner, cost=cost, settings={**inner.settings, **said, **confirmed},
         forecast={**inner.forecast, "by_cost": by_cost}, warning="; ".join(warned) or None,
-        theorem=theorems[0], scoring=None,
+        theorem=theorems[0],
         assumes=tuple(word for word in SENTENCES
                       if word in (*inner.assumes, *assumed(*theorems))),
         summarise=_summary_of(run), mechanism=partial(mechanism, run=run), takes=_takes(run))
@@ -186,8 +165,6 @@ def _most(inner: Plan) -> int:
 def _by_cost(asked: Choosing, wanted: Mapping[str, Any], domain: Domain, rows: int | None,
              cost: Cost) -> dict[str, Json]:
     """What the choice finds on a usual table, by the cost of all together."""
-    from privsieve.methods.choosing import COSTS
-
     found: dict[str, Json] = {}
     for other in sorted({*COSTS, cost.epsilon}):
         left = other - sum(shares(wanted, Cost(other)).values())

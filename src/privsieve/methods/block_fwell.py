@@ -25,14 +25,13 @@ from privsieve.methods.choosing import (
     Places,
     among,
     charged,
-    expected,
     fewer,
     selection,
 )
 from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, number, option, settings, settled
-from privsieve.public.plan import Cost, Plan, Scoring
+from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -77,7 +76,6 @@ class BlockOptions(Choosing, Blocked):
         return _by_votes(voting, selection(
             voting, cost, _forecast, method=METHOD, settings=voting.settings,
             noise=voting.race.scale, theorem="block-fwell",
-            scoring=Scoring(cost.epsilon, partial(valued, voting=voting)),
             takes=takes(Extent.of(domain, units))._replace(
                 stages=((part_bytes(units, len(domain.columns)), 0),)),
             summarise=partial(summarise, voting=voting),
@@ -136,8 +134,7 @@ def _forecast(voting: Voting) -> Forecast:
     # A block of m units has one vote, so that m times as many units are needed.
     doubled = 2 if voting.reference is not None and not voting.domain.replaces else 1
     reach = Fraction(doubled * voting.units, voting.block)
-    return expected(voting.race, voting.places.d, voting.places.k, reach,
-                    voting.sought - voting.places.taken)
+    return voting.places.forecast(voting.race, reach, voting.sought)
 
 
 def least_epsilon(units: int, d: int, k: int, block: int = 6,
@@ -164,13 +161,8 @@ def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVot
 
 def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int, ...]:
     """Votes meet noise: one race."""
-    votes, moves = valued(summary, noise, voting=voting)
-    return voting.places.chosen(votes, replace(voting.race, sensitivity=moves), noise)
-
-
-def valued(summary: BlockVotes, _noise: Noise, *, voting: Voting) -> tuple[list[int], int]:
-    """Sums of votes, and how far a unit moves one of them."""
-    return summary.votes.tolist(), voting.sensitivity
+    race = replace(voting.race, sensitivity=voting.sensitivity)
+    return voting.places.chosen(summary.votes.tolist(), race, noise)
 # [/mechanism]
 
 
@@ -178,8 +170,6 @@ def _tau(votes: object, tau: object, block: int) -> int:
     """The largest vote on the grid, summed over a block's units; 0 for signs."""
     if votes == "sign":
         return 0
-    if votes != "clip":
-        raise ParameterError(f'votes is {votes!r}; write "sign" or "clip"')
     share = exact(tau, "tau")
     if not Fraction(1, WHOLE) <= share <= 1:
         raise ParameterError(f"tau is {tau}; write a share of the columns' range, at most 1")

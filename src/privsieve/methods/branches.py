@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import quoted
 from privsieve.public.columns import adds_up
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Takes
@@ -124,9 +123,6 @@ def depth(table: Extent, asked: int | None, max_ops: int) -> tuple[int, int]:
     >>> depth(Extent(1000, 30), None, MAX_OPS), depth(Extent(70, 12_000), None, MAX_OPS)
     ((3, 16), (2, 8))
     """
-    if asked not in (None, 1, 2, 3):
-        raise ParameterError(f"depth is {quoted(asked)}; write 1, 2 or 3, or None to let the size "
-                             "decide")
     grid = next((grid for grid in PAIR if table.d > 1
                  and WHOLE * OPS * table.pairs(grid) <= PAIR_PART * max_ops), 0)
     spent, deepest = table.pairs(grid) if grid else 0, 1
@@ -456,20 +452,6 @@ def _can(branch: Branch, sizes: Sizes, *, linear: bool) -> bool:
     return (sizes.grid > 0 and (branch == PAIRS or linear)
             and room_for(_table(sizes), branch.size, (deep, sizes.grid, sizes.max_ops))
             and comb(sizes.d, branch.size) * OPS * DRAW <= DRAW_PART * sizes.max_ops)
-
-
-def joint_of(asked: object) -> str:
-    """Read the option.
-
-    >>> joint_of(None), joint_of("pair")
-    ('auto', 'pair')
-    """
-    if asked is None:
-        return "auto"
-    if not isinstance(asked, str) or asked not in WORDS:
-        raise ParameterError(f'joint is {quoted(asked)}; write "auto", "none", "pair", "triple" or '
-                             '"quad", or for numbers "votes"')
-    return asked
 
 
 def check(joint: str, branch: Branch, sizes: Sizes, *, ordered: bool, linear: bool) -> None:

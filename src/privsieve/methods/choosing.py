@@ -16,23 +16,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
-from itertools import accumulate
-from math import lcm
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.methods.branches import Extent, takes
-from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, exact, quoted
+from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
 from privsieve.public.domain import Domain, after_coding
-from privsieve.public.option import Choosing
-from privsieve.public.plan import Cost, NoiseSize, Plan, assumed
-from privsieve.release import exactly
+from privsieve.public.option import WISHES, Choosing
+from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, assumed
+from privsieve.summaries.stages import seen
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Batch
 
 Asked = TypeVar("Asked", bound=Choosing)
 
@@ -49,8 +48,6 @@ FEW = 0.5
 TRIED = 64
 #: Costs beside which a report shows that of its release.
 COSTS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
-#: The largest price, and how many parts of 1 there are.
-MOST = 10**9
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,11 @@ class Forecast:
     k : how many of d columns are named
     sought : how many are the best, at least k; where it is k, so many of the best are found
     reach : how far a gap of 1 puts a column ahead, in units of a score
+
+    >>> from privsieve.noise.race import Race
+    >>> made = Forecast(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(569), 3)
+    >>> round(made.guessing, 2), [round(share, 2) for share in made.right]
+    (0.1, [0.46, 0.94, 1.0, 1.0])
     """
 
     race: Race
@@ -104,17 +106,6 @@ class Forecast:
         return (self.usual - self.guessing) / (1 - self.guessing) if self.guessing < 1 else 1.0
 
 
-def expected(race: Race, d: int, k: int, reach: Fraction, sought: int | None = None) -> Forecast:
-    """Forecast k of d columns by this race; a gap of 1 puts a column ahead by `reach`.
-
-    >>> from privsieve.noise.race import Race
-    >>> made = expected(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(569))
-    >>> round(made.guessing, 2), [round(share, 2) for share in made.right]
-    (0.1, [0.46, 0.94, 1.0, 1.0])
-    """
-    return Forecast(race, d, k, reach, sought or k)
-
-
 def json(made: Forecast, costs: Mapping[str, Json], **more: Json) -> Mapping[str, Json]:
     """The forecast as it stands on a release: per cent of the names, rounded down."""
     return {
@@ -131,8 +122,8 @@ def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[st
     """Per cent found on a usual table, rounded down, at this and other costs.
 
     >>> from privsieve.noise.race import Race
-    >>> by_cost(Fraction(1), lambda epsilon: expected(Race(30, 3, 1, epsilon), 30, 3,
-    ...                                               Fraction(569)))
+    >>> by_cost(Fraction(1), lambda epsilon: Forecast(Race(30, 3, 1, epsilon), 30, 3,
+    ...                                               Fraction(569), 3))
     {'0.1': 23, '0.3': 70, '1': 99, '3': 99}
     """
     return {decimal(-(-cost * EPSILON_UNITS // 1)): int(100 * at(cost).usual)
@@ -149,7 +140,7 @@ def warning(made: Forecast) -> str | None:
     """A sentence where the choice will be close to random on a usual table.
 
     >>> from privsieve.noise.race import Race
-    >>> warning(expected(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(5)))[:44]
+    >>> warning(Forecast(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(5), 3))[:44]
     'the choice will be close to random: of the c'
     """
     if made.gain >= LITTLE:
@@ -173,10 +164,6 @@ def fewer(rules: Asked, look: Callable[[Any], Forecast]) -> Asked:
     if rules.fewer != "auto":
         raise ParameterError(f'fewer is {quoted(rules.fewer)}; write "auto" to name at most k '
                              "columns, or leave it out")
-    settled: Any = rules
-    if settled.price is not None:
-        raise ParameterError('fewer="auto" and a price say both how many columns are named; leave '
-                             "one of the two out")
     if not rules.one_race:
         raise ParameterError('fewer="auto" is for columns that one race names, and joint begins '
                              "with a set of them; leave one of the two out")
@@ -226,7 +213,7 @@ def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
     be made.
     """
     places = rules.places
-    if rules.fewer is not None or not rules.one_race or places.prices:
+    if rules.fewer is not None or not rules.one_race:
         return None
     k, made = places.k, look(rules)
     if made.mean >= FEW:
@@ -252,18 +239,15 @@ def _about(columns: float) -> str:
     return f"{columns:.0f}" if columns >= 3 else f"{columns:.1f}".removesuffix(".0")
 
 
-def count(k: object, d: int) -> int:
-    """Read how many columns: a number, or a fraction of them.
+def count(k: object, d: int, there: str = "the domain has {}") -> int:
+    """Read how many columns: a number, or a fraction of them; `there` says how many there are.
 
     >>> count(5, 30), count(0.1, 30)
     (5, 3)
     """
     if isinstance(k, bool) or not isinstance(k, (int, float, Fraction)):
-        item = getattr(k, "item", None)
-        if item is None or isinstance(k, bool):
-            raise ParameterError(f"the number of columns to choose is {quoted(k)}; write a whole "
-                                 "number from 1, or a fraction between 0 and 1")
-        return count(item(), d)
+        raise ParameterError(f"the number of columns to choose is {quoted(k)}; write a whole "
+                             "number from 1, or a fraction between 0 and 1")
     if isinstance(k, (float, Fraction)):
         if not 0 < k < 1:
             raise ParameterError(f"the fraction of columns to choose is {k}; it must lie between "
@@ -272,7 +256,7 @@ def count(k: object, d: int) -> int:
     if k < 1:
         raise ParameterError(f"{quoted(k)} columns are to be chosen; at least 1 is needed")
     if k > d:
-        raise ParameterError(f"{quoted(k)} columns are to be chosen, and the domain has {d}")
+        raise ParameterError(f"{quoted(k)} columns are to be chosen, and {there.format(d)}")
     return k
 
 
@@ -323,21 +307,18 @@ class Places:
     items : of each that is raced the positions of its columns: one, or those of a group
     always : positions that are in without a race
     total : how many places there are, those that are taken always among them
-    k : how many items are named, or at most so many where there is a price
-    prices, price : whole numbers, and empty where no price binds
+    k : how many items are named
 
     >>> from privsieve.public.domain import Domain
     >>> asked = Choosing(n_features_to_select=3, always=("x1",), groups={"both": ["x0", "x3"]})
     >>> among(asked, Domain.box(0, 1, columns=5))
-    Places(items=((0, 3), (2,), (4,)), always=(1,), total=3, k=2, prices=(), price=0)
+    Places(items=((0, 3), (2,), (4,)), always=(1,), total=3, k=2)
     """
 
     items: tuple[tuple[int, ...], ...]
     always: tuple[int, ...]
     total: int
     k: int
-    prices: tuple[int, ...] = ()
-    price: int = 0
 
     @property
     def d(self) -> int:
@@ -351,8 +332,8 @@ class Places:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether each place is for a column on its own, and nothing has a price."""
-        return (not self.prices and len(self.always) + self.k == self.total
+        """Whether each place is for a column on its own."""
+        return (len(self.always) + self.k == self.total
                 and all(len(item) == 1 for item in self.items))
 
     @property
@@ -364,7 +345,11 @@ class Places:
         """The race for scores that one unit moves by 1; `own` are further fields of it."""
         from privsieve.noise.race import Race
 
-        return Race(self.d, self.k, 1, epsilon, prices=self.prices, price=self.price, **own)
+        return Race(self.d, self.k, 1, epsilon, **own)
+
+    def forecast(self, race: Race, reach: Fraction, sought: int) -> Forecast:
+        """What a race is expected to find, where so many columns were asked for."""
+        return Forecast(race, self.d, self.k, reach, sought - self.taken)
 
     def scores(self, scores: Sequence[int]) -> list[int]:
         """What each item is worth: the most of its columns."""
@@ -391,19 +376,16 @@ class Places:
 def among(asked: Choosing, domain: Domain) -> Places:
     """Read what a choice of columns of this domain is among; refuses what makes no sense."""
     members = _members(asked, domain)
-    always = _known(asked.always, members, asked, "always")
+    always = _always(asked, members)
     raced = [name for name in members if name not in always]
-    total = _total(asked, domain, len(members))
+    all_of_them = len(members) == len(domain.columns) and not asked.never
+    total = count(asked.n_features_to_select, len(members), *([] if all_of_them else [
+        "{} columns and groups are left to choose from; choose fewer"]))
     if total <= len(always):
         raise ParameterError(f"always names {len(always)} and {total} are to be chosen: nothing is "
                              "left to choose; choose more, or name fewer")
-    k, price = total - len(always), 0
-    prices: tuple[int, ...] = ()
-    if asked.price is not None or asked.costs:
-        k, prices, price = _paid(asked, members, always, k)
     return Places(tuple(members[name] for name in raced),
-                  tuple(j for name in always for j in members[name]), len(always) + k, k,
-                  prices, price)
+                  tuple(j for name in always for j in members[name]), total, total - len(always))
 
 
 def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
@@ -419,8 +401,9 @@ def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
                 raise ParameterError(f"group {quoted(group)} has {quoted(name)}, which is no "
                                      "column to choose; write names of the domain's columns")
             if name in group_of:
-                raise ParameterError(f"{quoted(name)} is in group {quoted(group_of[name])} and in "
-                                     f"{quoted(group)}; groups may not overlap: write it once")
+                raise ParameterError(f"group {quoted(group)} names {quoted(name)}, which is in "
+                                     f"group {quoted(group_of[name])} already; groups may not "
+                                     "overlap: write it once")
             group_of[name] = group
     found: dict[str, list[int]] = {}
     for name, j in position.items():
@@ -428,70 +411,75 @@ def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
     return {name: tuple(columns) for name, columns in found.items()}
 
 
-def _known(names: Iterable[str] | None, members: Mapping[str, object], asked: Choosing,
-           option: str) -> list[str]:
-    """Names of columns alone or of groups; others are refused."""
-    known = list(names or ())
+def _always(asked: Choosing, members: Mapping[str, object]) -> list[str]:
+    """The columns alone and the groups that are always in; names of others are refused."""
+    known = list(asked.always or ())
     for name in known:
         if name in members:
             continue
         inside = [group for group, columns in (asked.groups or {}).items() if name in columns]
         if inside:
-            raise ParameterError(f"{option} names {quoted(name)}, which is a part of group "
+            raise ParameterError(f"always names {quoted(name)}, which is a part of group "
                                  f"{quoted(inside[0])}; name the group")
-        raise ParameterError(f"{option} names {quoted(name)}, which is no column to choose, nor a "
+        raise ParameterError(f"always names {quoted(name)}, which is no column to choose, nor a "
                              "group; write names of the domain's columns")
     return known
 
 
-def _total(asked: Choosing, domain: Domain, items: int) -> int:
-    """How many places there are, those that are taken always among them."""
-    wanted: Any = asked.n_features_to_select
-    if wanted is None and asked.price is not None:
-        return items
-    if items == len(domain.columns) and not asked.never and not asked.targets:
-        return count(wanted, items)
-    wanted = wanted.item() if hasattr(wanted, "item") else wanted
-    total = count(wanted, items if isinstance(wanted, float | Fraction) else MOST)
-    if total > items:
-        raise ParameterError(f"{total} are to be chosen, and {items} columns and groups are left "
-                             "to choose from; choose fewer")
-    return total
+# --- columns that are never in ------------------------------------------------------------------
+
+def plan_among(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
+    """Plan a choice of columns among those that may be chosen; reads no row.
+
+    A method is given a domain without the columns that are never in.
+
+    >>> from privsieve.methods import plan
+    >>> made = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
+    ...             never=["x4"], always="x0")
+    >>> made.settings["k"], made.settings["always"], made.settings["never"]
+    (3, ['x0'], ['x4'])
+    """
+    # an empty list says nothing
+    wishes: dict[str, Any] = {name: getattr(asked, name) or None for name in WISHES}
+    asked = replace(asked, **wishes)
+    if asked.never is None:
+        return asked.planned(domain, rows)
+    keep = _kept(asked, domain)
+    inner = asked.planned(replace(domain, columns=tuple(domain.columns[j] for j in keep)), rows)
+    return replace(
+        inner, domain=domain,
+        certain=None if inner.certain is None else tuple(keep[j] for j in inner.certain),
+        summarise=seen(inner.summarise, partial(narrowed, keep=keep), len(domain.columns)),
+        mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))
 
 
-def _paid(asked: Choosing, members: Mapping[str, object], always: Sequence[str], k: int,
-          ) -> tuple[int, tuple[int, ...], int]:
-    """How many can be paid at most, what each that is raced costs, and what may be spent."""
-    if asked.price is None:
-        raise ParameterError("costs are given and no price to stay within; write price=, or leave "
-                             "costs away")
-    costs = {name: amount(cost, f"costs[{quoted(name)}]")
-             for name, cost in (asked.costs or {}).items()}
-    _known(costs, members, asked, "costs")
-    price = amount(asked.price, "price")
-    one = lcm(price.denominator, *(cost.denominator for cost in costs.values()))
-    each = {name: int(costs.get(name, 1) * one) for name in members}
-    left = int(price * one) - sum(each[name] for name in always)
-    prices = tuple(cost for name, cost in each.items() if name not in always)
-    if left < min(prices):
-        rest = " what is left of it pays" if always else " it pays"
-        raise ParameterError(f"price is {exactly(price)}, and{rest} for no column; the cheapest "
-                             f"costs {exactly(min(prices) / exact(one, 'one'))}: raise the price")
-    # [most] by the cheapest
-    most = sum(spent <= left for spent in list(accumulate(sorted(prices)))[:k])
-    if sum(sorted(prices)[-k:]) <= left:
-        # [free-of-price] whichever are named can be paid
-        return k, (), 0
-    return most, prices, left
+def _kept(asked: Choosing, domain: Domain) -> tuple[int, ...]:
+    """The positions of the columns that a method is given."""
+    for name in asked.never:
+        if name not in domain.names:
+            raise ParameterError(f"never names {quoted(name)}, which is no column of the domain; "
+                                 "write names of its columns")
+        if name in (asked.always or ()):
+            raise ParameterError(f"{quoted(name)} is named by always and by never; name it once")
+        for group, columns in (asked.groups or {}).items():
+            if name in columns:
+                raise ParameterError(f"{quoted(name)} is never chosen, and group {quoted(group)} "
+                                     "has it; take it out of one of them")
+    positions = tuple(j for j, name in enumerate(domain.names) if name not in asked.never)
+    if not positions:
+        raise ParameterError("never names all columns; leave some to choose from")
+    return positions
 
 
-def amount(value: object, name: str) -> Fraction:
-    """Read a price, or what somebody wants to pay."""
-    try:
-        found = exact(value, name)
-    except ParameterError:  # below 0, or no number
-        found = Fraction(-1)
-    if not 0 <= found <= MOST or (found * MOST).denominator != 1:
-        raise ParameterError(f"{name} is {quoted(value)}; write a number from 0 to {MOST}, with at "
-                             "most 9 decimals")
-    return found
+def narrowed(batch: Batch, keep: Sequence[int]) -> Batch:
+    """Rows with some of their columns."""
+    import numpy as np
+
+    # [cell-by-cell] units, positions and tags stay: one unit is changed in one unit's rows
+    return replace(batch, codes=np.ascontiguousarray(batch.codes.T[list(keep)]).T)
+
+
+def chosen_of(summary: Any, noise: Noise, *, keep: Sequence[int], mechanism: Any) -> Chosen:
+    """What a mechanism names of the columns that were kept, as positions among all columns."""
+    named = mechanism(summary, noise)
+    return Chosen((keep[j] for j in named), **getattr(named, "said", {}))

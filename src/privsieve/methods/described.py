@@ -84,12 +84,6 @@ class Describing:
 
 def part(_asked: Choosing, domain: Domain, _units: int, epsilon: Fraction) -> Describing:
     """A description for this epsilon; refuses one that cannot be made."""
-    refuse(domain)
-    return Describing(domain, epsilon)
-
-
-def refuse(domain: Domain) -> None:
-    """Refuse a description that cannot be made, in a sentence that says what to do."""
     classes = len(domain.target.values) if isinstance(domain.target, Label) else 1
     if classes > MOST_CLASSES:
         raise ParameterError(f"describe shows each class, and the target has {classes}; at most "
@@ -98,6 +92,7 @@ def refuse(domain: Domain) -> None:
         if isinstance(column, Number | Date) and None in (column.low, column.high):
             raise ParameterError(f"describe needs bounds, and column {column.name!r} has none; "
                                  "write low and high in the domain, or leave describe away")
+    return Describing(domain, epsilon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -154,8 +154,6 @@ def drawn_share(learning: Learning) -> Fraction:
 def _ensemble(asked: EnsembleOptions, domain: Domain, rows: int | None) -> Ensemble:
     """The parameters with those of the samples: how many, how large, and how they are made."""
     sampling = asked.sampling
-    if sampling not in ("balanced", "bootstrap"):
-        raise ParameterError(f'sampling is {sampling!r}; write "balanced" or "bootstrap"')
     if sampling == "bootstrap" and not domain.rows_are_public:
         raise ParameterError('sampling is "bootstrap", whose lists need a fixed number of rows; '
                              'for persons, and where rows come and go (add-remove), take '

@@ -14,11 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
+from privsieve.methods.choosing import Forecast, Places, among, charged, fewer, selection
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Chosen, Cost, Plan, Scoring
+from privsieve.public.plan import Chosen, Cost, Plan
 from privsieve.release import NoisyCounts
 from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
 from privsieve.summaries.stages import adding
@@ -69,7 +69,6 @@ class TopKOptions(Choosing):
             terms, cost, _forecast, method=LATER.get(self.score, METHOD),
             settings=settings(terms), theorem="noisy-top-k",
             noise=race.scale * (1 if public.replace else Fraction(1, 2)),
-            scoring=Scoring(race.epsilon, partial(valued, terms=terms)),
             summarise=adding(partial(summarise, terms=terms), domain,
                              placed=terms.scored.counted and not domain.rows_are_public),
             mechanism=partial(choose, terms=terms))
@@ -115,8 +114,7 @@ def _forecast(terms: Terms) -> Forecast:
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
     reach = Fraction(terms.units * (1 if terms.public.replace else 2))
-    return expected(terms.race, terms.places.d, terms.places.k, reach,
-                    terms.sought - terms.places.taken)
+    return terms.places.forecast(terms.race, reach, terms.sought)
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSummary:
@@ -139,12 +137,6 @@ def choose(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[int, .
     values, moves, weights = weighed(summary, noise, terms=terms)
     chosen = terms.places.chosen(values, replace(terms.race, sensitivity=moves), noise)
     return Chosen(chosen, **({} if weights is None else weights.said))
-
-
-def valued(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[list[int], int]:
-    """A summary meets noise: values, and how far a unit moves one of them."""
-    values, moves, _ = weighed(summary, noise, terms=terms)
-    return values, moves
 
 
 def weighed(summary: ScoreSummary, noise: Noise, *, terms: Terms,

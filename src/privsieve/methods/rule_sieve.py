@@ -26,10 +26,9 @@ from privsieve.methods.branches import (
     Sizes,
     Switch,
     cuts_fit,
-    joint_of,
     pairs_said,
 )
-from privsieve.methods.choosing import Forecast, Places, among, charged, expected, fewer, selection
+from privsieve.methods.choosing import Forecast, Places, among, charged, fewer, selection
 from privsieve.methods.labels import (
     AUTO_SHARE,
     FINEST,
@@ -52,7 +51,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, Number
 from privsieve.public.domain import Domain
 from privsieve.public.option import Choosing, declared, option, settings, settled, whole
-from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes
+from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
@@ -109,11 +108,11 @@ class RuleSieveOptions(Choosing):
 def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     """Plan one selection for a label; `rule_sieve_numeric` asks for it with classes it made."""
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
-    joint = joint_of(asked.joint)
+    joint = asked.joint or "auto"
     places = among(asked, domain)
     if joint not in ("auto", "none") and not places.plain:
-        raise ParameterError(f'joint="{joint}" begins with a set of columns, and groups and '
-                             "prices are raced one by one; leave joint away")
+        raise ParameterError(f'joint="{joint}" begins with a set of columns, and groups '
+                             "are raced one by one; leave joint away")
     units = domain.public_units(rows)
     if units < 2:
         raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
@@ -139,8 +138,6 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Pla
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
         theorem="rule-sieve", takes=takes, summarise=_summary(rules, takes),
-        scoring=None if rules.switch.reachable != (ONE,) else Scoring(
-            _race_share(rules) * rules.epsilon, partial(valued, rules=rules)),
         mechanism=partial(mechanism, rules=rules))
 
 
@@ -214,10 +211,10 @@ class Rules(RuleSieveOptions):
     def switch(self) -> Switch:
         """Which branch runs, by public numbers and by class counts that are released."""
         if self.class_prior == "average" or not self.places.plain:
-            # [one-by-one] a group is no column, and what a set may cost is not known one by one
+            # [one-by-one] a group is no column
             return Switch((ONE,), self.k, Fraction(0))
         strength = self.units * _race_share(self) * self.epsilon
-        made = branches.switch(joint_of(self.joint), self.sizes, strength, ordered=self.ordered,
+        made = branches.switch(str(self.joint), self.sizes, strength, ordered=self.ordered,
                                linear=branches.linear(self.domain))
         if self.class_prior == NUMBER:
             made = replace(made, least=branches.NUMBER_FROM)
@@ -315,15 +312,18 @@ def _sums(rules: Rules) -> RuleSums:
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.summaries.rules import Layout, scores
+    from privsieve.summaries.sets import class_scores
 
     places = rules.places
     if places.certain and not rules.ordered:
         return places.columns()
+    layout = Layout.of(rules.domain)
     if rules.class_prior == "average":
-        score, moves = valued(summary, noise, rules=rules)
+        # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
+        moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
+        score = class_scores(summary, layout, rules.grid).tolist()
         race = replace(_race(rules, ONE), sensitivity=moves)
         return Chosen(places.chosen(score, race, noise), branch=ONE.name)
-    layout = Layout.of(rules.domain)
     by, moves, epsilon, labels = weighed(summary, layout, rules, noise)
     branch = rules.switch.branch(labels.worth)
     if branch == ONE:
@@ -332,20 +332,6 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     else:
         chosen = _set_first(summary, (layout, by, branch, rules), (moves, epsilon), noise)
     return Chosen(chosen, branch=branch.name, **labels.said)
-
-
-def valued(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[list[int], int]:
-    """Tables meet noise: weights, scores of single columns, and how far a unit moves one."""
-    from privsieve.summaries.rules import Layout, scores
-    from privsieve.summaries.sets import class_scores
-
-    layout = Layout.of(rules.domain)
-    if rules.class_prior == "average":
-        # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
-        moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
-        return class_scores(summary, layout, rules.grid).tolist(), moves
-    by, moves, _, _ = weighed(summary, layout, rules, noise)
-    return scores(summary, layout, by).tolist(), moves
 
 
 def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
@@ -439,9 +425,8 @@ def _forecast(rules: Rules) -> Forecast:
     Where units come and go instead of being replaced, one moves a score by half as much.
     """
     reach = Fraction(rules.units * (1 if rules.domain.replaces else 2))
-    return min((expected(race, rules.places.d, rules.places.k, reach,
-                         rules.sought - rules.places.taken)
-                for race in _main_races(rules)), key=lambda one: one.usual)
+    return min((rules.places.forecast(race, reach, rules.sought) for race in _main_races(rules)),
+               key=lambda made: made.usual)
 
 
 def _main_races(rules: Rules) -> list[Race]:

@@ -22,24 +22,22 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
-from privsieve.methods.branches import ONE, cuts_fit, joint_of, pairs_said
+from privsieve.methods.branches import ONE, cuts_fit, pairs_said
 from privsieve.methods.choosing import (
     COSTS,
     Forecast,
     Places,
     among,
     charged,
-    expected,
     fewer,
     selection,
 )
 from privsieve.methods.labels import NUMBER
-from privsieve.methods.wishes import WISHES
 from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.domain import Domain
-from privsieve.public.option import Choosing, declared, settings
-from privsieve.public.plan import Chosen, Cost, Plan, Scoring, Takes, assumed
+from privsieve.public.option import WISHES, Choosing, declared, settings
+from privsieve.public.plan import Chosen, Cost, Plan, Takes, assumed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,8 +84,7 @@ class NumberRules(Choosing):
 
 def _forecast(rules: NumberRules) -> Forecast:
     """What the race is expected to find; a covariance is half of a gain."""
-    return expected(rules.race, rules.places.d, rules.places.k, Fraction(rules.units, 2),
-                    rules.sought - rules.places.taken)
+    return rules.places.forecast(rules.race, Fraction(rules.units, 2), rules.sought)
 
 
 def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
@@ -133,7 +130,6 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
                           **pairs_said(rules)),
         noise=2 * race.scale, takes=takes,
         theorem="rule-sieve-numeric", summarise=_summary(rules, takes),
-        scoring=Scoring(cost.epsilon, partial(valued, rules=rules)),
         mechanism=partial(mechanism, rules=rules))
 
 
@@ -197,11 +193,6 @@ def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tup
     score, sensitivity = scored(summary, rules)
     chosen = rules.places.chosen(score, replace(rules.race, sensitivity=sensitivity), noise)
     return Chosen(chosen, branch=ONE.name)
-
-
-def valued(summary: NumberTables, _noise: Noise, *, rules: NumberRules) -> tuple[list[int], int]:
-    """As `scored`, for a choice that has several targets."""
-    return scored(summary, rules)
 
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
@@ -299,7 +290,7 @@ def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int,
     sizes : k, and how many units there are
     """
     k, units = sizes
-    joint = joint_of(asked.joint)
+    joint = asked.joint or "auto"
     # [auto] of public numbers alone, before there is a row
     strong = joint != "none" and units * cost.epsilon >= AUTO_FROM[0] * k
     plain = joint in ("auto", "none") and (not strong or cost.units < MEDIAN_SHARE)
@@ -339,7 +330,7 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[
     # [cut-rho] median and spread are pure
     rho = inner.cost.rho and inner.cost.rho + named * share**2 / 2
     return replace(
-        inner, method=METHOD, domain=domain, scoring=None,
+        inner, method=METHOD, domain=domain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "class_prior": None, "numeric": way},
         forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
@@ -364,9 +355,9 @@ def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
 
 def _way(asked: RuleSieveOptions, domain: Domain) -> str:
     """Which way is asked for; refuses what makes no sense."""
-    way = "auto" if asked.numeric is None else asked.numeric
+    way = asked.numeric or "auto"
     assert isinstance(domain.target, Number)
-    joined = joint_of(asked.joint) not in ("auto", "none")
+    joined = asked.joint not in ("auto", "none", None)
     if domain.target.gridless and way != "ranks":
         if way in CUTS or joined or not domain.replaces:
             raise ParameterError("noisy cuts of the target are looked for on a grid, and the "

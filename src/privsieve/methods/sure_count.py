@@ -41,6 +41,8 @@ class SureCount:
     (37711, 87555)
     """
 
+    #: The theorem, the field of `release.Selection`, and whether the law is one of exactly the
+    #: declared number of persons.
     THEOREM: ClassVar[str] = "sure-count"
     FIELD: ClassVar[str] = "sure"
     SETTLES: ClassVar[bool] = True
@@ -92,13 +94,7 @@ class SureCount:
 
 def part(asked: Choosing, domain: Domain, units: int, epsilon: Fraction) -> SureCount:
     """A sure count for this epsilon; refuses one that could not be true."""
-    refuse(domain, units, confirmed=asked.independent_rows)
-    return SureCount(domain, units, epsilon)
-
-
-def refuse(domain: Domain, units: int, *, confirmed: bool) -> None:
-    """Refuse a count that could not be true, in a sentence that says what to do."""
-    if not confirmed:
+    if not asked.independent_rows:
         raise ParameterError(
             "sure counts columns that are related to the target, and the count is true only if "
             "rows were drawn independently of each other: rows of one site, machine or season go "
@@ -113,6 +109,7 @@ def refuse(domain: Domain, units: int, *, confirmed: bool) -> None:
     if not 2 <= units <= MOST_UNITS:
         raise ParameterError(f"the table has {units} units; a sure count takes from 2 to "
                              f"{MOST_UNITS}: leave sure away")
+    return SureCount(domain, units, epsilon)
 
 
 def tail(w: float) -> float:

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.frozen import dataclass
-from privsieve.methods.choosing import Forecast, Places, among, expected, fewer, selection
-from privsieve.methods.wishes import WISHES
+from privsieve.methods.choosing import Forecast, Places, among, fewer, selection
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Domain
-from privsieve.public.option import Choosing, declared, settings
+from privsieve.public.option import WISHES, Choosing, declared, settings
 from privsieve.public.plan import Cost, Plan, Takes
 from privsieve.summaries.stages import adding
 
@@ -117,10 +116,10 @@ class VoteRules(Choosing):
 
         d, k, m = len(self.domain.columns), self.k, self.screened
         reach = Fraction(self.units * (1 if self.domain.replaces else 2))
-        found = expected(Race(m, k, 1, self.sets.epsilon), m, k, reach)
+        found = Forecast(Race(m, k, 1, self.sets.epsilon), m, k, reach, k)
         if self.screen is None:
             return found
-        kept = expected(self.screen, d, k, reach)
+        kept = Forecast(self.screen, d, k, reach, k)
         return VoteForecast(found.race, d, k, reach, k, kept, found)
 
 
@@ -139,8 +138,8 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     _check_asked(asked)
     places = among(asked, domain)
     if places.taken or not places.plain:
-        raise ParameterError('joint="votes" names all columns together, and always, groups and '
-                             "prices are for columns that are raced one by one; leave joint away")
+        raise ParameterError('joint="votes" names all columns together, and always and '
+                             "groups are for columns that are raced one by one; leave joint away")
     k = places.k
     if k > MOST:
         raise ParameterError(f"k is {k}, and votes are for sets of at most {MOST} columns; choose "

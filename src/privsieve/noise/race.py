@@ -43,8 +43,6 @@ class Race:
 
     sensitivity : how far a unit moves a score at most; either direction of a neighbour is covered
     ordered : whether the best comes first, and the order is covered as well
-    prices, price : what each position costs, and the sum to stay within, with at most k; empty
-        where nothing has a price
     mechanism : the law of noise without a delta, "exponential" or "laplace"
 
     >>> race = Race(30, 5, 24, Fraction(1))
@@ -63,8 +61,6 @@ class Race:
     delta: Fraction = Fraction(0)
     ordered: bool = False
     mechanism: str = "exponential"
-    prices: tuple[int, ...] = ()
-    price: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= self.d:
@@ -73,9 +69,6 @@ class Race:
         if self.sensitivity < 1 or self.epsilon <= 0:
             raise ParameterError(f"the sensitivity is {self.sensitivity} and epsilon is "
                                  f"{self.epsilon}; both must be larger than 0")
-        if self.prices and (len(self.prices) != self.d or min(*self.prices, self.price) < 0):
-            raise ParameterError(f"{len(self.prices)} prices are given for {self.d} columns, or "
-                                 "one is below 0; give one for each")
         if not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {self.delta}; it must lie between 0 and 1")
         if self.mechanism not in MECHANISMS:
@@ -86,15 +79,13 @@ class Race:
     def named(self) -> int:
         """How many positions the noise has to name one by one."""
         # [winners] the rest of the answer follows from them
-        listed = self.ordered or self.prices
-        return min(self.k, self.d - 1 if listed else self.d - self.k)
+        return min(self.k, self.d - 1 if self.ordered else self.d - self.k)
 
     @property
     def smallest(self) -> bool:
         """Whether those are the ones to be left out."""
         # Laplace noise is symmetric: naming the smallest of -s is naming the largest of s.
-        listed = self.ordered or self.prices
-        return not listed and self.k > self.d - self.k and self.kind != "laplace"
+        return not self.ordered and self.k > self.d - self.k and self.kind != "laplace"
 
     @property
     def kind(self) -> str:
@@ -173,31 +164,12 @@ def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
         # [everything]
         return tuple(range(d))
     run = {"exponential": geometric_race, "laplace": laplace_race, "gumbel": gumbel_race}[race.kind]
-    if race.prices:
-        # [within] the noise is that of a list of k
-        named = within(run(scores, d, race.scale, noise, ordered=True), race)
-        return named if race.ordered else tuple(sorted(named))
     if not race.smallest:
         # [largest]
         return run(scores, k, race.scale, noise, ordered=race.ordered)
     # [smallest] to name those left out is cheaper
     out = set(run([-index(s) for s in scores], d - k, race.scale, noise))
     return tuple(j for j in range(d) if j not in out)
-
-
-def within(ranking: Sequence[int], race: Race) -> tuple[int, ...]:
-    """From the best on, each that can still be paid, up to k of them.
-
-    >>> within([2, 0, 3, 1], Race(4, 3, 1, Fraction(1), prices=(4, 1, 3, 1), price=5))
-    (2, 3, 1)
-    """
-    named: list[int] = []
-    left = race.price
-    for j in ranking:
-        if len(named) < race.k and race.prices[j] <= left:
-            named.append(j)
-            left -= race.prices[j]
-    return tuple(named)
 
 
 def geometric_race(scores: Sequence[int], k: int, mean: Fraction, noise: Noise, *,

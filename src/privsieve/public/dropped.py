@@ -11,6 +11,10 @@ _TUNING = ("private tuning is gone: name one method, which has few options; docs
            "choosing-a-method.md says which one fits")
 _ROTATION = ("statements that one key takes the place of another are gone: revoke the old key, and "
              "tell those who check the fingerprint of the new one")
+_TARGETS = ("one choice for several targets is gone: make one release for each target, for a share "
+            "of epsilon each")
+_PRICES = ("costs of columns and a price are gone: say how many columns to choose (k, or --top), "
+           "and name those that are too dear with never")
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {
     "sum": _SITES,
@@ -20,6 +24,12 @@ DROPPED = {
     "candidates": _TUNING,
     "rotate": _ROTATION,
     "rotated": _ROTATION,
+    "targets": _TARGETS,
+    "target": _TARGETS,
+    "over": _TARGETS,
+    "costs": _PRICES,
+    "cost": _PRICES,
+    "price": _PRICES,
 }
 
 

@@ -19,10 +19,12 @@ from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, exact, quoted, read_flag
 from privsieve.public.domain import Domain
-from privsieve.public.dropped import explain
+from privsieve.public.dropped import DROPPED
 from privsieve.public.plan import Plan
 
 Kind = TypeVar("Kind")
+#: Options that say what a choice is among.
+WISHES = ("always", "never", "groups")
 
 
 def whole_number(text: str) -> bool:
@@ -195,7 +197,10 @@ def written_group(value: Any) -> tuple[str, list[str]]:
     (('address', ['street', 'zip']), ('address', ['street', 'zip']))
     """
     if isinstance(value, tuple):
-        return text(value[0]), written_names(value[1])
+        if not (columns := written_names(value[1])):
+            raise ParameterError(f"group {quoted(value[0])} has no columns; name at least one, or "
+                                 "leave it away")
+        return text(value[0]), columns
     name, _, columns = value.partition("=")
     if not name.strip() or not columns.strip():
         raise ParameterError(f"--group is {quoted(value)}; write a name, = and its columns, such "
@@ -203,35 +208,18 @@ def written_group(value: Any) -> tuple[str, list[str]]:
     return name.strip(), [one.strip() for one in columns.split(",")]
 
 
-def written_cost(value: Any) -> tuple[str, Any]:
-    """Read what something costs: its name and a number, or their text.
-
-    >>> written_cost("mri=5"), written_cost(("mri", 5))
-    (('mri', '5'), ('mri', 5))
-    """
-    if isinstance(value, tuple):
-        return text(value[0]), number(value[1])
-    name, _, cost = value.rpartition("=")
-    if not name.strip() or not cost.strip():
-        raise ParameterError(f"--cost is {quoted(value)}; write a column or a group, = and what it "
-                             "costs, such as mri=5")
-    return name.strip(), cost.strip()
-
-
 def read_several(about: About, flag: str, values: Sequence[Any]) -> object:
     """Read what is said several times: a list, or a mapping of what has names.
 
-    >>> read_several(abouts(Choosing)["costs"], "--cost", ["mri=5", "ward=2"])
-    {'mri': '5', 'ward': '2'}
+    >>> read_several(abouts(Choosing)["groups"], "--group", ["home=street,zip", "who=age"])
+    {'home': ['street', 'zip'], 'who': ['age']}
     """
     read: list[Any] = [about.read(value) for value in values]
-    if about.several is list:
-        return read
-    names = [name for name, _ in read]
+    names = [name for name, _ in read] if about.several is dict else read
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(f"{flag} says {quoted(name)} twice; say it once")
-    return dict(read)
+    return dict(read) if about.several is dict else read
 
 
 def read_option(known: Field[Any], value: Any) -> object:
@@ -243,7 +231,7 @@ def read_option(known: Field[Any], value: Any) -> object:
     if value is None and (known.default is None or "None" in str(known.type)):
         return None
     try:
-        read = _read(about, value if about.read is as_given else plain(value))
+        read = _read(known.name, about, value if about.read is as_given else plain(value))
         if not about.choices or str(read) in about.choices:
             return read
         way_out = ""
@@ -257,7 +245,7 @@ def read_option(known: Field[Any], value: Any) -> object:
     raise ParameterError(f"{known.name} is {quoted(value)}; write {way_out}")
 
 
-def _read(about: About, value: Any) -> object:
+def _read(name: str, about: About, value: Any) -> object:
     if about.several is None:
         return about.read(value)
     if isinstance(value, Mapping) and about.several is dict:
@@ -267,7 +255,7 @@ def _read(about: About, value: Any) -> object:
     elif about.several is dict or not isinstance(value, list):
         raise ValueError('a list of names, such as ["age"]' if about.several is list else
                          "a mapping from names")
-    return read_several(about, "it", value)
+    return read_several(about, name, value)
 
 
 def read_options(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,18 +309,6 @@ class Choosing(Options):
     groups: Any = option(
         default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
         says="columns that are chosen and released as one, under a name; a group takes one place")
-    costs: Any = option(
-        default=None, several=dict, unsaid=True, read=written_cost, metavar="NAME=P",
-        says="what a column, or a group, costs to collect: public; the others cost 1")
-    price: Any = option(
-        default=None, unsaid=True, metavar="P", read=number,
-        says="stay within this sum of costs; k is then the most that may be chosen")
-    targets: Any = option(
-        default=None, several=list, unsaid=True, metavar="NAME",
-        says="columns that are targets, too, and are not chosen: one release for all targets")
-    over: str = option(
-        default="maximum", choices=("maximum", "mean"), unsaid=True,
-        says="what a column is worth for several targets: the most for any, or the mean")
     fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
                         says="auto names fewer columns where so many cannot be found: at most k")
 
@@ -374,8 +350,7 @@ def abouts(kind: type) -> dict[str, About]:
 
     >>> list(abouts(Choosing))
     ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered', 'sure', \
-'independent_rows', 'describe', 'always', 'never', 'groups', 'costs', 'price', 'targets', 'over', \
-'fewer']
+'independent_rows', 'describe', 'always', 'never', 'groups', 'fewer']
     """
     return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
 
@@ -424,6 +399,8 @@ def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
     >>> current(Choosing, {"k": 3, "epsilon": 1})
     {'n_features_to_select': 3, 'epsilon': 1}
     """
+    for name in given.keys() & DROPPED.keys() - abouts(kind).keys():
+        raise ParameterError(DROPPED[name])
     now = {"k": "n_features_to_select"} if "n_features_to_select" in abouts(kind) else {}
     if now and {"k", "n_features_to_select"} <= given.keys():
         raise ParameterError("k and n_features_to_select are two names of one option; give one")
@@ -437,15 +414,12 @@ def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
 def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     """Options as somebody gave them; refuses one that the method does not know, or lacks."""
     values, known = current(kind, given), abouts(kind)
-    if values.get("price") is not None:
-        # as many as the price allows
-        values.setdefault("n_features_to_select", None)
     shown = {"n_features_to_select": "k"}
     for name in values:
         if name not in known:
             takes = [shown.get(name, name) for name in known]
-            raise ParameterError(explain(name, f"{name} is no option of {method}; it takes: "
-                                               f"{', '.join(sorted(takes))}, rows"))
+            raise ParameterError(f"{name} is no option of {method}; it takes: "
+                                 f"{', '.join(sorted(takes))}, rows")
     for name, about in known.items():
         if about.needed and name not in values:
             lacks = shown.get(name, name)

@@ -11,7 +11,7 @@ two together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -206,7 +206,6 @@ THEOREMS: Mapping[str, tuple[str, ...]] = {
     "rule-sieve": _BITS,
     "rule-sieve-numeric": _BITS,
     "rule-sieve-votes": _DOUBLES,
-    "several-targets": _BITS,
     "sure-count": ("ideal-bits", "independent-rows"),
 }
 
@@ -230,17 +229,6 @@ class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
 
 #: Signs of a query at most; a view holds what is longer.
 LONGEST_QUERY = 4000
-
-
-class Scoring(NamedTuple):
-    """How a summary becomes values of columns.
-
-    epsilon : what is left of the plan's for the race; the rest goes to counts that `values` draws.
-    values : (summary, noise) -> one integer a column, and how far a unit moves each of them.
-    """
-
-    epsilon: Fraction
-    values: Callable[[Any, Any], tuple[list[int], int]]
 
 
 class Takes(NamedTuple):
@@ -281,7 +269,6 @@ class Plan(Printed):
     record : what one record of the source is: a row of a table, or a line of a file.
     query : the text of SQL whose rows the table is; its author answers for what it leaves out.
     certain : the positions that a choice of no cost names; None for all.
-    scoring : how the choice values columns, where one race over values is all there is to it.
     takes : an estimate of time and memory, where there is one; no part of the release.
     """
 
@@ -302,7 +289,6 @@ class Plan(Printed):
     record: Literal["row", "line"] = "row"
     query: str | None = None
     certain: tuple[int, ...] | None = None
-    scoring: Scoring | None = field(default=None, repr=False)
     takes: Takes | None = None
 
     @property
@@ -347,16 +333,13 @@ def assumed(*theorems: str) -> tuple[str, ...]:
                  if any(word in THEOREMS[theorem] for theorem in theorems))
 
 
-def items(settings: Mapping[str, Any], selected: Sequence[str]) -> list[str]:
-    """The columns alone and the groups that were chosen, by name."""
-    group_of = {column: group for group, columns in (settings.get("groups") or {}).items()
-                for column in columns}
-    return list(dict.fromkeys(group_of.get(column, column) for column in selected))
+def sought(settings: Mapping[str, Any]) -> int:
+    """How many of the places are raced for.
 
-
-def sought(settings: Mapping[str, Any], selected: Sequence[str]) -> int:
-    """How many of the places were raced for."""
-    return len(items(settings, selected)) - len(settings.get("always") or ())
+    >>> sought({"k": 3, "always": ["age"]})
+    2
+    """
+    return int(settings["k"]) - len(settings.get("always") or ())
 
 
 # --- what is promised -----------------------------------------------------------------------------

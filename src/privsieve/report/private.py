@@ -15,8 +15,8 @@ from privsieve._version import __version__
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.description import Described
-from privsieve.public.plan import SENTENCES, UNIT, conversion, items, sought
-from privsieve.release import NoisyCounts, Release, Selection, exactly, number
+from privsieve.public.plan import SENTENCES, UNIT, conversion, sought
+from privsieve.release import NoisyCounts, Release, Selection, number
 from privsieve.report.page import (
     Piece,
     TwoFiles,
@@ -198,28 +198,15 @@ class SelectionPage(PrivatePage):
         """Whether the order was paid for."""
         return self.release["plan"]["settings"].get("ordered") is True
 
-    @property
-    def first(self) -> Markup | str:
-        """The domain's own target, of which figures and counts are."""
-        return super().about
-
-    @property
-    def about(self) -> Markup | str:
-        """The names of the targets, or a word for one."""
-        more = self.release["plan"]["settings"].get("targets") or ()
-        if not more or self.target is None:
-            return super().about
-        return names((self.target["name"], *more))
-
     @cached_property
     def beforehand(self) -> list[Markup]:
         """What was fixed in public, before a row was read."""
-        return beforehand(self.release["plan"]["settings"], self.chosen)
+        return beforehand(self.release["plan"]["settings"])
 
     @property
     def sought(self) -> int:
         """How many of the chosen were not in from the beginning; a group counts once."""
-        return sought(self.release["plan"]["settings"], self.chosen)
+        return sought(self.release["plan"]["settings"])
 
     @cached_property
     def chosen(self) -> Sequence[str]:
@@ -355,11 +342,11 @@ def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     return SelectionPage(release, certificate).document("private", "selection")
 
 
-def beforehand(settings: Mapping[str, Any], selected: Sequence[str]) -> list[Markup]:
+def beforehand(settings: Mapping[str, Any]) -> list[Markup]:
     """What was fixed before a row was read, one sentence each.
 
     >>> settings = {"always": ["age"], "groups": {"home": ["street", "zip"]}}
-    >>> [one.striptags() for one in beforehand(settings, ["age"])]
+    >>> [one.striptags() for one in beforehand(settings)]
     ['Always in: age. It is named whatever the rows say.', \
 'Chosen together, as one: street, zip (home).']
     """
@@ -375,24 +362,7 @@ def beforehand(settings: Mapping[str, Any], selected: Sequence[str]) -> list[Mar
         said.append(Markup("<b>Chosen together, as one:</b> {}.").format(joined(
             (Markup("{} ({})").format(names(columns), name(group))
              for group, columns in sorted(groups.items())), "; ")))
-    if settings.get("price") is not None:
-        said.append(_price(settings, selected))
-    if targets := settings.get("targets"):
-        counts = ("the mean over all targets counts" if settings.get("over") == "mean" else
-                  "what it says about any of them counts")
-        said.append(Markup("<b>Targets, too:</b> {}. They could not be chosen; of a column {}."
-                           ).format(names(targets), counts))
     return said
-
-
-def _price(settings: Mapping[str, Any], selected: Sequence[str]) -> Markup:
-    """Which costs were declared, and what those that were chosen cost together."""
-    costs = settings.get("costs") or {}
-    spent = sum((number(costs.get(item, "1")) for item in items(settings, selected)), Fraction(0))
-    each = joined((Markup("{} {}").format(name(one), cost) for one, cost in sorted(costs.items())),
-                  ", ")
-    return Markup("<b>Within a price</b> of {}: {}{}. What was chosen costs {}.").format(
-        settings["price"], each, ", each other 1" if costs else "1 each", exactly(spent))
 
 
 def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -315,13 +315,12 @@ def _names(domain: Domain, asked: HistogramOptions) -> tuple[str, ...]:
     if asked.n_features_to_select is not None:
         raise ParameterError("columns are named, and a number of columns to choose is given; "
                              "give one of them")
-    listed = [asked.columns] if isinstance(asked.columns, str) else list(asked.columns)
-    for name in listed:
+    for name in asked.columns:
         if name not in domain.names:
             raise ParameterError(f"{name!r} is no column of the domain; write names of the domain")
-    if not listed or len(set(listed)) < len(listed):
+    if not asked.columns or len(set(asked.columns)) < len(asked.columns):
         raise ParameterError("columns are named twice, or none is; name each once")
-    return tuple(name for name in domain.names if name in listed)
+    return tuple(name for name in domain.names if name in asked.columns)
 
 
 def _sieve(asked: HistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
