@@ -41,7 +41,7 @@ def page(methods=METHODS) -> str:
 
 
 def _row(name, about, default) -> str:
-    line = {"n_features_to_select": "`--top`, `--fraction`", "fewer": "`--at-most`"}.get(
+    line = {"n_features_to_select": "`--top`", "fewer": "`--at-most`"}.get(
         name, "" if name in SHARED else f"`{flag(name)}`")
     was = f" ({about.was} until 0.1.0)" if about.was else ""
     left = "needed" if default is None and about.needed else f"`{default!r}`"

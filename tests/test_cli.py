@@ -20,6 +20,7 @@ import options
 import privsieve as ps
 from privsieve import __version__
 from privsieve.cli import VERBS, releasing, verbs
+from privsieve.cli.verb import RARE
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import DELTA_UNITS, decimal
@@ -150,6 +151,35 @@ def test_help():
             assert known, (words, option.name)
 
 
+def listed(text):
+    """The options that a help lists, by the first word of each."""
+    return set(re.findall(r"^  (?:-\w, )?(--?[\w-]+)", text, re.MULTILINE))
+
+
+def test_help_lists_what_most_need_and_help_all_lists_all(privsieve):
+    """`select --help` lists at most 35 options; `--help-all` of each verb lists all it takes."""
+    rare = set()
+    for path, command in commands():
+        if isinstance(command, click.Group):
+            continue
+        with click.Context(command, help_option_names=["-h", "--help"]) as ctx:
+            ctx.meta["privsieve.method"] = ()
+            options_of_verb = [one for one in command.get_params(ctx)
+                               if isinstance(one, click.Option) and not one.hidden]
+        flags = {max(one.opts, key=len): one.name for one in options_of_verb}
+        (code, short, _), (all_code, long, _) = (privsieve(*path, word)
+                                                 for word in ("--help", "--help-all"))
+        away = {flag for flag, name in flags.items() if name in RARE and not any(
+            one.required and one.name == name for one in options_of_verb)}
+        rare |= {flags[flag] for flag in away}
+
+        assert (0, 0) == (code, all_code), path
+        assert set(flags) <= listed(long), path
+        assert set(flags) - away == listed(short) & set(flags), path
+    assert rare == RARE
+    assert 20 <= len(listed(privsieve("select", "--help")[1])) <= 35
+
+
 def test_help_is_light(place):
     """Help imports no verb and no NumPy; `plan`, `ledger` and `verify` import no NumPy.
 
@@ -249,13 +279,14 @@ def test_all_columns_are_free(privsieve):
     ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"),
     ({"--top": "0"}, 2, "at least 1"),
     ({"--top": "5"}, 2, "the domain has 4"),
-    ({"--top": "two"}, 2, "not a valid integer"),
-    ({"--top": None}, 2, "--top N, --at-most N or --fraction F"),
-    ({"--fraction": "0.5"}, 2, "one of them alone"),
+    ({"--top": "two"}, 2, "write a whole number from 1"),
+    ({"--top": "2x"}, 2, "positive decimal"),
+    ({"--top": None}, 2, "--top N or --at-most N"),
+    ({"--fraction": "0.5"}, 2, "--top takes a fraction"),
     ({"--at-most": "2"}, 2, "one of them alone"),
     ({"--top": None, "--at-most": "0"}, 2, "at least 1 is needed"),
-    ({"--top": None, "--fraction": "1.5"}, 2, "between 0 and 1"),
-    ({"--top": None, "--fraction": "-0.5"}, 2, "positive decimal"),
+    ({"--top": "1.5"}, 2, "between 0 and 1"),
+    ({"--top": "-0.5"}, 2, "write a whole number from 1"),
     ({"--method": "magic"}, 2, "rule-sieve"),
     ({"--class-prior": "0.5,0.6"}, 2, "add up"),
     ({"--class-prior": "2"}, 2, "between 0 and 1"),
@@ -883,7 +914,7 @@ def test_documented():
         section = sections["privsieve " + " ".join(words[:1])]
         assert f"privsieve {' '.join(words)}" in section
         for option in command.params:
-            if isinstance(option, click.Option) and not option.hidden:
+            if isinstance(option, click.Option) and not option.hidden and option.name != "help_all":
                 named = section if words[0] not in METHODICAL else section + of_methods
                 assert f"`{option.opts[0]}" in named, (words, option.opts)
 
@@ -933,7 +964,7 @@ def test_each_method_has_its_options(privsieve, method, given, said):
     (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is no option"),
     (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is no option"),
     (["--method", "rule-sieve", "--top", "positive"], "write a whole number"),
-    (["--method", "felp", "--top", "all"], "not a valid integer"),
+    (["--method", "felp", "--top", "all"], "write a whole number"),
 ])
 def test_options_of_another_method_are_refused(privsieve, given, said):
     """What a method does not know is said, and nothing is planned."""
@@ -949,7 +980,8 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
     "plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", "--method",
     "private-tuning"), *(
     ("plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", *option) for option in (
-        ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3")))],
+        ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3"),
+        ("--fraction", "0.5")))],
     ids=" ".join)
 def test_what_is_gone_is_explained(privsieve, words):
     """A verb, an option or a method that was dropped gets a sentence that says what to do."""

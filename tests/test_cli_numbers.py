@@ -108,8 +108,8 @@ def test_a_table_is_planned(privsieve):
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    (("--top", "1"), "--top, --at-most and --fraction are no options of kernel-ridge"),
-    (("--fraction", "0.5"), "which chooses no columns"),
+    (("--top", "1"), "--top and --at-most are no options of kernel-ridge"),
+    (("--top", "0.5"), "which chooses no columns"),
     (("--bins", "6"), "--bins (or --bin) is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--no-target",), "--no-target is no option of kernel-ridge"),

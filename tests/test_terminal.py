@@ -189,7 +189,7 @@ PAID = "--ledger FILE, --population NAME, --out DIR"
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("select", f"Missing: DATA, --domain FILE, --epsilon E, {PAID}, --top N (or --at-most N, or "),
+    ("select", f"Missing: DATA, --domain FILE, --epsilon E, {PAID}, --top N (or --at-most N). "),
     ("select t.csv --top 3", f"Missing: --domain FILE, --epsilon E, {PAID}. (help"),
     ("regress t.csv --domain d", f"Missing: --epsilon E, {PAID}."),
     ("ledger raise", "Missing: --ledger FILE, --population NAME, --reason TEXT, --by NAME, --and "),

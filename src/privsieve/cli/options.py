@@ -13,7 +13,7 @@ from privsieve.cli import words
 from privsieve.cli.verb import Verb
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
-from privsieve.public.canonical import exact, read_flag
+from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Domain
 from privsieve.public.option import About, abouts, read_several, whole, whole_number
 from privsieve.public.plan import Plan
@@ -26,13 +26,14 @@ Command = Callable[..., Any]
 #: Options that all verbs share, or that have a way of their own on the command line.
 SHARED = ("epsilon", "allow_weak", "n_features_to_select", "fewer", "max_ops", "choice")
 #: The ways to say how many columns.
-COUNTS = ("top", "at_most", "fraction")
+COUNTS = ("top", "at_most")
 #: Where the word of the command line is not the option's name.
 _FLAGS = {"target": "--no-target", "groups": "--group"}
 #: What releases something else than columns, and how.
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
 CHOOSING = tuple(method for method in METHODS if method not in VERBS)
+_HELP = {"-h", "--help", "--help-all"}
 #: Where a call of a command keeps the method that its words name.
 _NAMED = "privsieve.method"
 
@@ -51,16 +52,6 @@ def refuse(wrong: object, said: str) -> None:
     """Refuse options with a sentence, where something is wrong with them."""
     if wrong:
         raise ParameterError(said)
-
-
-def _top(_context: Any, _option: Any, value: str | None) -> int | str | None:
-    """Read a whole number, or the word for columns of positive weight."""
-    if value is None or value == "positive":
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        raise click.BadParameter(f'{value!r} is not a valid integer, nor "positive"') from None
 
 
 _CONNECT = click.option(
@@ -90,11 +81,11 @@ def policy() -> Command:
 
 
 _COUNT = (
-    click.option("--top", metavar="N", callback=_top,
-                 help='How many columns to choose; "positive" where weights are released.'),
+    click.option("--top", metavar="N",
+                 help='How many columns to choose, or which fraction of them, such as 0.1; '
+                      '"positive" where weights are released.'),
     click.option("--at-most", metavar="N", type=int,
                  help="Or: at most so many, and fewer where so many cannot be found."),
-    click.option("--fraction", metavar="F", help="Or: which fraction of the columns."),
 )
 _UNIT = (
     click.option("--unit", type=click.Choice(["row"]),
@@ -149,7 +140,7 @@ class OfMethod(Verb):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words with the options of one method; what is another's is refused as such."""
-        ctx.meta[_NAMED] = named = () if {"-h", "--help"} & set(args) else _named(args)
+        ctx.meta[_NAMED] = named = () if _HELP & set(args) else _named(args)
         try:
             return super().parse_args(ctx, list(args))
         except click.NoSuchOption as error:
@@ -166,7 +157,7 @@ class OfMethod(Verb):
         wants = {*COUNTS} <= names and all(
             "n_features_to_select" in abouts(options_of(method)) for method in ctx.meta[_NAMED])
         if wants and not any(name in given for name in COUNTS):
-            said.append("--top N (or --at-most N, or --fraction F)")
+            said.append("--top N (or --at-most N)")
         return said
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -323,8 +314,8 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         values["bins"] = _bins(options["some_bins"], options["bins"])
     counted = any(options.get(name) is not None for name in COUNTS)
     refuse(counted and "n_features_to_select" not in known,
-           f"--top, --at-most and --fraction are no options of {method}, which chooses no "
-           "columns; leave them away")
+           f"--top and --at-most are no options of {method}, which chooses no columns; leave them "
+           "away")
     refuse(options.get("at_most") is not None and "fewer" not in known,
            f"--at-most is no option of {method}, which names columns by no race; say --top N")
     refuse(not counted and "share" in values,
@@ -456,8 +447,7 @@ def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count(options: Mapping[str, Any]) -> object:
-    top, most, fraction = (options.get(name) for name in COUNTS)
-    refuse(sum(one is not None for one in (top, most, fraction)) != 1,
-           "say how many columns to choose: --top N, --at-most N or --fraction F, one of them "
-           "alone")
-    return exact(fraction, "--fraction") if fraction is not None else most if top is None else top
+    top, most = (options.get(name) for name in COUNTS)
+    refuse((top is None) == (most is None),
+           "say how many columns to choose: --top N or --at-most N, one of them alone")
+    return most if top is None else top

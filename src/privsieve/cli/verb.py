@@ -1,6 +1,7 @@
 """A verb: what all commands have in common, said once.
 
-Each takes `--json`, names all that is missing at once, and lets a shell complete names of files.
+Each takes `--json`, names all that is missing at once, lets a shell complete names of files, and
+leaves options that few need to `--help-all`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 _PLACES = ("FILE", "DIR")
 #: Arguments that are no places.
 _WORDS = ("form", "method", "shell")
+#: Options by what they are about, as help lists them; what is in no group comes last.
+GROUPS = {
+    "Table and release": ("domain_file", "connect", "out", "request", "signed_plan", "anyway"),
+    "Columns to choose": ("top", "at_most", "always", "never", "groups", "ordered"),
+    "Privacy": ("epsilon", "delta", "unit", "person", "rows_per_person", "persons", "rows",
+                "allow_weak", "ledger", "path", "head", "population", "policy"),
+    "Method": ("method", "class_prior", "joint", "score", "sure", "independent_rows", "describe"),
+}
+#: Options that few need: `--help-all` lists them, and `--help` does not.
+RARE = frozenset({
+    "allow_weak", "beta", "block", "clip", "connect", "depth", "head", "jobs", "lam", "max_memory",
+    "mechanism", "numeric", "reference", "repeats", "sampling", "signed_plan", "tau", "votes"})
+#: Where a call of a command keeps that all options are to be listed.
+_ALL = "privsieve.help_all"
 
 
 class FileName(click.types.StringParamType):
@@ -46,19 +61,45 @@ def existing(_context: Any, _parameter: Any, path: str | None) -> str | None:
     raise ParameterError(f"there is nothing at {quoted(path)} that you may read; check the path")
 
 
+def _help_all(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  # click's
+    """Print the help with all options, and end."""
+    if value:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
 class Verb(click.Command):
     """A command of privsieve."""
 
     def __init__(self, name: str | None, *, params: list[click.Parameter] | None = None,
                  **more: Any) -> None:
-        super().__init__(name, params=[*(params or ()), click.Option(
-            ["--json", "as_json"], is_flag=True, help="Print one JSON object for machines.")],
-            **more)
+        super().__init__(name, params=[
+            *(params or ()),
+            click.Option(["--json", "as_json"], is_flag=True,
+                         help="Print one JSON object for machines."),
+            click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False,
+                         callback=_help_all, help="Show all options, also those that few need."),
+        ], **more)
         for one in self.params:
             place = (one.metavar in _PLACES if isinstance(one, click.Option)
                      else one.name not in _WORDS)
             if place and one.type is click.STRING:
                 one.type = FileName()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options by groups; those that few need only where all are asked for."""
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, "Options")}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record and (param.required or param.name not in RARE or _ALL in ctx.meta):
+                title = next((title for title, names in GROUPS.items() if param.name in names),
+                             "Options")
+                records[title].append(record)
+        for title, lines in records.items():
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; what is missing is named all at once."""

@@ -15,6 +15,7 @@ _TARGETS = ("one choice for several targets is gone: make one release for each t
             "of epsilon each")
 _PRICES = ("costs of columns and a price are gone: say how many columns to choose (k, or --top), "
            "and name those that are too dear with never")
+_FRACTION = "--fraction is gone: --top takes a fraction of the columns, too, such as --top 0.1"
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {
     "sum": _SITES,
@@ -24,6 +25,7 @@ DROPPED = {
     "candidates": _TUNING,
     "rotate": _ROTATION,
     "rotated": _ROTATION,
+    "fraction": _FRACTION,
     "targets": _TARGETS,
     "target": _TARGETS,
     "over": _TARGETS,

@@ -99,8 +99,14 @@ def mapping(value: Any) -> Any:
 
 
 def how_many(value: Any) -> Any:
-    """Read a number of columns, or its text; fractions and words are read by the method."""
-    return int(value) if isinstance(value, str) and whole_number(value) else value
+    """Read a number of columns, a fraction of them, or the text of either; words stay.
+
+    >>> how_many("3"), how_many("0.1"), how_many("positive")
+    (3, Fraction(1, 10), 'positive')
+    """
+    if not isinstance(value, str) or not value[:1].isdecimal():
+        return value
+    return int(value) if whole_number(value) else exact(value, "the number of columns to choose")
 
 
 def number(value: Any) -> Any:
