@@ -12,7 +12,7 @@ from privsieve.cli import VERBS
 
 SRC = Path(privsieve.__file__).parent
 #: Lines of Python in the package.  The number only falls: what is added makes room first.
-MOST_LINES = 56_200
+MOST_LINES = 56_188
 #: Functions with more than six arguments.
 MOST_WIDE = 8
 #: Lines of a module at most: what would be longer with its importer stays apart.

@@ -77,11 +77,8 @@ def planned(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     if asked.independent_rows and "sure" not in wanted:
         raise ParameterError("independent_rows is for sure, which is not asked for; give sure=, "
                              "or leave independent_rows away")
-    return _together(asked, wanted, domain, rows) if wanted else plan_among(asked, domain, rows)
-
-
-def _together(asked: Choosing, wanted: Mapping[str, Any], domain: Domain,
-              rows: int | None) -> Plan:
+    if not wanted:
+        return plan_among(asked, domain, rows)
     units, cost = domain.public_units(rows), Cost.of(asked.epsilon, delta=asked.delta,
                                                      allow_weak=asked.allow_weak)
     spent = shares(wanted, cost)

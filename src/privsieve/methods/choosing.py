@@ -130,12 +130,6 @@ def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[st
             for cost in sorted({*COSTS, epsilon})}
 
 
-def coded(made: Mapping[str, Json], domain: Domain) -> Mapping[str, Json]:
-    """A forecast with the gap that it means, and which columns cannot be found."""
-    said = after_coding(domain)
-    return made if said is None else {**made, "after_coding": said}
-
-
 def warning(made: Forecast) -> str | None:
     """A sentence where the choice will be close to random on a usual table.
 
@@ -287,9 +281,9 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
     free = rules.places.certain and not rules.ordered
     expected = look(rules)
     costs = by_cost(cost.epsilon, lambda other: look(replace(rules, epsilon=other)))
-    said = {"forecast": coded(json(expected, costs, advice=None if free else advice(rules, look),
-                                   names=None if rules.fewer is None else rules.places.k),
-                              rules.domain),
+    said = {"forecast": json(expected, costs, advice=None if free else advice(rules, look),
+                             names=None if rules.fewer is None else rules.places.k,
+                             after_coding=after_coding(rules.domain)),
             "warning": warning(expected),
             "assumes": assumed(own["theorem"]), **own, **({"warning": None} if free else {})}
     made = Plan(kind="selection", domain=rules.domain, units=rules.units,

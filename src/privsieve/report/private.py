@@ -370,9 +370,6 @@ def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(said, Mapping):
         for key, value in sorted(said.items()):
             yield from settings(value, f"{prefix} {key}".strip())
-    elif isinstance(said, list | tuple) and any(isinstance(one, Mapping) for one in said):
-        for at, value in enumerate(said, 1):
-            yield from settings(value, f"{prefix} {at}")
     elif isinstance(said, list | tuple):
         yield prefix, ", ".join(map(str, said))
     else:
