@@ -10,6 +10,7 @@ from privsieve.ledger.chain import certificate
 from privsieve.public.canonical import canonical, digest
 from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.domain import Domain
+from privsieve.public.event import NOTHING
 from privsieve.public.plan import Cost, NoiseSize, Plan, terms
 from privsieve.release import Release
 
@@ -67,7 +68,7 @@ def plan_of(kind, *, domain=None, epsilon="0.5", delta=0, warning=None, forecast
         settings={"k": 2, "lam": "0.1"} if settings is None else settings,
         noise=NoiseSize(Fraction(4), "units on a score"),
         forecast=FORECASTS[kind] if forecast is None else forecast, warning=warning,
-        theorem="demo", assumes=("ideal-bits",), summarise=lambda *_: None,
+        theorem="demo", assumes=("ideal-bits",), event=NOTHING, summarise=lambda *_: None,
         mechanism=lambda *_: None, says=lambda _: SAYS[kind])
 
 

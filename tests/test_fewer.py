@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.check.verify import checks, verify
+from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import Forecast
 from privsieve.noise.race import Race, _first_order, _mean_inverse, recall, top_k
 from privsieve.noise.streams import replay
+from privsieve.public.canonical import canonical, digest
 from privsieve.report import html
 
 
@@ -257,10 +258,12 @@ def test_the_names_are_as_many_as_planned_and_a_release_says_of_how_many():
     page = html(release, certificate).decode()
     assert "where at most 12 were asked for" in page
     assert "How many of the names would be right?" in page
-    for most in (m - 1, "12", None, 1.0):
-        settings = {**release["plan"]["settings"], "at_most": most}
-        wrong = checks("selection", {**release["plan"], "settings": settings}, release)
-        assert wrong["the plan names more columns than were asked for at most"] == (most is None)
+    for most in (m - 1, "12", None, 13):
+        plan = {**release["plan"], "settings": {**release["plan"]["settings"], "at_most": most}}
+        forged = {**release, "plan": plan}
+        signed = {**certificate, "plan": plan, "release_sha256": digest(canonical(forged))}
+        assert ("plan.settings is not what the plan of this release comes to",) == verify(
+            signed, forged).reasons
 
 
 def test_without_it_a_plan_says_what_fewer_names_would_be_worth():

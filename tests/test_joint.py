@@ -393,7 +393,7 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
             raced, asked.k, asked.sensitivity, asked.epsilon))
         chosen = mechanism(summary, replay(1), rules=rules)
         ran.add(chosen.said["branch"])
-        return tuple(chosen.said["class_counts"]["q"]), tuple(chosen)
+        return chosen.said["class_counts"].q, tuple(chosen)
 
     def loss(table, other):
         one, two = law(table), law(other)

@@ -35,7 +35,7 @@ BELOW = {
     "ledger": WORDS,
     # Keys, envelopes, and whose signatures are wanted: words and bytes, and no release.
     "trust": WORDS,
-    # The checker is not the maker: neither methods nor noise (see `ATTACKS`).
+    # Neither methods nor noise (see `ATTACKS`).
     "check": WORDS | {"ledger", "release", "trust"},
     # A convex problem and its constants; of noise it takes the ball arithmetic alone.
     "local": WORDS | {"kernels", "noise"},
@@ -75,12 +75,15 @@ UPWARD = {
     ("public/plan.py", "rows.batch"): "a type: what is summarised",
     ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }
-#: What attacks a method runs it; the rest of `check` shares no code with a maker.
-ATTACKS = {"check/pairs.py": {"methods", "noise", "rows"},
+#: What attacks a method runs it, and `replan` plans again; the rest of `check` shares no code
+#: with a maker.
+ATTACKS = {"check/replan.py": {"methods"},
+           "check/pairs.py": {"methods", "noise", "rows"},
            "check/pairs_choice.py": {"methods", "noise", "rows", "summaries"},
            "check/pairs_numbers.py": {"methods", "noise", "rows"}}
 #: What a room without NumPy may load all the same, by file.
-NEEDS = {"check/audit.py": {"numpy"}, "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"},
+NEEDS = {"check/audit.py": {"numpy"}, "check/events.py": {"numpy"},
+         "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"},
          "check/pairs.py": {"numpy"}, "check/pairs_choice.py": {"numpy"},
          "check/pairs_numbers.py": {"numpy"}}
 NOISES = ("noise", "streams")

@@ -16,6 +16,7 @@ from privsieve import methods
 from privsieve.cli.options import OfMethod, given
 from privsieve.errors import ParameterError
 from privsieve.methods.estimators import Selector
+from privsieve.public.event import NOTHING
 from privsieve.public.option import Choosing, declared, estimator, option, settings
 from privsieve.public.plan import Cost, Plan
 
@@ -33,7 +34,8 @@ class ToyOptions(Choosing):
         """A plan that is never run."""
         return Plan(method="toy/1", kind="selection", domain=domain, cost=Cost.of(self.epsilon),
                     units=rows, settings=settings(self), noise=None, forecast={}, warning=None,
-                    theorem="toy", assumes=(), summarise=None, mechanism=None, says=None)
+                    theorem="toy", assumes=(), event=NOTHING, summarise=None, mechanism=None,
+                    says=None)
 
 
 @estimator

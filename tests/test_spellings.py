@@ -15,7 +15,7 @@ import pytest
 
 from data_makers import codes
 from kernel_calls import serve
-from privsieve.check.recount import domain_of
+from privsieve.check.replan import domain_of
 from privsieve.cli import run
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.canonical import text_of

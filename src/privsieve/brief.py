@@ -90,11 +90,11 @@ def _said(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         facts = [("target", f"not found: {gone}: check the domain file")] * bool(gone) + facts
         facts.append(("classes", counts.text))
     if body["kind"] == "histogram":
-        cells = Histogram.read(body)
+        table = Histogram.read(body)
         axes = " by ".join(f"{name} ({many})"
-                           for name, many in zip(cells.names, cells.shape, strict=True))
-        facts = [("cells", f"{axes}: {cells.cells}"),
-                 ("noise", f"standard deviation {_figure(cells.noise.each)} on each")]
+                           for name, many in zip(table.cells.names, table.cells.shape, strict=True))
+        facts = [("cells", f"{axes}: {table.cells.many}"),
+                 ("noise", f"standard deviation {_figure(table.noise.each)} on each")]
     elif body["kind"] == "regression":
         model = Regression.read(body)
         only = "answers only, to " if model.map == ANSWERS else ""

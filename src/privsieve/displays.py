@@ -238,11 +238,11 @@ def _model(ax: Any, body: Mapping[str, Any]) -> None:
 
 def _counts(ax: Any, body: Mapping[str, Any]) -> None:
     """Counts along the first axis of the table, the others added up."""
-    table = Histogram.read(body)
-    inner = table.cells // table.shape[0]
+    released = Histogram.read(body)
+    table = released.cells
+    inner = table.many // table.shape[0]
     sums = [0] * table.shape[0]
-    for at, count in zip(range(table.cells) if table.place is None else table.place, table.q,
-                         strict=True):
+    for at, count in zip(table.places, table.q, strict=True):
         sums[at // inner] += count
     name = table.names[0]
     ends, part = table.bins.get(name), _part(body, name)
@@ -250,7 +250,7 @@ def _counts(ax: Any, body: Mapping[str, Any]) -> None:
         cells = [*(f"{low} to {high}" for low, high in pairwise(ends)), "missing"]
     else:
         cells = ["no", "yes"] if part["kind"] == "flag" else [*map(str, part["values"]), "other"]
-    _bars(ax, cells[:len(sums)], sums, noise=float(number(table.noise.each)) * inner ** .5)
+    _bars(ax, cells[:len(sums)], sums, noise=float(number(released.noise.each)) * inner ** .5)
     ax.set(title=f"Rows by {_short(name)}, as they were released",
            xlabel="count; the line is one standard deviation of its noise")
 

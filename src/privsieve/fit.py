@@ -232,7 +232,8 @@ def demand_valid(plan: Plan) -> None:
     from privsieve.check.verify import verify_plan
     from privsieve.ledger.chain import certificate
 
-    wrong = verify_plan(certificate(plan, "0" * 64, None, None, SOFTWARE), public(plan))
+    known = {**public(plan), "queries": plan.shows.get("queries", [])}
+    wrong = verify_plan(certificate(plan, "0" * 64, None, None, SOFTWARE), known)
     if wrong:
         raise ParameterError(f"{plan.method}: verify would refuse the release ({wrong[0]}), and "
                              "nothing was charged; change the options, or report this")

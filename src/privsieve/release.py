@@ -10,15 +10,28 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from operator import lt
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import msgspec
+from msgspec import Meta, Struct
 
 from privsieve.errors import SchemaError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, canonical, digest, exact, parsed, quoted, text_of
+from privsieve.public.canonical import (
+    LARGEST,
+    Json,
+    canonical,
+    digest,
+    exact,
+    parsed,
+    quoted,
+    text_of,
+)
+from privsieve.public.canonical import exactly as exactly  # noqa: PLC0414
 from privsieve.public.plan import Plan, sought
 from privsieve.public.printed import Printed
 
@@ -38,8 +51,6 @@ SHOWN = 8
 WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 #: Of the map of which only answers leave.
 ANSWERS = "answers"
-#: What a release of columns may say beside their names, and its type in JSON.
-BESIDE_NAMES = {"branch": str, "sure": int, "described": dict, "class_counts": dict}
 #: A class is not told from none up to so many scales of the noise on its count (an empty class has
 #: more with a chance of e^-7 / 2), and up to this part of the units by the number of classes.
 NEAR, LEAST = 7, Fraction(1, 5)
@@ -47,11 +58,8 @@ NEAR, LEAST = 7, Fraction(1, 5)
 #: What a release can hold; more would be an attack on the time that a reader takes.
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
 _SCALE = r"[0-9]{1,40}([./][0-9]{1,40})?"
-#: A double has no other exponent.
-_EXPONENTS = range(-1074, 971)
 #: Smaller figures have an exponent, not a long row of zeros.
 _LEAST = Decimal("1e-9")
-_EXACT = Context(prec=28)
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,8 +209,33 @@ def said(plan: Plan, output: Any) -> Mapping[str, Json]:
                      **getattr(output, "said", {})).write()
 
 
-@dataclass(frozen=True)
-class Selection:
+#: Numbers that a release may hold; all else is refused by the field.
+Whole = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+Decimals = Annotated[str, Meta(pattern=f"^(?:{_NUMBER})$", max_length=90)]
+Scale = Annotated[str, Meta(pattern=f"^(?:{_SCALE})$", max_length=90)]
+
+
+class Kind(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a mechanism released, of one kind: fields with their types; no other field is read."""
+
+    kind: ClassVar[str] = ""
+    #: What is said of a file that lacks a field.
+    lacks: ClassVar[str] = ""
+
+    def write(self) -> dict[str, Json]:
+        """Return the fields of release.json."""
+        found: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
+        return found
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """Return what a release says; a file that privsieve did not write is refused."""
+        with _refused(f"{cls.lacks}; take the file as privsieve wrote it"):
+            return msgspec.convert({name: body[name] for name in cls.__struct_fields__
+                                    if name in body}, cls)
+
+
+class Selection(Kind, frozen=True):
     """Names of columns, and what else was released of the choice.
 
     branch : which of the ways that the plan lists was taken.
@@ -214,37 +247,24 @@ class Selection:
     ({'selected': ['age']}, 1)
     """
 
-    kind: ClassVar = "selection"
+    kind = "selection"
+    lacks = "release.json lacks the names that were selected, or has a false figure beside them"
     selected: tuple[str, ...]
     branch: str | None = None
-    sure: int | None = None
-    described: Mapping[str, Json] | None = None
-    class_counts: Mapping[str, Json] | None = None
+    sure: Annotated[int, Meta(ge=0)] | None = None
+    described: dict[str, Any] | None = None
+    class_counts: CountFields | None = None
 
-    def write(self) -> dict[str, Json]:
-        """The fields of release.json."""
-        more = {name: getattr(self, name) for name in BESIDE_NAMES}
-        return {"selected": list(self.selected),
-                **{name: value for name, value in more.items() if value is not None}}
-
-    @classmethod
-    def read(cls, body: Mapping[str, Any]) -> Self:
-        """What a release says."""
-        with _refused("release.json lacks the names that were selected; take the file as privsieve "
-                      "wrote it"):
-            more = {name: body[name] for name in BESIDE_NAMES if name in body}
-            if any(type(value) is not BESIDE_NAMES[name] for name, value in more.items()):
-                raise ValueError("a figure beside the names is of another type")
-            found = cls(_names(body["selected"]), **more)
-            if found.sure is not None and not 0 <= found.sure <= len(found.selected):
-                raise ValueError("more columns are said to be sure than were chosen")
-            if found.described is not None and not found.descriptions:
-                raise ValueError("no column is described")
-            return found
+    def __post_init__(self) -> None:
+        """Refuse figures that speak of other columns than the chosen ones."""
+        if self.sure is not None and self.sure > len(self.selected):
+            raise ValueError("more columns are said to be sure than were chosen")
+        if self.described is not None and set(self.descriptions) != set(self.selected):
+            raise ValueError("other columns are described than were chosen")
 
     @classmethod
     def counts_of(cls, body: Mapping[str, Any]) -> NoisyCounts | None:
-        """The noisy counts of the classes, where some were drawn."""
+        """Return the noisy counts of the classes, where some were drawn."""
         with _refused("release.json has no noisy count for each class; take the file as privsieve "
                       "wrote it"):
             counts = cls.read(body).class_counts
@@ -260,7 +280,7 @@ class Selection:
         return descriptions(self.described, self.selected)
 
     def counted(self, target: str, unit: str) -> str:
-        """The count of sure columns, in a sentence; empty where none was asked for.
+        """Return the count of sure columns in a sentence; empty where none was asked for.
 
         >>> Selection(("age", "stay"), sure=1).counted("back", "row")[:41]
         'at least 1 of these 2 is related to back,'
@@ -270,6 +290,16 @@ class Selection:
         verb = "is" if self.sure == 1 else "are"
         return (f"at least {self.sure} of these {len(self.selected)} {verb} related to {target}, "
                 f"with 95 % confidence, if {unit}s were drawn independently")
+
+
+class CountFields(Struct, frozen=True, forbid_unknown_fields=True):
+    """Noisy counts of the classes as a release holds them."""
+
+    q: Annotated[tuple[Annotated[str, Meta(pattern="^(0|-?[1-9][0-9]{0,39})$")], ...],
+                 Meta(min_length=2)]
+    per: Annotated[int, Meta(ge=1, le=LARGEST)]
+    law: Literal["discrete-laplace"]
+    scale: Scale
 
 
 @dataclass(frozen=True)
@@ -282,7 +312,7 @@ class NoisyCounts:
     >>> counts.text, counts.missing("row")
     ('nein about 2,990, ja about 10 of 3,000 (± 30)', 'class ja: about 10 of 3,000 rows')
     >>> counts.write()
-    {'q': ['2990', '10'], 'per': 1, 'law': 'discrete-laplace', 'scale': '10'}
+    CountFields(q=('2990', '10'), per=1, law='discrete-laplace', scale='10')
     """
 
     q: tuple[int, ...]
@@ -291,20 +321,19 @@ class NoisyCounts:
     names: tuple[str, ...] = ()
     units: int = 0
 
-    def write(self) -> dict[str, Json]:
-        """The field "class_counts" of release.json."""
-        return {"q": [str(count) for count in self.q], "per": self.per, "law": "discrete-laplace",
-                "scale": exactly(self.scale)}
+    def write(self) -> CountFields:
+        """Return the field "class_counts" of release.json."""
+        return CountFields(tuple(map(str, self.q)), self.per, "discrete-laplace",
+                           exactly(self.scale))
 
     @classmethod
-    def read(cls, said: Mapping[str, Any], body: Mapping[str, Any]) -> Self:
+    def read(cls, said: CountFields, body: Mapping[str, Any]) -> Self:
         """What a release says."""
         names = tuple(map(text_of, body["domain"]["target"]["values"]))
-        if len(names) != len(said["q"]) or _integers([said["per"]])[0] < 1 or not (
-                re.fullmatch(_SCALE, said["scale"])):
-            raise ValueError("there is not one count for each class, or their noise has no scale")
-        return cls(tuple(int(number(count)) for count in said["q"]), said["per"],
-                   Fraction(said["scale"]), names, int(body["plan"]["units"]))
+        if len(names) != len(said.q):
+            raise ValueError("there is not one count for each class")
+        return cls(tuple(map(int, said.q)), said.per, Fraction(said.scale), names,
+                   int(body["plan"]["units"]))
 
     @property
     def about(self) -> list[int]:
@@ -337,27 +366,15 @@ class NoisyCounts:
         return "; ".join([*gone[:SHOWN], *more])
 
 
-@dataclass(frozen=True)
-class GridNumbers:
+class GridNumbers(Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers on a public grid: q times a power of two, each.
 
-    >>> GridNumbers(-1, (3, -2)).exact, GridNumbers.read({"exponent": -1, "q": [3, -2]}).doubles
+    >>> GridNumbers(-1, (3, -2)).exact, GridNumbers(-1, (3, -2)).doubles
     ((Fraction(3, 2), Fraction(-1, 1)), [1.5, -1.0])
     """
 
-    exponent: int
-    q: tuple[int, ...]
-
-    def write(self) -> dict[str, Json]:
-        """The field "values" of release.json."""
-        return {"exponent": self.exponent, "q": list(self.q)}
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Self:
-        """What a release says."""
-        if _integers([values["exponent"]])[0] not in _EXPONENTS:
-            raise ValueError("the numbers of the release lie on no grid of doubles")
-        return cls(values["exponent"], _integers(values["q"]))
+    exponent: Annotated[int, Meta(ge=-1074, le=970)]
+    q: tuple[Whole, ...]
 
     def __len__(self) -> int:
         """How many there are."""
@@ -375,145 +392,113 @@ class GridNumbers:
         return [float(number) for number in self.exact]
 
 
-@dataclass(frozen=True)
-class NoiseLaw:
+#: Laws of noise on numbers.
+Law = Literal["gamma-norm", "gaussian", "laplace", "discrete-laplace"]
+
+
+class NoiseLaw(Struct, frozen=True, forbid_unknown_fields=True):
     """The law of the noise, and the standard deviation of that of one number, as a text."""
 
-    law: str
-    each: str
-
-    def write(self) -> dict[str, Json]:
-        """The field "noise" of release.json."""
-        return {"law": self.law, "each": self.each}
-
-    @classmethod
-    def read(cls, noise: Mapping[str, Any]) -> Self:
-        """What a release says."""
-        number(noise["each"])
-        return cls(str(noise["law"]), noise["each"])
+    law: Law
+    each: Decimals
 
 
-@dataclass(frozen=True)
-class ColumnWeights:
+class ColumnWeights(Kind, frozen=True):
     """A weight with noise for each column, and the names of the largest."""
 
-    kind: ClassVar = "weights"
+    kind = "weights"
+    lacks = "release.json lacks the weight of each column"
     selected: tuple[str, ...]
     values: GridNumbers
     noise: NoiseLaw
 
-    def write(self) -> dict[str, Json]:
-        """The fields of release.json."""
-        return {"selected": list(self.selected), "values": self.values.write(),
-                "noise": self.noise.write()}
 
-    @classmethod
-    def read(cls, body: Mapping[str, Any]) -> Self:
-        """What a release says."""
-        with _refused("release.json lacks the weight of each column; take the file as privsieve "
-                      "wrote it"):
-            return cls(_names(body["selected"]), GridNumbers.read(body["values"]),
-                       NoiseLaw.read(body["noise"]))
-
-
-@dataclass(frozen=True)
-class Regression:
+class Regression(Kind, frozen=True):
     """A formula that predicts the target, or answers of one that stays behind.
 
     features : the map, by its name and public parameters
     queries, answers : where only answers leave, and None else; an answer is the text of a double
     """
 
-    kind: ClassVar = "regression"
+    kind = "regression"
+    lacks = "release.json lacks what a prediction needs"
     selected: tuple[str, ...]
-    features: Mapping[str, Json]
+    features: dict[str, Any]
     values: GridNumbers
     noise: NoiseLaw
-    queries: tuple[tuple[int, ...], ...] | None = None
-    answers: tuple[str, ...] | None = None
+    queries: tuple[tuple[Annotated[int, Meta(ge=0, le=65535)], ...], ...] | None = None
+    answers: tuple[Decimals, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse answers without a map, or of other queries."""
+        if "map" not in self.features or (
+                self.map == ANSWERS) != (self.queries is not None) or (
+                len(self.queries or ()) != len(self.answers or ())):
+            raise ValueError("there is not one answer to each query")
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Self:
+        """Return what a release says."""
+        if body.get("kind") != cls.kind:
+            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
+                              "one that `privsieve regress` or PrivateKernelRidge made")
+        return super().read(body)
 
     @property
     def map(self) -> str:
         """The name of the map."""
         return str(self.features["map"])
 
-    def write(self) -> dict[str, Json]:
-        """The fields of release.json."""
-        model: dict[str, Json] = {
-            "selected": list(self.selected), "features": dict(self.features),
-            "values": self.values.write(), "noise": self.noise.write()}
-        if self.queries is None or self.answers is None:
-            return model
-        return {**model, "queries": [list(query) for query in self.queries],
-                "answers": list(self.answers)}
 
-    @classmethod
-    def read(cls, body: Mapping[str, Any]) -> Self:
-        """What a release says."""
-        if body.get("kind") != cls.kind:
-            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
-                              "one that `privsieve regress` or PrivateKernelRidge made")
-        with _refused("release.json lacks what a prediction needs; take the file as privsieve "
-                      "wrote it"):
-            model = cls(_names(body["selected"]), dict(body["features"]),
-                        GridNumbers.read(body["values"]), NoiseLaw.read(body["noise"]))
-            if model.map != ANSWERS:
-                return model
-            answers = tuple(map(number, body["answers"]))
-            queries = tuple(_integers(query) for query in body["queries"])
-            if len(answers) != len(queries):
-                raise ValueError("there is not one answer to each query")
-            return replace(model, queries=queries, answers=tuple(body["answers"]))
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """A table of counts with noise; of its axes the last changes fastest.
+class TableCells(Struct, frozen=True, forbid_unknown_fields=True):
+    """Counts of a table; of its axes the last changes fastest.
 
     shape : the number of cells of each axis
     bins : of an axis of numbers or dates the ends of its bins, as texts
-    place : which cells have a count; None where all do
+    place : which cells have a count, in order; "all" where all do
     """
 
-    kind: ClassVar = "histogram"
-    selected: tuple[str, ...]
-    names: tuple[str, ...]
-    shape: tuple[int, ...]
-    bins: Mapping[str, tuple[str, ...]]
-    place: tuple[int, ...] | None
-    q: tuple[int, ...]
-    noise: NoiseLaw
+    names: Annotated[tuple[str, ...], Meta(min_length=1)]
+    shape: tuple[Annotated[int, Meta(ge=1, le=65536)], ...]
+    bins: dict[str, tuple[str, ...]]
+    place: Literal["all"] | tuple[Annotated[int, Meta(ge=0, le=LARGEST)], ...]
+    q: tuple[Whole, ...]
 
     @property
-    def cells(self) -> int:
+    def many(self) -> int:
         """How many cells there are, with a count or without."""
         return prod(self.shape)
 
-    def write(self) -> dict[str, Json]:
-        """The fields of release.json."""
-        return {
-            "selected": list(self.selected),
-            "cells": {
-                "names": list(self.names),
-                "shape": list(self.shape),
-                "bins": {name: list(ends) for name, ends in self.bins.items()},
-                "place": "all" if self.place is None else list(self.place),
-                "q": list(self.q),
-            },
-            "noise": self.noise.write(),
-        }
+    @property
+    def places(self) -> Sequence[int]:
+        """The cells that have a count."""
+        return range(self.many) if isinstance(self.place, str) else self.place
 
-    @classmethod
-    def read(cls, body: Mapping[str, Any]) -> Self:
-        """What a release says."""
-        with _refused("the release holds no table of counts; name one that NoisyHistogram or "
-                      "privsieve synthesize made"):
-            cells = body["cells"]
-            return cls(
-                _names(body["selected"]), _names(cells["names"]), _integers(cells["shape"]),
-                {str(name): _names(ends) for name, ends in cells["bins"].items()},
-                None if cells["place"] == "all" else _integers(cells["place"]),
-                _integers(cells["q"]), NoiseLaw.read(body["noise"]))
+    def __post_init__(self) -> None:
+        """Refuse counts of other cells than there are."""
+        cells = 1
+        for size in self.shape:  # the product of as many as a file may hold would never be done
+            cells *= size
+            if cells > LARGEST:
+                raise ValueError("there are more cells than a double can count")
+        if len(self.q) != (cells if self.place == "all" else len(self.place)) or (
+                self.place and self.place != "all" and not (
+                    self.place[-1] < cells and all(map(lt, self.place, self.place[1:])))):
+            raise ValueError("there is not one count for each cell")
+
+
+class Histogram(Kind, frozen=True):
+    """A table of counts with noise."""
+
+    kind = "histogram"
+    lacks = "the release holds no table of counts"
+    selected: tuple[str, ...]
+    cells: TableCells
+    noise: NoiseLaw
+
+
+#: The kinds of releases that an epsilon was paid for.
+KINDS = {kind.kind: kind for kind in (Selection, ColumnWeights, Regression, Histogram)}
 
 
 def number(text: object) -> Fraction:
@@ -542,29 +527,6 @@ def figure(value: float | Fraction, digits: int = 4, form: Literal["f", "g", "e"
         return f"{float(value):.{digits}g}"
     text = f"{Decimal(power):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def exactly(value: Fraction, form: Literal["f", "g"] = "f") -> str:
-    """A fraction as decimals where it has them, and as a quotient else; `Fraction` reads it.
-
-    >>> exactly(Fraction(9, 10)), exactly(Fraction(1, 3)), exactly(Fraction(1, 10**6), "g")
-    ('0.9', '1/3', '1e-06')
-    """
-    text = f"{float(value):.12g}" if form == "g" else format(
-        _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
-    return text if Fraction(text) == value else str(value)
-
-
-def _integers(values: Sequence[Any]) -> tuple[int, ...]:
-    if not isinstance(values, list | tuple) or any(type(value) is not int for value in values):
-        raise ValueError("what should be integers is not")
-    return tuple(values)
-
-
-def _names(values: Sequence[Any]) -> tuple[str, ...]:
-    if not _is_names(values):
-        raise ValueError("what should be texts is not")
-    return tuple(values)
 
 
 @contextmanager

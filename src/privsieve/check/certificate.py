@@ -1,287 +1,309 @@
-"""Certificate: every field of one, with its form, and what its plan says of a method's options.
+"""Certificate: the fields of a certificate, and of the release of a publication, with their types.
 
-A closed declaration for each kind, in the words of `check.form`; a test holds it against what the
-makers declare and write.  Files of version 0.1.0 have fewer fields, and their own declaration.
+What a file has beyond these fields is refused.  What follows from a plan is not declared here:
+`verify` plans again and compares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from privsieve.check.form import (
-    ByWord,
-    Either,
-    Fields,
-    Named,
-    OneOf,
-    Several,
-    Shaped,
-    Text,
-    WholeNumber,
-)
-from privsieve.public import strangers
-from privsieve.public.canonical import canonical, link
-from privsieve.public.plan import FORMAT, KINDS, LONGEST_QUERY, SENTENCES, THEOREMS, UNIT
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-#: The version whose files have forms of their own.
-FIRST = "0.1.0"
-#: The kind of certificates that promise a level, and no epsilon; and all that are known.
+from privsieve.check.reasons import Unreadable
+from privsieve.public.canonical import LARGEST, canonical, link
+from privsieve.public.event import Event
+from privsieve.public.plan import FORMAT, LONGEST_QUERY
+
+#: The kind of certificates that promise a level, and no epsilon.
 CONTAINMENT = "containment"
-KNOWN = (*KINDS, CONTAINMENT)
-NAME = Text(longest=128)
-NAMES = Several(NAME)
-#: An amount of epsilon or delta; a public number, exactly; a double as Python writes it.
-AMOUNT = Text(r"(0|[1-9][0-9]{0,17})(\.[0-9]{0,17}[1-9])?")
-EXACT = Text(r"[1-9][0-9]{0,59}/[1-9][0-9]{0,59}"
-             r"|(0|[1-9][0-9]{0,59})(\.[0-9]{0,59}[1-9])?(e[+-]?[0-9]{1,3})?")
-DOUBLE = Text(r"[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?")
-COUNT = Text(r"0|[1-9][0-9]{0,18}")
-DIGEST = Text("[0-9a-f]{64}")
-NOTHING = OneOf(None)
-FLAG = OneOf(True, False)
-YES = OneOf(True)
-K = WholeNumber(1, 2**40)
-#: Rows or persons that are declared; rows that were counted; a part of one, rounded.
-ROWS = Either(NOTHING, WholeNumber(1, 2**40))
-COUNTED = WholeNumber(0, 2**40)
-PART = Text(r"[01](\.[0-9]{1,9})?|[0-9]{1,9}(\.[0-9]{1,9})?")
+#: What a release says of its format.
+RELEASE_FORMAT = "privsieve-release/1"
 
-#: What a choice of columns may be asked for beside its own options.
-WISHES: Mapping[str, Shaped] = {
-    "sure": EXACT, "independent_rows": YES, "describe": EXACT, "at_most": K,
-    "always": Several(NAME, least=1), "never": Several(NAME, least=1),
-    "groups": Named(Several(NAME, least=1), NAME, least=1),
-}
-_CHOOSING = Fields({"k": K, "ordered": FLAG}, WISHES)
-_BRANCHES = Several(OneOf("one race", "pairs", "triples", "quads"), least=1, most=4)
-_PRIOR = Either(OneOf("auto", "centred", "unbalanced", "average", None), Several(EXACT, least=2))
-_SHARE = Either(OneOf("noisy", None), Several(EXACT, least=2))
-_ORDER, _GRID = WholeNumber(1, 3), OneOf(0, 4, 8, 16)
-_PAIRS: Mapping[str, Shaped] = {
-    "slopes": YES, "thirds": YES, "pairs_without_grid": OneOf("all cuts", "none")}
-_SIEVE: Mapping[str, Shaped] = {
-    "class_prior": _PRIOR, "order": _ORDER, "grid": _GRID, "branches": _BRANCHES,
-    "joint": OneOf("auto", "none", "pair", "triple", "quad")}
-_BLOCKS: Mapping[str, Shaped] = {
-    "block": Either(NOTHING, WholeNumber(3, 64)), "repeats": WholeNumber(1, 1000),
-    "reference": Either(NOTHING, DIGEST)}
-_VOTES: Mapping[str, Shaped] = {"votes": OneOf("sign", "clip"), "tau": Either(NOTHING, COUNT)}
-_SCORE: Mapping[str, Shaped] = {"mechanism": OneOf("exponential", "laplace"),
-                                "class_share": _SHARE}
-#: What a column of a class can be worth, and whether class weights go into it.
-SCORES: Mapping[str, bool] = {
-    "mean-difference": True,
-    "class-counts": True,
-    "disagreement": False,
-    "mutual-information": False,
-}
-_RANKS: Mapping[str, Shaped] = {"numeric": OneOf("ranks"), "order": _ORDER, "grid": _GRID,
-                                "branches": _BRANCHES}
+Name = Annotated[str, Meta(max_length=128)]
+Names = tuple[Name, ...]
+SomeNames = Annotated[Names, Meta(min_length=1)]
+People = Annotated[str, Meta(max_length=1024)]
+Amount = Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,17})(\.[0-9]{0,17}[1-9])?\Z")]
+Count = Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,18})\Z")]
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Part = Annotated[str, Meta(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?\Z")]
+Positive = Annotated[int, Meta(ge=1, le=LARGEST)]
+Counted = Annotated[int, Meta(ge=0, le=2**40)]
+Unit = Literal["one row of the table", "one line of the file", "one person with all their rows"]
+Neighbours = Literal["replace-one", "add-remove"]
 
 
-def _sieve(**more: Shaped) -> Fields:
-    return _CHOOSING.also(_SIEVE, **_PAIRS).also(more)
+class Closed(Struct, frozen=True, forbid_unknown_fields=True):
+    """Fields, all of which are declared."""
 
 
-#: Choices of columns, by method; one of RuleSieve for numbers goes several ways.
-CHOICES: Mapping[str, Shaped] = {
-    "rule-sieve/3": _sieve(),
-    "rule-sieve-numeric/2": ByWord("numeric", {
-        "ranks": _CHOOSING.also(_RANKS, pairs_without_grid=_PAIRS["pairs_without_grid"]),
-        **{way: _sieve(numeric=OneOf(way)).also({"class_prior": NOTHING})
-           for way in ("median-cut", "median-and-spread")}}),
-    "rule-sieve-votes/1": _CHOOSING.also({"joint": OneOf("votes"), "screened": K}),
-    "block-fwell/1": _CHOOSING.also({**_BLOCKS, **_VOTES}),
-    "noisy-top-k/1": _CHOOSING.also({**_SCORE, "score": OneOf(*SCORES)}),
-    "noisy-top-k/2": _CHOOSING.also({**_SCORE, "score": OneOf("correlation")}),
-}
+class Software(Closed, frozen=True):
+    """Who wrote a certificate."""
+
+    privsieve: Annotated[str, Meta(
+        pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}([a-z.+][a-z0-9.]{0,30})?\Z")]
 
 
-def plan_of(method: str, settings: Shaped, **more: Shaped) -> Fields:
-    """A plan of a method with these settings."""
-    return Fields({"method": OneOf(method), "epsilon": AMOUNT, "delta": AMOUNT,
-                   "settings": settings, "units": COUNT, **more})
+class PlaceFields(Closed, frozen=True):
+    """Where an entry stands in the chain of a ledger."""
+
+    seq: Positive
+    prev: Digest
+    hash: Digest
 
 
-_WEIGHTS = Fields({
-    **_BLOCKS, "k": Either(OneOf("positive"), K), "lam": EXACT, "clip": EXACT, "vectors": K})
-_MEMBERS = Fields({**{name: form for name, form in _WEIGHTS.needed.items() if name != "repeats"},
-                   "resamples": WholeNumber(1, 1000), "beta": EXACT,
-                   "sampling": OneOf("balanced", "bootstrap")})
-WEIGHTS: Mapping[str, Shaped] = {
-    "output-fwell/1": _WEIGHTS,
-    "felp/1": _MEMBERS,
-    "objective-fwell/1": _WEIGHTS.also({"second_ridge": DOUBLE}),
-}
+# --- what an epsilon was paid for ---------------------------------------------------------------
+
+class Claim(Closed, frozen=True):
+    """What is promised."""
+
+    kind: Literal["selection", "weights", "regression", "histogram"]
+    account: Literal["pure", "approximate"]
+    epsilon: Amount
+    delta: Amount
+    unit: Unit
+    neighbours: Neighbours
+    mechanism: Annotated[str, Meta(pattern=r"^[a-z-]{1,40}/[0-9]{1,3}\Z")]
+    theorem: Name
+    assumes: SomeNames
 
 
-def _kernels(alike: Mapping[str, Mapping[str, Shaped]], more: Mapping[str, Shaped],
-             optional: Mapping[str, Shaped] | None = None) -> ByWord:
-    return ByWord("kernel", {name: Fields({"kernel": OneOf(name), **own, **more}, optional or {})
-                             for name, own in alike.items()})
+class Planned(Closed, frozen=True):
+    """What was asked for, and what was planned from it."""
+
+    method: Name
+    epsilon: Amount
+    delta: Amount
+    asked: dict[Name, Any]
+    settings: dict[Name, Any]
+    event: Event
+    units: Count
+    query: Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]+\Z",
+                               max_length=LONGEST_QUERY)] | UnsetType = UNSET
 
 
-_AMONG = WholeNumber(0, 8191)
-_DEGREE, _FEATURES = WholeNumber(1, 16), WholeNumber(1, 1024)
-#: What a kernel of records is made of, by its name; and a map of features.
-KERNELS: Mapping[str, Mapping[str, Shaped]] = {
-    "rbf": {"gamma": DOUBLE}, "linear": {}, "polynomial": {"degree": _DEGREE}}
-MAPS: Mapping[str, Mapping[str, Shaped]] = {
-    **{name: {"features": _FEATURES, "degree": _DEGREE}
-       for name in ("linear", "polynomial", "cosine")},
-    "rbf": {"features": _FEATURES, "gamma": EXACT, "seed": WholeNumber()}}
-REGRESSIONS: Mapping[str, Shaped] = {
-    "kernel-ridge/1": _kernels(MAPS, {"lam": EXACT}),
-    "kernel-ridge-session/1": _kernels(KERNELS, {
-        "answers": OneOf("one", "batch", "function"), "lam": DOUBLE,
-        "queries": WholeNumber(0, 8192), "kept": WholeNumber(1, 2048)},
-        {"points": Several(_AMONG, least=1, most=2048)}),
-}
+class Charged(Closed, frozen=True):
+    """What was charged, in the change that the account protects."""
+
+    unit: Unit
+    neighbours: Neighbours
+    rows_per_person: Positive | None
+    factor: Count
+    epsilon: Amount
+    delta: Amount
+    rho: Amount | None
 
 
-def _table(choices: Mapping[str, Shaped]) -> Fields:
-    bins = WholeNumber(1, 65534)
-    before = ByWord("method", {name: Fields({
-        "method": OneOf(name), "epsilon": AMOUNT, "settings": one})
-        for name, one in choices.items() if name.startswith("rule-sieve")})
-    return Fields({
-        "k": K, "columns": Either(NOTHING, Several(NAME, least=1)), "target": Either(NOTHING, NAME),
-        "bins": Either(bins, Named(bins, NAME)), "threshold": Either(NOTHING, COUNT),
-        "choice": Either(NOTHING, before)})
+class ChargeFields(Closed, frozen=True):
+    """The entries of a ledger that paid for a release."""
+
+    request: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
+    reserved_at: Annotated[str, Meta(
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z\Z")]
+    reserve: PlaceFields
+    commit: PlaceFields
+    head: Digest
+    rho: Amount | None
+    charged: Charged
 
 
-# --- version 0.1.0 ------------------------------------------------------------------------------
+class Certificate(Closed, frozen=True):
+    """What was promised, planned, paid and released."""
 
-_OLD = Fields({"k": K, "ordered": FLAG})
-_OLD_SIEVE = _OLD.also({"class_prior": _PRIOR, "order": _ORDER, "grid": _GRID,
-                        "joint": OneOf(None, "pair", "triple", "quad")})
-_OLD_CHOICES: Mapping[str, Shaped] = {
-    "rule-sieve/2": _OLD_SIEVE,
-    "rule-sieve-numeric/1": ByWord("numeric", {
-        **{way: _OLD.also({"numeric": OneOf(way), "order": _ORDER, "grid": _GRID})
-           for way in ("ranks", "all-cuts", "kendall")},
-        "median-cut": _OLD_SIEVE.also({"numeric": OneOf("median-cut")})}),
-    "block-fwell/1": _OLD.also({**_BLOCKS, **_VOTES}),
-    "noisy-top-k/1": _OLD.also({
-        "mechanism": OneOf("exponential", "gumbel", "laplace"), "class_share": _SHARE,
-        "score": OneOf(*SCORES, "correlation")}),
-}
-
-#: The settings of each method of a kind, now and in version 0.1.0.
-NOW: Mapping[str, Mapping[str, Shaped]] = {
-    "selection": CHOICES,
-    "weights": WEIGHTS,
-    "regression": REGRESSIONS,
-    "histogram": {"noisy-histogram/1": _table(CHOICES)},
-}
-BEFORE: Mapping[str, Mapping[str, Shaped]] = {
-    "selection": _OLD_CHOICES,
-    "weights": WEIGHTS,
-    "regression": REGRESSIONS,
-    "histogram": {"noisy-histogram/1": _table(_OLD_CHOICES)},
-}
-#: SQL whose rows a table is: signs that can be shown, and ends of lines.
-_QUERY = Text(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f]+", longest=LONGEST_QUERY)
-
-
-@cache
-def plans(kind: str, *, before: bool) -> ByWord:
-    """The form of a plan of a kind, in a certificate and in its release."""
-    settings = (BEFORE if before else NOW)[kind]
-    more = {} if before else {"query": _QUERY}
-    return ByWord("method", {name: plan_of(name, one).also({}, **more)
-                             for name, one in settings.items()})
+    format: Literal["privsieve-certificate/1"]
+    claim: Claim
+    plan: Planned
+    release_sha256: Digest
+    domain_sha256: Digest
+    software: Software
+    population: People | None
+    ledger: ChargeFields | None
+    key: None
+    signature: None
 
 
 # --- a publication ------------------------------------------------------------------------------
 
-_MODELS = OneOf("containment", "k-anonymity")
-#: The plan of a publication.
-PUBLISHING = Fields(
-    {"method": OneOf("profile", "greedy", "maximal", "exact"),
-     "profile": OneOf("few", "strict", "most", None),
-     "weights": OneOf("mutual-information", "hamming", "excess", "youden", "even", "distinct",
-                      "class-errors", None),
-     "k": WholeNumber(2, 2**40), "model": _MODELS, "l_diversity": WholeNumber(1, 2**40),
-     "suppress": COUNTED}, {"counted": OneOf(*strangers.COUNTED)})
-_CONTAINED = Fields(
-    {"kind": OneOf(CONTAINMENT), "k": WholeNumber(2), "level": WholeNumber(2), "model": _MODELS,
-     "absent": NAMES, "l_diversity": WholeNumber(1), "suppressed": WholeNumber(),
-     "columns": Several(NAME, least=1), "target": Either(NOTHING, NAME), "table_sha256": DIGEST},
-    {"counted": OneOf(*strangers.COUNTED)})
-_LIMIT = Either(NOTHING, PART)
-_ROLES = Fields({"presences": NAMES, "both": NAMES, "sensitive": NAMES,
-                 "target": Either(NOTHING, NAME), "target_known": FLAG})
-_CONTAINED_NOW = _CONTAINED.also({
-    "rows": WholeNumber(1), "origins": NAMES, "roles": _ROLES, "sensitive": NAMES,
-    "limits": Fields({"share": _LIMIT, "entropy": _LIMIT, "closeness": _LIMIT, "ordered": NAMES}),
-    "fingerprint": Either(NOTHING, DIGEST)})
-
-# --- the certificate ----------------------------------------------------------------------------
-
-_PLACE = Fields({"seq": WholeNumber(1), "prev": DIGEST, "hash": DIGEST})
-_PEOPLE = Text(longest=1024)
-_TIME = Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
-_VERSION = Text(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}([a-z.+][a-z0-9.]{0,30})?")
-_RHO = Either(NOTHING, AMOUNT)
-_NEIGHBOURS = OneOf("replace-one", "add-remove")
-_CLAIM: Mapping[str, Shaped] = {
-    "kind": OneOf(*KINDS), "account": OneOf("pure", "approximate"), "epsilon": AMOUNT,
-    "delta": AMOUNT, "unit": OneOf(*UNIT.values()), "neighbours": _NEIGHBOURS,
-    "mechanism": Text("[a-z-]{1,40}/[0-9]{1,3}"), "theorem": OneOf(*THEOREMS),
-    "assumes": Several(OneOf(*SENTENCES), least=1)}
-_CHARGE = Fields({"request": Text("[0-9a-f]{32}"), "reserved_at": _TIME, "reserve": _PLACE,
-                  "commit": _PLACE, "head": DIGEST})
-_CHARGED = _CHARGE.also({"rho": _RHO, "charged": Fields({
-    "unit": OneOf(*UNIT.values()), "neighbours": _NEIGHBOURS, "rows_per_person": ROWS,
-    "factor": COUNT, "epsilon": AMOUNT, "delta": AMOUNT, "rho": _RHO})})
-_NOTED = Fields({"snapshot": _PEOPLE, "publish": _PLACE, "head": DIGEST})
+Model = Literal["containment", "k-anonymity"]
+CountedUnits = Literal["persons", "sources"]
 
 
-def _certificate(version: Shaped, claim: Shaped, plan: Shaped, ledger: Shaped) -> Fields:
-    return Fields({
-        "format": OneOf(FORMAT), "claim": claim, "plan": plan, "release_sha256": DIGEST,
-        "software": Fields({"privsieve": version}), "population": Either(NOTHING, _PEOPLE),
-        "ledger": Either(NOTHING, ledger), "key": Either(NOTHING, Text()),
-        "signature": Either(NOTHING, Text())})
+class Publishing(Closed, frozen=True):
+    """How columns were chosen that may be published."""
+
+    method: Literal["profile", "greedy", "maximal", "exact"]
+    profile: Literal["few", "strict", "most"] | None
+    weights: Literal["mutual-information", "hamming", "excess", "youden", "even", "distinct",
+                     "class-errors"] | None
+    k: Annotated[int, Meta(ge=2, le=2**40)]
+    model: Model
+    l_diversity: Annotated[int, Meta(ge=1, le=2**40)]
+    suppress: Counted
+    counted: CountedUnits | UnsetType = UNSET
 
 
-@cache
-def certificate_form(kind: str, *, before: bool) -> Shaped:
-    """The form of a certificate of a kind; made when it is asked for."""
-    version: Shaped = OneOf(FIRST) if before else _VERSION
-    if kind == CONTAINMENT:
-        return _certificate(version, _CONTAINED if before else _CONTAINED_NOW, PUBLISHING, _NOTED)
-    return _certificate(version, Fields({**_CLAIM, "kind": OneOf(kind)}),
-                        plans(kind, before=before),
-                        Either(_CHARGED, _CHARGE) if before else _CHARGED,
-                        ).also({"domain_sha256": DIGEST})
+class RolesFields(Closed, frozen=True):
+    """What each column of the table is."""
+
+    presences: Names
+    both: Names
+    sensitive: Names
+    target: Name | None
+    target_known: bool
 
 
-def of_first(certificate: Mapping[str, Any]) -> bool:
-    """Whether a certificate says that version 0.1.0 wrote it."""
-    software = certificate.get("software")
-    return isinstance(software, Mapping) and software.get("privsieve") == FIRST
+class LimitsFields(Closed, frozen=True):
+    """What groups may tell."""
+
+    share: Part | None
+    entropy: Part | None
+    closeness: Part | None
+    ordered: Names
 
 
-def kind_of(certificate: Mapping[str, Any]) -> str:
-    """The kind that a certificate claims; empty where it claims none that is known."""
-    claim = certificate.get("claim")
-    kind = claim.get("kind") if isinstance(claim, Mapping) else None
-    return kind if isinstance(kind, str) and kind in KNOWN else ""
+class Contained(Closed, frozen=True):
+    """What is promised of a published table."""
+
+    kind: Literal["containment"]
+    k: Annotated[int, Meta(ge=2, le=LARGEST)]
+    level: Annotated[int, Meta(ge=2, le=LARGEST)]
+    model: Model
+    absent: Names
+    l_diversity: Positive
+    suppressed: Annotated[int, Meta(ge=0, le=LARGEST)]
+    columns: SomeNames
+    target: Name | None
+    table_sha256: Digest
+    rows: Positive
+    origins: Names
+    roles: RolesFields
+    sensitive: Names
+    limits: LimitsFields
+    fingerprint: Digest | None
+    counted: CountedUnits | UnsetType = UNSET
 
 
-def certificate_faults(body: Mapping[str, Any]) -> Iterator[str]:
-    """Why a certificate is not of the form of its kind."""
-    kind = kind_of(body)
-    if not kind:
-        yield f"the certificate does not have the fields of {FORMAT}: it claims no known kind"
-        return
-    found = certificate_form(kind, before=of_first(body)).fault(body, "")
-    if found is not None:
-        yield f"the certificate does not have the fields of {FORMAT}, at {found}"
+class Noted(Closed, frozen=True):
+    """The entry of a ledger that notes a publication."""
+
+    snapshot: People
+    publish: PlaceFields
+    head: Digest
+
+
+class PublicationCertificate(Closed, frozen=True):
+    """What was promised of a published table, and noted."""
+
+    format: Literal["privsieve-certificate/1"]
+    claim: Contained
+    plan: Publishing
+    release_sha256: Digest
+    software: Software
+    population: People | None
+    ledger: Noted | None
+    key: None
+    signature: None
+
+
+class CrowdFields(Closed, frozen=True):
+    """How many rows share what somebody knows."""
+
+    average: Part
+    below: Counted
+    level: Positive
+    alone: Counted
+    bins: Annotated[tuple[tuple[Positive, Positive | None, Counted], ...], Meta(min_length=1)]
+
+
+class CrowdsFields(Closed, frozen=True, omit_defaults=True):
+    """CrowdsFields, by what strangers know."""
+
+    known: CrowdFields | UnsetType = UNSET
+    known_class: CrowdFields | UnsetType = UNSET
+    all: CrowdFields | UnsetType = UNSET
+    all_class: CrowdFields | UnsetType = UNSET
+    everything: CrowdFields | UnsetType = UNSET
+
+
+class Told(Closed, frozen=True):
+    """What groups tell of a column."""
+
+    column: Name
+    role: Literal["target", "sensitive"]
+    ordered: bool
+    rows: Counted
+    values: Positive
+    share: Part
+    above: tuple[tuple[Part, Counted], ...]
+    distinct: Positive
+    entropy: Part
+    closeness: Part
+
+
+class Measured(Closed, frozen=True):
+    """What was measured of the published table."""
+
+    rows: Positive
+    patterns: Positive
+    promised: Literal["known", "known_class"]
+    strangers: CrowdsFields
+    one_class: Counted | None
+    items: Annotated[tuple[tuple[Name, Counted, Counted | None], ...], Meta(min_length=1)]
+    disclosure: tuple[Told, ...]
+
+
+class PublicationRelease(Closed, frozen=True):
+    """The release of a publication."""
+
+    format: Literal["privsieve-release/1"]
+    kind: Literal["containment"]
+    columns: SomeNames
+    selected: SomeNames
+    partial: dict[Name, SomeNames]
+    complete: bool
+    plan: Publishing
+    measured: Measured
+
+
+Shape = TypeVar("Shape", bound=Struct)
+
+
+def demand_fields(body: Mapping[str, Any], form: type[Shape], what: str, of: str) -> Shape:
+    """Return a file as its form reads it, or say where it is not of it; quotes nothing.
+
+    >>> demand_fields({"privsieve": 1}, Software, "the file", "a test")
+    Traceback (most recent call last):
+    privsieve.check.reasons.Unreadable: the file does not have the fields of a test, at privsieve
+    """
+    try:
+        return msgspec.convert(body, form)
+    except msgspec.ValidationError as error:
+        fault = str(error)
+    place = re.search(r"`\$\.([a-z0-9_.]+)[^`]*`\Z", fault)
+    words = place[1].split(".") if place else []
+    known = _declared(Struct)  # no other word of a file is told
+    at = ".".join(word for word in words if word in known) or "the file"
+    more = ": a field that is not declared" if "unknown field" in fault else ""
+    raise Unreadable(f"{what} does not have the fields of {of}, at {at}{more}")
+
+
+def _declared(form: type[Struct]) -> set[str]:
+    """The names of all fields of all forms."""
+    return {*form.__struct_fields__}.union(*map(_declared, form.__subclasses__()))
+
+
+def demand_certificate(body: Mapping[str, Any]) -> None:
+    """Refuse what is no certificate of a known kind."""
+    if body.get("format", FORMAT) != FORMAT:
+        raise Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
+    claim = body.get("claim")
+    contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
+    demand_fields(body, PublicationCertificate if contained else Certificate, "the certificate",
+                  FORMAT)
 
 
 def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:

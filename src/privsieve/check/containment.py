@@ -14,9 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privsieve.check.certificate import CONTAINMENT, bound, of_first
+from privsieve.check.certificate import (
+    RELEASE_FORMAT,
+    PublicationRelease,
+    bound,
+    demand_fields,
+)
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.schema import release_faults
 from privsieve.check.table import (
     OpenGroups,
     figure_reasons,
@@ -106,10 +110,7 @@ def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
 
 def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     """What is not of its form, or does not agree with the claim."""
-    faults = list(release_faults(release, CONTAINMENT, before=of_first(body)))
-    yield from faults
-    if faults:
-        return
+    demand_fields(release, PublicationRelease, "the release", RELEASE_FORMAT)
     claim, plan = body["claim"], release["plan"]
     chosen: dict[str, list[str]] = {}
     for name, origin in zip(claim["columns"], claim.get("origins", ()), strict=False):
@@ -184,11 +185,10 @@ def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes
     yield from limit_reasons(claim, values)
     if release is not None:
         yield from figure_reasons(claim, release, values)
-        if not list(release_faults(release, CONTAINMENT, before="roles" not in claim)):
-            try:
-                yield from _measured(claim, release, columns)
-            except Unreadable as error:  # too much to be counted again
-                yield str(error)
+        try:
+            yield from _measured(claim, release, columns)
+        except Unreadable as error:  # too much to be counted again
+            yield str(error)
 
 
 def notes(claim: Mapping[str, Any]) -> Iterator[str]:

@@ -246,7 +246,7 @@ class FolderCheck:
         """Synthetic rows, against the released table of counts; or why they were not counted."""
         if self.release["kind"] != "histogram":
             return "rows belong to a table of counts, and the release is none"
-        from privsieve.check.recount_table import Uncounted, drawn_reasons
+        from privsieve.check.synthetic import Uncounted, drawn_reasons
 
         self.known[ROWS] = self.contents.read(ROWS)
         try:

@@ -10,34 +10,29 @@ and nobody can recount them.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from privsieve.check.certificate import CONTAINMENT, bound, certificate_faults
+import msgspec
+
+from privsieve._version import __version__
+from privsieve.check import events
+from privsieve.check.certificate import CONTAINMENT, RELEASE_FORMAT, bound, demand_certificate
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.recount import (
-    WISHES,
-    agrees,
-    claim_reasons,
-    release_reasons,
-    rho_holds,
-    unseen,
-)
-from privsieve.check.schema import RELEASE_FORMAT, public_faults
-from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
-    DELTA_UNITS,
     EPSILON_UNITS,
+    RHO_UNITS,
     canonical,
     digest,
+    exact,
     parsed,
     units_of,
 )
-from privsieve.public.plan import FORMAT, KINDS, UNIT
+from privsieve.public.event import Event
+from privsieve.public.plan import SENTENCES, THEOREMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,21 +41,6 @@ if TYPE_CHECKING:
 
 #: A release folder's file is far below; more is an attack on memory.
 LARGEST_FILE = 64 * 2**20
-
-#: What leaves is clamped to the integers that a double holds exactly, on grids of doubles.
-LARGEST = 2**53
-EXPONENTS = range(-1074, 971)
-#: Instead of a number of columns: all whose released weight is above zero, and at least one.
-POSITIVE = "positive"
-#: How the numbers of a regression's features are called; of "answers" there are queries, too.
-ANSWERS = "answers"
-MAPS = ("linear", "fourier", "cosine", "polynomial", ANSWERS)
-#: A column has at most as many cells as codes.
-CODES = 65536
-CELLS = {"names", "shape", "bins", "place", "q"}
-#: A decimal text, as an amount of noise or an answer is told.
-_NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
-_GRID = "the values of the release are not integers on a grid of doubles"
 
 Source = str | os.PathLike[str] | bytes | Mapping[str, Any]
 #: The note that a signature takes away.
@@ -102,19 +82,22 @@ def verify(certificate: Source, release: Source | None = None, *,
     """
     try:
         body = _read(certificate, "the certificate")
-        _check_shape(body)
+        demand_certificate(body)
         if body["claim"]["kind"] == CONTAINMENT:
             return _containment(body, release, ledger, table)
-        reasons = [*_claim(body), *claim_reasons(body["claim"], body["plan"]), *_unkeyed(body)]
+        reasons, more = [*_claim(body), *_unkeyed(body)], []
         if body["ledger"] is not None:
             reasons += _entries(body)
         if release is not None:
-            said = _read(release, "the release")
-            reasons += _release(body, said)
+            fields = _read(release, "the release")
+            reasons += _release(body, fields)
+            if not reasons and "class_counts" in fields:
+                from privsieve.check import choice
+
+                more = list(choice.notes(fields))
         if ledger is not None:
             reasons += _ledger(body, ledger)
-        more = [] if release is None or reasons else unseen(body, said)
-    except Unreadable as error:
+    except (Unreadable, SchemaError) as error:
         return Verification((str(error),), ())
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return Verification(("a field of the files is of a type that it cannot have",), ())
@@ -129,7 +112,14 @@ def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tu
 
     public : the fields of the release that are known before its rows are read.
     """
-    return verify(certificate).reasons or tuple(public_faults(public))
+    from privsieve.check.replan import plan_again, plan_reasons
+
+    try:
+        demand_certificate(certificate)
+        wrong = [*_claim(certificate), *_unkeyed(certificate)]
+        return tuple(wrong or plan_reasons(certificate, public, plan_again(certificate, public)))
+    except Unreadable as error:
+        return (str(error),)
 
 
 def _read(source: Source, what: str) -> dict[str, Any]:
@@ -177,29 +167,26 @@ def _containment(body: Mapping[str, Any], release: Source | None,
     return Verification(tuple(reasons), tuple(notes))
 
 
-def _check_shape(body: Mapping[str, Any]) -> None:
-    for fault in certificate_faults(body):
-        if body.get("format", FORMAT) != FORMAT:
-            raise Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
-        raise Unreadable(fault)
-
-
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     claim, plan = body["claim"], body["plan"]
+    epsilon, delta = exact(claim["epsilon"], "epsilon"), exact(claim["delta"], "delta")
+    event: Event = msgspec.convert(plan["event"], Event)
+    rho, charged = events.rho_of(event), body["ledger"] and body["ledger"]["rho"]
     return failed({
-        "the claim names no known kind of release": claim["kind"] in KINDS,
-        "the claimed epsilon is not an exact amount":
-            units_of(claim["epsilon"], EPSILON_UNITS) is not None,
-        "the claimed delta is not an exact amount":
-            units_of(claim["delta"], DELTA_UNITS) is not None,
+        "the claimed delta is no chance below 1": delta < 1,
+        "the theorem or an assumption is none of this version":
+            claim["theorem"] in THEOREMS and set(claim["assumes"]) <= set(SENTENCES),
         "the account is not the one of the claimed delta":
-            claim["account"] == ("pure" if claim["delta"] == "0" else "approximate"),
-        "the claim names no known unit": claim["unit"] in UNIT.values(),
-        "the claim names no known neighbours":
-            claim["neighbours"] in ("replace-one", "add-remove"),
-        "the epsilon of the plan is not the claimed one": plan.get("epsilon") == claim["epsilon"],
-        "the delta of the plan is not the claimed one": plan.get("delta") == claim["delta"],
-        "the method of the plan is not the claimed one": plan.get("method") == claim["mechanism"],
+            claim["account"] == ("approximate" if delta else "pure"),
+        "the epsilon of the plan is not the claimed one": plan["epsilon"] == claim["epsilon"],
+        "the delta of the plan is not the claimed one": plan["delta"] == claim["delta"],
+        "the method of the plan is not the claimed one": plan["method"] == claim["mechanism"],
+        "the planned noise does not come to the claimed epsilon and delta":
+            events.holds(event, epsilon, delta),
+        "the charge knows less of rho than the planned noise spends":
+            not charged or (rho is not None
+                            and rho <= float(exact(charged, "rho")) * (1 + events.NEAR)
+                            + 1 / RHO_UNITS),
     })
 
 
@@ -220,11 +207,11 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     reserve = {**common, "units": units_of(body["claim"]["epsilon"], EPSILON_UNITS),
                "delta": body["claim"]["delta"], "claim": terms,
                "reserved_at": known["reserved_at"],
-               **{name: known[name] for name in ("rho", "charged") if name in known}}
+               "rho": known["rho"], "charged": known["charged"]}
     commit = {**common, "release_sha256": body["release_sha256"]}
     return failed({
         "the charge is not what the release comes to in the change that the account protects":
-            "charged" not in known or _converted(known, terms),
+            _converted(known, terms),
         "the claim is not the one that was charged":
             bound(known["reserve"], "reserve", reserve),
         "the release is not the one that was charged":
@@ -234,8 +221,6 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
         "the charge and the release are not in one chain":
             known["reserve"]["seq"] + 1 != known["commit"]["seq"]
             or known["commit"]["prev"] == known["reserve"]["hash"],
-        "the rho of the charge does not follow from the plan":
-            "rho" not in known or rho_holds(body),
         "the head is not the entry of the release": known["head"] == known["commit"]["hash"],
     })
 
@@ -261,17 +246,25 @@ def _certified(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[
 
 
 def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
-    yield from _certified(body, release)
-    yield from failed({
+    from privsieve.check import replan
+
+    wrong = [*_certified(body, release), *failed({
         "the noise of the release was replayed, so that it protects nobody":
             "replayed" not in release,
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
         "the domain of the release is not the certified one":
-            "domain" not in release
-            or digest(canonical(release["domain"])) == body["domain_sha256"],
-        **checks(body["claim"]["kind"], body["plan"], release),
-    })
-    yield from release_reasons(body, release)
+            digest(canonical(release.get("domain"))) == body["domain_sha256"],
+    })]
+    yield from wrong
+    if wrong:
+        return
+    plan = replan.plan_again(body, release)
+    wrong = [*replan.plan_reasons(body, release, plan)]
+    yield from wrong or replan.drawn_reasons(release, plan)
+    other = body["software"]["privsieve"]
+    if wrong and other != __version__:
+        yield (f"the release was made by another version of privsieve than this one, "
+               f"{__version__}: check it with that version")
 
 
 def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
@@ -313,173 +306,3 @@ def _unseen(body: Mapping[str, Any], release: object, ledger: object, words: tup
             body["ledger"] is None or ledger is not None,
         "the release was not given: only its digest was seen": release is not None,
     })
-
-
-# --- what a release says ------------------------------------------------------------------------
-
-def checks(kind: str, plan: Mapping[str, Any], release: Mapping[str, Any]) -> dict[str, bool]:
-    """What has to hold of a release of this kind, and whether it does.
-
-    >>> found = checks("selection", {"settings": {"k": 1}}, {"columns": ["a"], "selected": []})
-    >>> [reason for reason, holds in found.items() if not holds]
-    ['the release does not select as many columns as planned']
-    """
-    selected, columns = _names(release.get("selected")), _names(release.get("columns"))
-    found = {"the release selects what is not among its columns, or twice":
-             len(set(selected)) == len(selected) and set(selected) <= set(columns)}
-    if kind != "regression":
-        asked = plan.get("settings")
-        settings = asked if isinstance(asked, Mapping) else {}
-        count = settings.get("k")
-        if kind == "weights" and count == POSITIVE:
-            q = _on_grid(release.get("values")) or []
-            count = max(1, sum(weight > 0 for weight in q))
-        wishes = any(settings.get(name) is not None for name in WISHES)
-        found["the release does not select as many columns as planned"] = (
-            agrees(settings, columns, selected) if wishes
-            else type(count) is int and len(selected) == count)
-        most = settings.get("at_most")
-        found["the plan names more columns than were asked for at most"] = (
-            most is None or (type(most) is int and type(count) is int and count <= most))
-    if kind == "selection":
-        found |= _beside(release, plan.get("settings"), selected)
-    numbers = {"weights": _weights, "regression": _regression, "histogram": _histogram}.get(kind)
-    if numbers is not None:
-        found |= {**numbers(release), "the noise of the release is not a law and an amount":
-                  _noise(release.get("noise"))}
-    return found
-
-
-def _beside(release: Mapping[str, Any], settings: object, selected: tuple[str, ...],
-            ) -> dict[str, bool]:
-    """What was asked for beside a choice, and nothing else of it, is there and makes sense."""
-    asked = settings if isinstance(settings, Mapping) else {}
-    sure, said = release.get("sure"), release.get("described")
-    if said is None and "describe" not in asked and sure is None and "sure" not in asked:
-        return {}
-    from privsieve.public.description import descriptions
-
-    try:
-        held = not selected or set(descriptions(said or {}, selected)) == set(selected)
-    except (TypeError, ValueError, LookupError, AttributeError):
-        held = said is None
-    return {
-        "the release counts sure columns that were not asked for, or more than it selects":
-            ("sure" in release) == ("sure" in asked)
-            and (sure is None or (type(sure) is int and 0 <= sure <= len(selected))),
-        "the release does not describe the columns that it selects, and these alone":
-            ("described" in release) == ("describe" in asked) and held,
-    }
-
-
-def _names(value: object) -> tuple[str, ...]:
-    """A list of names; empty, and so in agreement with no plan, where it is not one."""
-    listed = value if isinstance(value, list | tuple) else ()
-    return tuple(listed) if all(isinstance(name, str) for name in listed) else ()
-
-
-def _weights(release: Mapping[str, Any]) -> dict[str, bool]:
-    q, columns = _on_grid(release.get("values")), _names(release.get("columns"))
-    whole = q is None or len(q) == len(columns)
-    return {
-        _GRID: q is not None,
-        "the release does not hold one weight for each column": whole,
-        "the release does not select the columns of its largest weights":
-            q is None or not whole or _largest(q, columns, _names(release.get("selected"))),
-    }
-
-
-def _largest(q: list[int], columns: tuple[str, ...], selected: tuple[str, ...]) -> bool:
-    """Whether no other column has a larger weight, or the same one at an earlier place."""
-    best = sorted(range(len(q)), key=lambda j: (-q[j], j))[:len(selected)]
-    return {columns[j] for j in best} == set(selected)
-
-
-def _regression(release: Mapping[str, Any]) -> dict[str, bool]:
-    q, features = _on_grid(release.get("values")), release.get("features")
-    known = isinstance(features, Mapping) and features.get("map") in MAPS
-    return {
-        _GRID: q is not None,
-        "the release names no known map of features": known,
-        "the release does not hold one weight for each feature, or one answer for each query":
-            q is None or not known or _whole_model(release, len(q)),
-    }
-
-
-def _whole_model(release: Mapping[str, Any], numbers: int) -> bool:
-    if release["features"]["map"] != ANSWERS:
-        return bool(release["features"].get("features") == numbers)
-    queries, answers = release.get("queries"), release.get("answers")
-    return (isinstance(queries, list | tuple) and isinstance(answers, list | tuple)
-            and len(queries) == len(answers) and all(map(_number, answers)))
-
-
-def _histogram(release: Mapping[str, Any]) -> dict[str, bool]:
-    cells = release.get("cells")
-    if not isinstance(cells, Mapping) or cells.keys() != CELLS:
-        return {"the release does not have the fields of a table of cells": False}
-    names, selected = _names(cells["names"]), _names(release.get("selected"))
-    shape, q = _integers(cells["shape"], 1, CODES), _integers(cells["q"], -LARGEST, LARGEST)
-    return {
-        # what is tabulated beside the selected columns is the target
-        "the table of cells is not one of the selected columns":
-            bool(names) and names[:len(selected)] == selected and len(names) <= len(selected) + 1,
-        "the shape of the cells is not a number of bins for each column":
-            shape is not None and len(shape) == len(names),
-        "the bins of the cells are not told by column": isinstance(cells["bins"], Mapping),
-        "the counts of the release are not integers that a double holds": q is not None,
-        "the release does not hold one count for each of its cells":
-            shape is None or q is None or _placed(cells["place"], len(q), _cells(shape)),
-    }
-
-
-def _on_grid(values: object) -> list[int] | None:
-    """The integers of released values; None where they are something else."""
-    if not isinstance(values, Mapping) or values.keys() != {"exponent", "q"}:
-        return None
-    if type(values["exponent"]) is not int or values["exponent"] not in EXPONENTS:
-        return None
-    return _integers(values["q"], -LARGEST, LARGEST)
-
-
-def _integers(value: object, low: int, high: int) -> list[int] | None:
-    if not isinstance(value, list | tuple):
-        return None
-    fit = all(type(one) is int and low <= one <= high for one in value)
-    return list(value) if fit else None
-
-
-def _cells(shape: list[int]) -> int | None:
-    """How many cells there are; None where their places are beyond what a double holds.
-
-    >>> _cells([4, 3, 2]), _cells([65536] * 4)
-    (24, None)
-    """
-    cells = 1
-    for bins in shape:
-        cells *= bins
-        # a product of as many numbers as a file may hold would never be done
-        if cells >= LARGEST:
-            return None
-    return cells
-
-
-def _placed(place: object, held: int, cells: int | None) -> bool:
-    """Whether so many counts stand at known cells, each once and in order."""
-    if cells is None:
-        return False
-    if place == "all":
-        return held == cells
-    known = _integers(place, 0, cells - 1)
-    return (known is not None and len(known) == held
-            and all(one < other for one, other in pairwise(known)))
-
-
-def _noise(said: object) -> bool:
-    return (isinstance(said, Mapping) and said.keys() == {"law", "each"}
-            and isinstance(said["law"], str) and _number(said["each"])
-            and float(said["each"]) > 0)
-
-
-def _number(text: object) -> bool:
-    return isinstance(text, str) and re.fullmatch(_NUMBER, text) is not None

@@ -16,6 +16,7 @@ from privsieve.public.canonical import Json
 #: What each package is for; the first ones are needed, the rest is optional.
 NEEDED = {
     "numpy": "arrays",
+    "msgspec": "fields of releases and certificates",
     "python-flint": "exact noise",
     "click": "this command line",
     "pyarrow": "Parquet and Arrow tables",

@@ -5,6 +5,7 @@ This list is the registry; who checks has lists of its own (docs/add-a-selector.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -53,7 +54,7 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    from privsieve.public.option import Choosing, asked, asks_more
+    from privsieve.public.option import Choosing, as_json, asked, asks_more
 
     domain = Domain.of(domain)
     options_given: Any = asked(method, options_of(method), options)
@@ -62,9 +63,10 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     if isinstance(options_given, Choosing) and asks_more(options_given):
         from privsieve.methods import beside
 
-        return beside.planned(options_given, whole(domain), rows)
-    made: Plan = options_given.planned(whole(domain), rows)
-    return made
+        made: Plan = beside.planned(options_given, whole(domain), rows)
+    else:
+        made = options_given.planned(whole(domain), rows)
+    return replace(made, asked=as_json(options_given, made.settings))
 
 
 def whole(domain: Domain) -> Domain:

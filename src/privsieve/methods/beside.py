@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, Tables, takes
 from privsieve.methods.choosing import COSTS, plan_among
+from privsieve.public import event as events
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, quoted
 from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
@@ -135,6 +136,8 @@ def _plan(run: Together, asked: Choosing, cost: Cost, by_cost: Mapping[str, Json
         inner, cost=cost, settings={**inner.settings, **said, **confirmed},
         forecast={**inner.forecast, "by_cost": by_cost}, warning="; ".join(warned) or None,
         theorem=theorems[0],
+        event=events.together(*([] if run.free else [inner.event]),
+                              *(part.event(_most(inner)) for part in run.parts)),
         assumes=tuple(word for word in SENTENCES
                       if word in (*inner.assumes, *assumed(*theorems))),
         summarise=_summary_of(run), mechanism=partial(mechanism, run=run), takes=_takes(run))

@@ -75,7 +75,7 @@ class BlockOptions(Choosing, Blocked):
         voting = replace(voting, delta=cost.delta)
         return _by_votes(voting, selection(
             voting, cost, _forecast, method=METHOD, settings=voting.settings,
-            noise=voting.race.scale, theorem="block-fwell",
+            noise=voting.race.scale, theorem="block-fwell", event=voting.race.event,
             takes=takes(Extent.of(domain, units))._replace(
                 stages=((part_bytes(units, len(domain.columns)), 0),)),
             summarise=partial(summarise, voting=voting),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.public.domain import Domain
@@ -53,8 +53,16 @@ def part_bytes(units: int, columns: int) -> int:
     return -(-units // parts_of(units)) * 3 * (2 * columns + 64)
 
 
-def public_rows(reference: object, domain: Domain) -> Rows:
+class KnownRows(NamedTuple):
+    """Public rows of which only the digest is known: enough to plan, and not to run."""
+
+    sha256: str
+
+
+def public_rows(reference: object, domain: Domain) -> Rows | KnownRows:
     """Public labelled rows as integers on the same grid; each is one on its own."""
+    if isinstance(reference, KnownRows):
+        return reference
     import numpy as np
 
     from privsieve.kernels.blocks import Rows
@@ -95,8 +103,10 @@ def sizes(units: int, block: object, repeats: object, *, alone: bool) -> tuple[i
     return block, usual if repeats is None else repeats
 
 
-def digest_of(reference: Rows) -> str:
+def digest_of(reference: Rows | KnownRows) -> str:
     """SHA-256 of the reference on the grid: public rows, named by what they are."""
+    if isinstance(reference, KnownRows):
+        return reference.sha256
     from privsieve.public.canonical import digest
 
     codes, label, _ = reference

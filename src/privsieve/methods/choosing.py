@@ -24,8 +24,10 @@ from privsieve.frozen import dataclass
 from privsieve.methods.branches import Extent, takes
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
 from privsieve.public.domain import Domain, after_coding
+from privsieve.public.event import NOTHING, Additive, Event
 from privsieve.public.option import WISHES, Choosing
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, assumed
+from privsieve.release import exactly
 from privsieve.summaries.stages import seen
 
 if TYPE_CHECKING:
@@ -254,6 +256,39 @@ def count(k: object, d: int, there: str = "the domain has {}") -> int:
     return k
 
 
+@dataclass(frozen=True)
+class CountNoise:
+    """Noisy counts of the classes: what drawing them does, and what a release says of their noise.
+
+    epsilon : what is spent on them; 0 where none are drawn
+
+    >>> CountNoise(Domain.box(0, 1, classes=(0, 1)), Fraction(1, 20)).shows
+    {'class_counts': {'per': 1, 'law': 'discrete-laplace', 'scale': '20'}}
+    """
+
+    domain: Domain
+    epsilon: Fraction
+
+    @property
+    def moves(self) -> int:
+        """How far a unit moves what is drawn: of two classes one count, and the other follows."""
+        doubly = self.domain.replaces and self.domain.classes > 2
+        return (2 if doubly else 1) * self.domain.unit_weight
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What an accountant needs."""
+        return (Additive.of("discrete-laplace", self.moves, self.moves / self.epsilon),
+                ) if self.epsilon else ()
+
+    @property
+    def shows(self) -> dict[str, Json]:
+        """What a release says of the counts beside them."""
+        return {"class_counts": {
+            "per": self.domain.unit_weight, "law": "discrete-laplace",
+            "scale": exactly(self.moves / self.epsilon)}} if self.epsilon else {}
+
+
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     """What a plan with this race costs; a delta that would buy nothing is not spent.
 
@@ -281,6 +316,7 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
     free = rules.places.certain and not rules.ordered
     expected = look(rules)
     costs = by_cost(cost.epsilon, lambda other: look(replace(rules, epsilon=other)))
+    own |= {"event": NOTHING, "shows": {}} if free else {}
     said = {"forecast": json(expected, costs, advice=None if free else advice(rules, look),
                              names=None if rules.fewer is None else rules.places.k,
                              after_coding=after_coding(rules.domain)),

@@ -24,6 +24,7 @@ from privsieve.public.canonical import LARGEST, Json, text_of
 from privsieve.public.columns import CODES, MISSING, Category, Date, Flag, Label, Number
 from privsieve.public.description import ClassFigures, Described, Figure
 from privsieve.public.domain import Domain
+from privsieve.public.event import Additive, Event
 from privsieve.public.plan import Cost
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ class Describing:
                                  "columns, and nothing would be seen for the noise; give a larger "
                                  "share, or leave describe away")
         return None
+
+    def event(self, most: int) -> Event:
+        """Counts of all chosen columns together, by the share of epsilon that each has."""
+        # one column or several: each moves by `moves`, and has its part of epsilon
+        return Additive.of("discrete-laplace", self.moves * most,
+                           self.moves * most / self.epsilon)
 
     def said(self, runs: Runs, chosen: Sequence[int], noise: Noise) -> Json:
         """What the chosen columns look like."""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import worth
-from privsieve.public.canonical import Json, exact
+from privsieve.public.canonical import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 from privsieve.public.option import number
 from privsieve.release import NoisyCounts
@@ -184,7 +184,7 @@ class Labellings(NamedTuple):
     counts: NoisyCounts | None = None
 
     @property
-    def said(self) -> dict[str, Json]:
+    def said(self) -> dict[str, Any]:
         """What a release says of the classes."""
         return {} if self.counts is None else {"class_counts": self.counts.write()}
 

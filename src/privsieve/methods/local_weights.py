@@ -20,9 +20,10 @@ from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import Domain
+from privsieve.public.event import Additive, Event, Gaussian
 from privsieve.public.option import declared, how_many, number, option, settings
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
-from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
+from privsieve.release import ColumnWeights, GridNumbers, Law, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:
     from privsieve.methods.objective_fwell import Perturbing
@@ -234,7 +235,7 @@ class VectorNoise:
         return self.grid.exponent
 
     @property
-    def law(self) -> str:
+    def law(self) -> Law:
         """The law's name."""
         return "gaussian" if self.delta else "gamma-norm"
 
@@ -249,6 +250,13 @@ class VectorNoise:
     def rho(self) -> Fraction | None:
         """What it spends under zCDP, where it is Gaussian."""
         return self.grid.rho(self.scale) if self.delta else None
+
+    @property
+    def event(self) -> Event:
+        """What it does, for an accountant."""
+        moves = self.grid.sensitivity
+        return (Gaussian.of(moves, self.scale, self.grid.d) if self.delta
+                else Additive.of("gamma-norm", moves, self.scale))
 
     @property
     def size(self) -> Fraction:
@@ -300,7 +308,7 @@ def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Frac
     return Plan(
         kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
         noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
-        assumes=assumed(own["theorem"]), takes=learning.takes,
+        assumes=assumed(own["theorem"]), takes=learning.takes, event=by.event,
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
                   "longest": figure(longest)},
         summarise=partial(summarise, learning=learning),

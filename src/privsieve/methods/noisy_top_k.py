@@ -14,9 +14,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import Forecast, Places, among, charged, fewer, selection
+from privsieve.methods.choosing import (
+    CountNoise,
+    Forecast,
+    Places,
+    among,
+    charged,
+    fewer,
+    selection,
+)
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
 from privsieve.public.domain import Domain
+from privsieve.public.event import together
 from privsieve.public.option import Choosing, declared, option, settings, settled
 from privsieve.public.plan import Chosen, Cost, Plan
 from privsieve.release import NoisyCounts
@@ -65,10 +74,12 @@ class TopKOptions(Choosing):
         # [rho] the counts' part is pure
         cost = charged(cost, race, terms.counted**2 / 2)
         terms = replace(terms, delta=cost.delta)
+        counts = CountNoise(domain, terms.counted)
         return selection(
             terms, cost, _forecast, method=LATER.get(self.score, METHOD),
             settings=settings(terms), theorem="noisy-top-k",
             noise=race.scale * (1 if public.replace else Fraction(1, 2)),
+            event=together(*counts.events, race.event), shows=counts.shows,
             summarise=adding(partial(summarise, terms=terms), domain,
                              placed=terms.scored.counted and not domain.rows_are_public),
             mechanism=partial(choose, terms=terms))

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods.local_weights import Learning, WeightOptions, weights_plan
 from privsieve.public.domain import Domain
+from privsieve.public.event import Event, Objective
 from privsieve.public.option import declared, option, whole
 from privsieve.public.plan import LARGEST_EPSILON, Cost, Plan
-from privsieve.release import figure
+from privsieve.release import Law, figure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,6 +135,7 @@ class Perturbing:
     fine: Grid
     exponent: int
     second: Fraction
+    partitions: int = 1
 
     @classmethod
     def of(cls, lam: object, rows: int, columns: int, epsilon: Fraction, *,
@@ -146,7 +148,7 @@ class Perturbing:
         problem = Problem.of(lam, rows, columns, epsilon - second, partitions=partitions)
         # [sensitivity]
         fine = Grid.of(columns, 2 * problem.away)
-        made = cls(problem, fine, 0, second)
+        made = cls(problem, fine, 0, second, partitions)
         each = made.scale * (isqrt(columns) + 1)
         exponent = each.numerator.bit_length() - each.denominator.bit_length() - FINENESS
         check_exponent(exponent)
@@ -160,6 +162,13 @@ class Perturbing:
         return first + 1 / self.fine.beta(self.second)
 
     @property
+    def event(self) -> Event:
+        """What both noises do, for an accountant."""
+        problem = self.problem
+        return Objective(problem.rows, self.partitions, str(problem.ridge), str(problem.epsilon),
+                         str(self.fine.sensitivity), str(1 / self.fine.beta(self.second)))
+
+    @property
     def length(self) -> Fraction:
         """How far noise moves the vector on the mean, at most."""
         return self.fine.d * self.scale
@@ -170,7 +179,7 @@ class Perturbing:
         return float(self.scale) * sqrt(self.fine.d + 1)
 
     @property
-    def law(self) -> str:
+    def law(self) -> Law:
         """The law's name."""
         return "gamma-norm"
 

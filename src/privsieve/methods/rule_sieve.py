@@ -14,6 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import combinations, islice
+from math import comb
 from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
@@ -28,7 +29,15 @@ from privsieve.methods.branches import (
     cuts_fit,
     pairs_said,
 )
-from privsieve.methods.choosing import Forecast, Places, among, charged, fewer, selection
+from privsieve.methods.choosing import (
+    CountNoise,
+    Forecast,
+    Places,
+    among,
+    charged,
+    fewer,
+    selection,
+)
 from privsieve.methods.labels import (
     AUTO_SHARE,
     FINEST,
@@ -50,6 +59,7 @@ from privsieve.methods.labels import (
 from privsieve.public.canonical import Json
 from privsieve.public.columns import CODES, Number
 from privsieve.public.domain import Domain
+from privsieve.public.event import Event, either, together
 from privsieve.public.option import Choosing, declared, option, settings, settled, whole
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
@@ -137,6 +147,7 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Pla
         rules, cost, _forecast, method=METHOD, settings=_said(rules),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
+        event=_event(rules), shows=_counts(rules).shows,
         theorem="rule-sieve", takes=takes, summarise=_summary(rules, takes),
         mechanism=partial(mechanism, rules=rules))
 
@@ -462,6 +473,34 @@ def _charged(cost: Cost, rules: Rules) -> Cost:
     rho = max(race.rho + _pure_rho(rules, branch)
               for race, branch in zip(races, rules.switch.reachable, strict=True))
     return replace(cost, rho=rho)
+
+
+def _counts(rules: Rules) -> CountNoise:
+    """The class counts that are drawn before the races."""
+    return CountNoise(rules.domain, (1 - _race_share(rules)) * rules.epsilon)
+
+
+def _event(rules: Rules) -> Event:
+    """Class counts, where some are drawn, and the races of a branch."""
+    return together(*_counts(rules).events,
+                    either(_branch_event(rules, one) for one in rules.switch.reachable))
+
+
+def _branch_event(rules: Rules, branch: Branch) -> Event:
+    """One race; or one over sets, and one over the columns that are left."""
+    from privsieve.noise.race import Race
+
+    if branch == ONE:
+        return _race(rules, branch).event
+    places, epsilon = rules.places, _race_share(rules) * rules.epsilon
+    size = branches.new(branch, len(places.always))
+    k, d = places.k, places.d
+    first = Race(comb(d, size), 1, 1, epsilon * Fraction(size, k))
+    if k == size:
+        return first.event
+    delta = rules.delta if k - size > 1 else Fraction(0)
+    rest = Race(d - size, k - size, 1, epsilon * Fraction(k - size, k), delta=delta)
+    return together(first.event, rest.event)
 
 
 def _pure_rho(rules: Rules, branch: Branch) -> Fraction:

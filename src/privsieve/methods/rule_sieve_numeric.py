@@ -36,6 +36,7 @@ from privsieve.methods.labels import NUMBER
 from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import CODES, Label, Number
 from privsieve.public.domain import Domain
+from privsieve.public.event import together
 from privsieve.public.option import WISHES, Choosing, declared, settings
 from privsieve.public.plan import Chosen, Cost, Plan, Takes, assumed
 
@@ -128,7 +129,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
         rules, cost, _forecast, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name],
                           **pairs_said(rules)),
-        noise=2 * race.scale, takes=takes,
+        noise=2 * race.scale, takes=takes, event=race.event,
         theorem="rule-sieve-numeric", summarise=_summary(rules, takes),
         mechanism=partial(mechanism, rules=rules))
 
@@ -310,6 +311,8 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[
     sizes : the way, and how many units there are
     """
     from privsieve.methods.rule_sieve import by_classes
+    from privsieve.noise.race import Race
+    from privsieve.summaries.numbers import MEDIAN_GRID
 
     way, units = sizes
     # [cut-shares] whole ledger units, and at least one for each
@@ -326,6 +329,8 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[
                                   numeric=None, allow_weak=True), cut, units)
 
     inner = left(cost)
+    # each cut is a race for one cell
+    cell = Race(MEDIAN_GRID - 1, 1, 1, share).event
     free = inner.cost.epsilon == 0
     # [cut-rho] median and spread are pure
     rho = inner.cost.rho and inner.cost.rho + named * share**2 / 2
@@ -335,6 +340,7 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[
         settings={**inner.settings, "class_prior": None, "numeric": way},
         forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
+        event=inner.event if free else together(*[cell] * named, inner.event),
         summarise=partial(hold_rows, domain=domain),
         mechanism=partial(cut_mechanism, share=share, inner=inner))
 

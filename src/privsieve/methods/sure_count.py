@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from privsieve.errors import ParameterError
 from privsieve.public.columns import Label
 from privsieve.public.domain import Domain
+from privsieve.public.event import Event
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -86,6 +87,12 @@ class SureCount:
         return ("with so few rows and so small a share of epsilon no column could be counted as "
                 "sure, not even one that tells the classes apart: give sure= a larger share, or "
                 "leave it away")
+
+    def event(self, most: int) -> Event:
+        """A race for one number, from 0 to so many."""
+        from privsieve.noise.race import Race
+
+        return Race(most + 1, 1, self.moves, self.epsilon).event
 
     def said(self, runs: Runs, chosen: Sequence[int], noise: Noise) -> int:
         """How many of the chosen columns are surely related, at least."""

@@ -22,6 +22,7 @@ from privsieve.frozen import dataclass
 from privsieve.methods.choosing import Forecast, Places, among, fewer, selection
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Domain
+from privsieve.public.event import together
 from privsieve.public.option import WISHES, Choosing, declared, settings
 from privsieve.public.plan import Cost, Plan, Takes
 from privsieve.summaries.stages import adding
@@ -160,6 +161,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
         rules, cost, lambda one: one.forecast, method=METHOD, takes=takes,
         settings=settings(rules, joint="votes", screened=rules.screened),
         noise=rules.sets.scale * (1 if domain.replaces else Fraction(1, 2)),
+        event=together(*(race.event for race in (rules.screen, rules.sets) if race is not None)),
         theorem="rule-sieve-votes", summarise=adding(partial(summarise, rules=rules), domain),
         mechanism=partial(mechanism, rules=rules))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import ParameterError, ReleaseFailed
 from privsieve.frozen import dataclass
+from privsieve.public import event
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
@@ -88,9 +89,9 @@ class Race:
         return not self.ordered and self.k > self.d - self.k and self.kind != "laplace"
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["exponential", "laplace", "gumbel"]:
         """The law of the noise: "exponential", "laplace" or "gumbel"."""
-        return self.mechanism if self._gumbel is None else "gumbel"
+        return self.mechanism if self._gumbel is None else "gumbel"  # type: ignore[return-value]
 
     @cached_property
     def scale(self) -> Fraction:
@@ -108,6 +109,11 @@ class Race:
         if self._gumbel is not None:
             return self.named / (2 * self._gumbel**2)
         return self.epsilon**2 / 2 if self.named else Fraction(0)
+
+    @property
+    def event(self) -> event.RaceEvent:
+        """What it does, for an accountant."""
+        return event.RaceEvent(self.kind, self.d, self.named, str(self.scale / self.sensitivity))
 
     @cached_property
     def _pure(self) -> Fraction:

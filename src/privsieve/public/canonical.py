@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Literal
 
 from privsieve.errors import DomainError, ParameterError
 
@@ -360,6 +360,17 @@ def exact(value: object, name: str) -> Fraction:
         raise ParameterError(f"{name} is {quoted(text)}; write a positive decimal number such "
                              "as 0.5")
     return Fraction(text)
+
+
+def exactly(value: Fraction, form: Literal["f", "g"] = "f") -> str:
+    """A fraction as decimals where it has them, and as a quotient else; `Fraction` reads it.
+
+    >>> exactly(Fraction(9, 10)), exactly(Fraction(1, 3)), exactly(Fraction(1, 10**6), "g")
+    ('0.9', '1/3', '1e-06')
+    """
+    text = f"{float(value):.12g}" if form == "g" else format(
+        Context(prec=28).divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
+    return text if Fraction(text) == value else str(value)
 
 
 def read_flag(value: object, name: str = "") -> bool:

@@ -6,6 +6,7 @@ table of the documentation are made from the fields of one frozen dataclass, `Op
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
@@ -17,7 +18,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.canonical import Json, exact, quoted, read_flag
+from privsieve.public.canonical import Json, exact, exactly, quoted, read_flag
 from privsieve.public.domain import Domain
 from privsieve.public.dropped import DROPPED
 from privsieve.public.plan import Plan
@@ -99,22 +100,26 @@ def mapping(value: Any) -> Any:
 
 
 def how_many(value: Any) -> Any:
-    """Read a number of columns, a fraction of them, or the text of either; words stay.
+    """Read a number of columns, a fraction of them, or their text; words are the method's.
 
-    >>> how_many("3"), how_many("0.1"), how_many("positive")
-    (3, Fraction(1, 10), 'positive')
+    >>> how_many("3"), how_many("0.1"), how_many(0.1), how_many("positive")
+    (3, Fraction(1, 10), Fraction(1, 10), 'positive')
     """
-    if not isinstance(value, str) or not value[:1].isdecimal():
-        return value
-    return int(value) if whole_number(value) else exact(value, "the number of columns to choose")
+    if isinstance(value, str) and whole_number(value):
+        return int(value)
+    if isinstance(value, float) or (isinstance(value, str) and value[:1].isdigit()):
+        return exact(number(value), "")
+    return value
 
 
 def number(value: Any) -> Any:
     """Check a decimal number, or its text; it stays as it is written.
 
-    >>> number(0.1), number("1e-6")
-    (0.1, '1e-6')
+    >>> number(0.1), number("1e-6"), number("1/3")
+    (0.1, '1e-6', Fraction(1, 3))
     """
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,60}/[1-9][0-9]{0,59}", value):
+        return Fraction(value)
     try:
         if isinstance(value, int | float | Decimal | Fraction | str) and exact(value, "") >= 0:
             return value
@@ -379,6 +384,37 @@ def settings(asked: Options, **facts: Json) -> dict[str, Json]:
             for name, about in abouts(type(asked)).items() if about.setting is not None
             and not (about.unsaid and getattr(asked, name) == default[name])}
     return {**said, **facts}
+
+
+def as_json(given: Options, settings: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the options that differ from their defaults, as JSON from which they are read again.
+
+    Of public rows that were given as a reference the digest stands for them, as in the settings.
+
+    >>> as_json(Choosing(3, epsilon=0.50, always=["age"]), {})
+    {'epsilon': '0.5', 'n_features_to_select': 3, 'always': ['age']}
+    """
+    found = {}
+    for one in fields(given):
+        if "about" in one.metadata:
+            value, usual = (_as_json(each, one.metadata["about"].read)
+                            for each in (getattr(given, one.name), one.default))
+            if value != usual or one.metadata["about"].needed:
+                found[one.name] = value
+    if found.get("reference") is not None:
+        found["reference"] = settings["reference"]
+    return found
+
+
+def _as_json(value: Any, read: Callable[[Any], object] = as_given) -> Json:
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(part) for part in value]
+    figure = read in (number, number_or_auto) and value is not None and value != "auto"
+    if figure or isinstance(value, float | Decimal | Fraction):
+        return exactly(exact(value, "an option"))
+    return value  # type: ignore[no-any-return]
 
 
 def asks_more(given: Options) -> bool:

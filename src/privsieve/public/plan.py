@@ -31,6 +31,7 @@ from privsieve.public.canonical import (
     read_flag,
 )
 from privsieve.public.domain import Domain
+from privsieve.public.event import Event
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
@@ -268,6 +269,8 @@ class Plan(Printed):
     says : (output) -> what the release says of it; None where the output is selected positions.
     record : what one record of the source is: a row of a table, or a line of a file.
     query : the text of SQL whose rows the table is; its author answers for what it leaves out.
+    asked : the options that were given, as texts of JSON: `verify` plans again from them.
+    shows : what a release says of its choice that is known before rows are read.
     certain : the positions that a choice of no cost names; None for all.
     takes : an estimate of time and memory, where there is one; no part of the release.
     """
@@ -283,11 +286,14 @@ class Plan(Printed):
     warning: str | None
     theorem: str
     assumes: tuple[str, ...]
+    event: Event  # what it does with noise, for an accountant
     summarise: Callable[[Iterable[Batch], int], Any] = field(repr=False)
     mechanism: Callable[[Any, Any], Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
     query: str | None = None
+    asked: Mapping[str, Json] = field(default_factory=dict)
+    shows: Mapping[str, Json] = field(default_factory=dict, repr=False)
     certain: tuple[int, ...] | None = None
     takes: Takes | None = None
 
@@ -313,7 +319,9 @@ class Plan(Printed):
             "method": self.method,
             "epsilon": self.cost.text,
             "delta": self.cost.delta_text,
+            "asked": dict(self.asked),
             "settings": dict(self.settings),
+            "event": self.event.json(),
             "units": str(self.units),
             **({} if self.query is None else {"query": self.query}),
         }

@@ -30,8 +30,6 @@ from privsieve.report.private import PrivatePage, settings
 
 #: More weights than this are a file for a machine: the page shows the first ones.
 _MOST = 300
-#: The codes of a column: it has no more cells.
-_LARGEST = 65536
 #: More bars of one column than this are left to release.json.
 _BARS = 60
 #: How the laws of noise are called by people.
@@ -220,10 +218,7 @@ class HistogramPage(_NumbersPage):
     @cached_property
     def content(self) -> Histogram:
         """What was released."""
-        content = Histogram.read(self.release)
-        if max(content.shape) > _LARGEST:
-            raise ValueError("a column has more cells than codes")
-        return content
+        return Histogram.read(self.release)
 
     @cached_property
     def noise(self) -> ShownNoise:
@@ -233,8 +228,8 @@ class HistogramPage(_NumbersPage):
     @cached_property
     def axes(self) -> list[TableAxis]:
         """The columns of the table, with their sums."""
-        held = self.content
-        sums = dense(held.shape, held.q) if held.place is None else sparse(
+        held = self.content.cells
+        sums = dense(held.shape, held.q) if isinstance(held.place, str) else sparse(
             held.shape, held.q, held.place)
         parts = [*self.domain["columns"], self.target] if self.domain else []
         declared = {part["name"]: part for part in parts if part}
@@ -263,7 +258,8 @@ class HistogramPage(_NumbersPage):
 
     def added(self, axis: TableAxis) -> int:
         """How many cells make one sum of a column: at most those that are held."""
-        return max(1, min(self.content.cells // len(axis.labels), len(self.content.q)))
+        return max(1, min(self.content.cells.many // len(axis.labels),
+                          len(self.content.cells.q)))
 
     @property
     def sums(self) -> list[int]:

@@ -34,6 +34,7 @@ from privsieve.public.columns import (
     Target,
 )
 from privsieve.public.domain import Domain
+from privsieve.public.event import Additive, together
 from privsieve.public.option import (
     Options,
     current,
@@ -49,7 +50,7 @@ from privsieve.public.option import (
     written_names,
 )
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
-from privsieve.release import Histogram, NoiseLaw, figure
+from privsieve.release import Histogram, NoiseLaw, TableCells, figure
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ BINS = 8
 CHOICE = ("class_prior", "depth", "joint", "max_ops", "numeric")
 #: More noise than this on a count is refused.
 MOST_NOISE = 2**30
-#: Cells of a table that is released whole, and of one of which only large cells are named.
+#: TableCells of a table that is released whole, and of one of which only large cells are named.
 LARGEST_WHOLE, LARGEST_NAMED = 2**20, 2**53 - 1
 #: A table of which fewer than so many cells can pass the threshold is hardly one.
 FEW = 10
@@ -186,11 +187,14 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
     forecast = {"noise_each": figure(each, 2), "cells": str(size)}
     if not cost.delta:
         forecast["expected_error"] = figure(size * distance / (2 * units), 2)
+    table = Additive.of(
+        "discrete-laplace", run.sensitivity, run.mean, threshold=run.threshold,
+        rows=None if run.threshold is None else run.domain.rows_per_person)
     said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
     return Plan(
         method=METHOD, kind="histogram", domain=run.domain, cost=cost, units=units,
         settings=_settings(run), noise=NoiseSize(run.mean, "units on a count"),
-        forecast=forecast,
+        forecast=forecast, event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
         summarise=partial(summarise, run=run) if run.sieve else adding(
@@ -301,10 +305,12 @@ def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
     from privsieve.methods.histogram.released import edges
 
     axes = run.axes(output.names)
-    return Histogram(
-        output.names, tuple(axis.name for axis in axes), tuple(axis.cells for axis in axes),
+    table = TableCells(
+        tuple(axis.name for axis in axes), tuple(axis.cells for axis in axes),
         {axis.name: tuple(edges(axis)) for axis in axes if axis.bins},
-        None if output.places is None else tuple(output.places), tuple(output.counts),
+        "all" if output.places is None else tuple(output.places), tuple(output.counts))
+    return Histogram(
+        output.names, table,
         NoiseLaw("discrete-laplace", figure(spread(run.mean)[0], 2))).write()
 
 

@@ -25,12 +25,12 @@ from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import quoted, text_of
 from privsieve.public.columns import CODES, Date, Flag, Number
 from privsieve.public.domain import part_of
-from privsieve.release import WRONG, Histogram
+from privsieve.release import WRONG, Histogram, TableCells
 from privsieve.rows.cells import DAY, grid_ends, log_edges
 
 Ints = npt.NDArray[np.int64]
 
-#: Cells of a margin, and rows, that are made at a time.
+#: TableCells of a margin, and rows, that are made at a time.
 LARGEST_MARGIN, LARGEST_SAMPLE = 2**24, 2**26
 #: What a count of a release can be.
 LARGEST_COUNT = 2**42
@@ -51,7 +51,7 @@ class CountTable:
     def of(cls, body: Mapping[str, Any]) -> CountTable:
         """The table of a release's JSON."""
         try:
-            return _table(Histogram.read(body), body)
+            return _table(Histogram.read(body).cells, body)
         except WRONG:
             raise SchemaError("the release holds no table of counts; name one that NoisyHistogram "
                               "or privsieve synthesize made") from None
@@ -161,7 +161,7 @@ def scaled(counts: Ints, total: int) -> Ints:
     return found
 
 
-def _table(said: Histogram, body: Mapping[str, Any]) -> CountTable:
+def _table(said: TableCells, body: Mapping[str, Any]) -> CountTable:
     domain = body["domain"]
     parts = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
     known = {part["name"]: part_of(part) for part in parts}
@@ -169,17 +169,12 @@ def _table(said: Histogram, body: Mapping[str, Any]) -> CountTable:
                  for name in said.names)
     if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):
         raise ValueError  # a number has bins, and nothing else does
-    noisy, whole = np.array(said.q, np.int64), said.place is None
-    if whole and said.cells != len(noisy):  # before so many places are made
-        raise ValueError
-    places = np.arange(said.cells) if said.place is None else np.array(said.place, np.int64)
-    if tuple(axis.cells for axis in axes) != said.shape or len(places) != len(noisy) or (
-            np.abs(noisy) > LARGEST_COUNT).any() or not (
-            (places >= 0) & (places < said.cells)).all():
+    noisy, places = np.array(said.q, np.int64), np.array(said.places, np.int64)
+    if tuple(axis.cells for axis in axes) != said.shape or (np.abs(noisy) > LARGEST_COUNT).any():
         raise ValueError
     public = domain["unit"] == "row" and domain["neighbours"] == "replace-one"
     total = int(body["plan"]["units"]) if public else max(0, int(noisy.sum()))
-    counts = nearest(noisy, total) if whole else scaled(np.maximum(noisy, 0), total)
+    counts = nearest(noisy, total) if said.place == "all" else scaled(np.maximum(noisy, 0), total)
     held = np.flatnonzero(counts)
     return CountTable(axes, places[held], counts[held])
 

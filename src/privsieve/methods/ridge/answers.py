@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -44,14 +44,21 @@ from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, gamma, gaussian, laplace
-from privsieve.public.canonical import LARGEST, Json
+from privsieve.public.canonical import LARGEST, Json, exactly
+from privsieve.public.columns import CODES, Category, Flag
+from privsieve.public.domain import Domain
+from privsieve.public.event import Additive, Event, Gaussian
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
-from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
+from privsieve.release import ANSWERS, GridNumbers, Law, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
 #: The release is close to pure noise where its noise is larger than this part of the half range.
 NOISY = Fraction(1, 2)
+#: Queries of one batch at most.
+MOST_QUERIES = 4 * MOST_KEPT
+#: What a session may have been asked for.
+_ASKED = {"answers", "kernel", "gamma", "degree", "lam", "epsilon", "delta"}
 
 
 class Solution(NamedTuple):
@@ -149,6 +156,15 @@ class Task:
         return self.grid.sigma(self.cost.epsilon, self.cost.delta)
 
     @property
+    def event(self) -> Event:
+        """What the noise does, for an accountant."""
+        moves, epsilon = self.grid.sensitivity, self.cost.epsilon
+        if self.kind == "function":
+            return Gaussian.of(moves, self.sigma, self.grid.d)
+        return (Additive.of("laplace", moves, self.grid.scale(epsilon)) if self.kind == "one"
+                else Additive.of("gamma-norm", moves, 1 / self.grid.beta(epsilon)))
+
+    @property
     def size(self) -> Fraction:
         """The size of the noise as its grid has to hold it."""
         if self.kind == "one":
@@ -227,12 +243,67 @@ def plan(task: Task, memory: Memory) -> Plan:
             f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
             "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
             "`suggest_lambda` names a lam from public numbers"),
-        theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
+        event=task.event, theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
+        asked={"answers": task.kind, "lam": exactly(task.lam), "epsilon": task.cost.text,
+               **({"delta": task.cost.delta_text} if task.cost.delta else {}),
+               **task.kernel.json()},
+        shows={"queries": task.codes.tolist()},
         summarise=partial(solved, task=task, memory=memory),
         mechanism=partial(_MECHANISMS[task.kind], task=task), says=partial(said, task=task),
         # The kernel of all pairs, its triangle, and what makes one of the other.
         takes=Takes(0.0, ((32 * task.m**2, 0),)),
     )
+
+
+def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
+                 queries: Sequence[Sequence[int]]) -> Plan:
+    """Plan the release of a session again from what it says; reads no row."""
+    asked = fields["asked"]
+    if domain.person is not None or not domain.replaces or asked.keys() - _ASKED:
+        raise ParameterError("a session protects one row that is replaced, and has other options")
+    if len(queries) > MOST_QUERIES:
+        raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
+    cost = Cost.of(asked["epsilon"], delta=asked.get("delta", 0), allow_weak=True)
+    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0), asked.get("degree", 1))
+    codes, kind = _records(domain, queries), asked["answers"]
+    if bool(cost.delta) != (kind == "function") or (kind == "one" and len(codes) != 1):
+        raise ParameterError("only a function is paid for with a delta")
+    if kind == "batch":
+        at = fields["settings"]["points"]
+        if not 0 < len(set(at)) == len(at) <= MOST_KEPT or not {*at} <= {*range(len(codes))}:
+            raise ParameterError("the points of the released numbers are not among the queries")
+        basis = Basis.at(coordinates(codes[at], domain), kernel)
+        weights = basis.weights(coordinates(codes, domain))
+    elif kind == "one":
+        basis = Basis(kernel, coordinates(codes, domain), np.ones((1, 1)), 0.0)
+        weights = np.ones((1, 1))
+    else:
+        basis, weights, codes = Basis.empty(kernel), np.zeros((0, 0)), codes[:0]
+    lam = Rounding.of(asked["lam"], units).lam
+    return plan(Task(kind, kernel, lam, units, cost, basis, weights, codes), Memory(keeps=False))
+
+
+def saved(made: Plan, q: Sequence[int], queries: Sequence[Sequence[int]]) -> Drawn:
+    """What a function had drawn when its session ended, as its release holds it."""
+    domain, asked = made.domain, made.asked
+    kernel = Kernel.of(domain, str(asked["kernel"]), asked.get("gamma", 1.0),
+                       asked.get("degree", 1))
+    codes = _records(domain, queries)
+    if len(q) != len(codes) or len(codes) > MOST_KEPT:
+        raise ParameterError("the release does not hold one number for each question")
+    basis = Basis.at(coordinates(codes, domain), kernel) if len(codes) else Basis.empty(kernel)
+    return Drawn(list(q), basis, codes)
+
+
+def _records(domain: Domain, queries: Sequence[Sequence[int]]) -> npt.NDArray[np.uint16]:
+    """Queries as records of the domain; what none could be is refused."""
+    most = [1 if isinstance(column, Flag) else column.levels - 1
+            if isinstance(column, Category) else CODES - 1 for column in domain.columns]
+    if any(len(query) != len(most) or not all(
+            type(code) is int and 0 <= code <= top for code, top in zip(query, most, strict=True))
+            for query in queries):
+        raise ParameterError("a query is no record of the domain")
+    return np.array(queries, np.uint16).reshape(len(queries), len(most))
 
 
 def _points(task: Task) -> Mapping[str, Json]:
@@ -312,12 +383,12 @@ def said(output: object, *, task: Task) -> Mapping[str, Json]:
     q: list[int] = output[0] if task.kind == "function" else output  # type: ignore[index,assignment]
     if isinstance(output, Drawn):
         task = replace(task, basis=output.basis, weights=output.basis.factor, codes=output.codes)
-    law = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}[task.kind]
+    laws: dict[str, Law] = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}
     return Regression(
         task.kernel.domain.names,
         {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
         GridNumbers(task.grid.exponent, tuple(q)),
-        NoiseLaw(law, figure(task.spread * _half(task.kernel), 6, "g")),
+        NoiseLaw(laws[task.kind], figure(task.spread * _half(task.kernel), 6, "g")),
         queries=tuple(tuple(map(int, row)) for row in task.codes),
         answers=tuple(repr(float(x)) for x in task.answers(q))).write()
 

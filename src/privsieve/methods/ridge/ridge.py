@@ -38,11 +38,13 @@ from privsieve.noise.values import Grid, gamma, gaussian
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Label, Number
 from privsieve.public.domain import Domain, part_of
+from privsieve.public.event import Additive, Event, Gaussian
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import (
     ANSWERS,
     WRONG,
     GridNumbers,
+    Law,
     NoiseLaw,
     Regression,
     Release,
@@ -96,7 +98,7 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
         method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
         settings={"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
                   **{name: said for name, said in chosen.json().items() if name != "map"}},
-        forecast=forecast(model),
+        forecast=forecast(model), event=model.event,
         noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=assumed("ridge"),
         summarise=adding(partial(summarise, model=model), domain,
@@ -141,7 +143,7 @@ def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
 
 def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
     """What the release says beyond the plan."""
-    law = "gamma-norm" if model.sigma is None else "gaussian"
+    law: Law = "gamma-norm" if model.sigma is None else "gaussian"
     return Regression(model.domain.names, model.map.json(),
                       GridNumbers(model.grid.exponent, tuple(output)),
                       NoiseLaw(law, shown(model.each))).write()
@@ -205,6 +207,14 @@ class LeastSquares:
     def grid(self) -> Grid:
         """The public grid of the weights."""
         return Grid.of(self.map.width, self.sensitivity)
+
+    @property
+    def event(self) -> Event:
+        """What the noise does, for an accountant."""
+        moves = self.grid.sensitivity
+        if self.sigma is not None:
+            return Gaussian.of(moves, self.sigma, self.map.width)
+        return Additive.of("gamma-norm", moves, 1 / self.grid.beta(self.epsilon))
 
     @property
     def each(self) -> float:

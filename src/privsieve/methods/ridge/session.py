@@ -20,10 +20,9 @@ from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
-from privsieve.methods.ridge.answers import Drawn, Memory, Task, drawn
+from privsieve.methods.ridge.answers import MOST_QUERIES, Drawn, Memory, Task, drawn
 from privsieve.methods.ridge.dual import (
     MOST_KEPT,
-    NUGGET,
     Basis,
     Kernel,
     Rounding,
@@ -44,8 +43,6 @@ from privsieve.release import ANSWERS, WRONG, Regression, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.batch import Batch, batches
 
-#: Queries of one batch at most.
-MOST_QUERIES = 4 * MOST_KEPT
 #: Records that a function answers at a time.
 CHUNK = 1024
 
@@ -359,7 +356,7 @@ class SavedFunction:
                 raise ValueError
             asked = _points(said, body["plan"]["settings"])
             kernel: Any = said.features
-            basis = _basis(coordinates(asked, domain), Kernel.of(
+            basis = Basis.at(coordinates(asked, domain), Kernel.of(
                 domain, kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 1)))
             if len(basis) != len(said.values):
                 raise ValueError
@@ -397,13 +394,6 @@ def _points(said: Regression, settings: Mapping[str, Any]) -> npt.NDArray[np.uin
     if len(asked) > MOST_KEPT:
         raise ValueError
     return np.array(asked, np.uint16)
-
-
-def _basis(points: Doubles, kernel: Kernel) -> Basis:
-    """The basis of points in the order of their draws; nothing more is drawn on it."""
-    whole = kernel.gram(points, points)
-    whole[np.diag_indices(len(whole))] += NUGGET
-    return Basis(kernel, points, np.linalg.cholesky(whole).astype(np.float64), 0.0)
 
 
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:

@@ -14,12 +14,12 @@ from itertools import chain
 from operator import mul
 from typing import Any
 
-from privsieve.check.real import Between, exponents, gaussian_sigma, said, used
 from privsieve.check.reasons import failed
-from privsieve.check.recount import Facts, warned
-from privsieve.check.recount_model import PURE_NOISE, longest, moved
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.release import figure
+from second_opinion.real import Between, exponents, gaussian_sigma, said, used
+from second_opinion.recount import Facts, warned
+from second_opinion.recount_model import PURE_NOISE, longest, moved
 
 #: Half a range, a level and an absence in coordinates.
 HALF, LEVEL, ABSENT, MISSING = 65536, 92_681, 131_072, 65535
@@ -66,7 +66,7 @@ def reasons(facts: Facts) -> Iterator[str]:
             all(repr(float(text)) == text for text in answers)
             and repr(float(settings.get("gamma", "1.0"))) == settings.get("gamma", "1.0"),
         "the release does not say which queries its numbers stand for":
-            facts.before or ("points" in settings) == (how == "batch"),
+            ("points" in settings) == (how == "batch"),
         "only a function is paid for with a delta": bool(facts.delta) == (how == "function"),
     })
     if not isinstance(domain.target, Number) or not all(_is_record(one, facts) for one in queries):

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
-from privsieve.check.real import (
+from privsieve.check.reasons import failed
+from second_opinion.real import (
     FINENESS,
     Between,
     exponents,
@@ -24,9 +26,7 @@ from privsieve.check.real import (
     solver_error,
     used,
 )
-from privsieve.check.reasons import failed
-from privsieve.check.recount import Facts, classes_of, warned
-from privsieve.frozen import dataclass
+from second_opinion.recount import Facts, classes_of, warned
 
 PART_UNITS, MOST_PARTS = 16_384, 1024
 #: So many draws of public lists are made again, in half a second.

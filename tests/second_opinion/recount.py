@@ -8,25 +8,22 @@ holds against the lines `assumes:` and `rests on:` of the proofs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from privsieve.check.certificate import of_first
-from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.schema import release_faults
-from privsieve.errors import DomainError
-from privsieve.frozen import dataclass
+from privsieve.check.reasons import failed
+from privsieve.check.replan import domain_of
 from privsieve.public.canonical import RHO_UNITS, TOP
 from privsieve.public.columns import Column, Label
-from privsieve.public.domain import LARGEST_ROWS, Domain, part_of
+from privsieve.public.domain import LARGEST_ROWS, Domain
 from privsieve.public.plan import LARGEST_EPSILON, SENTENCES, THEOREMS, UNIT
 
 #: The module that recounts a method or a kind; loaded when it is asked for.
 KINDS = {"selection": "recount_choice", "weights": "recount_weights", "histogram": "recount_table",
-         "kernel-ridge": "recount_model", "kernel-ridge-session": "recount_answers",
-         "containment": "containment"}
+         "kernel-ridge": "recount_model", "kernel-ridge-session": "recount_answers"}
 #: The theorem of each method, by its name without a version.
 OF_METHOD: Mapping[str, str] = {
     "block-fwell": "block-fwell",
@@ -45,70 +42,33 @@ OF_METHOD: Mapping[str, str] = {
 BESIDE: Mapping[str, str] = {"sure": "sure-count", "describe": "described"}
 #: How far a rho may be off that is recounted in floats.
 _NEAR = 1e-7
-#: The share of epsilon that a race by scores spends on class counts.
-COUNTED = Fraction(1, 20)
-#: Settings that say what a choice is among.
-WISHES = ("always", "never", "groups")
 
 
-def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
-    """What of a release is not of its form, or does not follow from its domain and plan."""
-    before, kind = of_first(body), body["claim"]["kind"]
-    faults = list(release_faults(release, kind, before=before))
-    yield from faults
-    if faults:
-        return
-    facts = Facts.of(release, before=before)
-    yield from common(facts, body["claim"])
-    if not _in_order(facts):
-        yield "the release names columns in another order than the table's, which is not released"
+def release_reasons(release: Mapping[str, Any], claim: Mapping[str, Any]) -> Iterator[str]:
+    """What of a release does not follow from its domain and plan."""
+    kind, facts = claim["kind"], Facts.of(release)
+    yield from common(facts, claim)
+    yield from claim_reasons(claim, release["plan"])
     module = KINDS[facts.method if kind == "regression" else kind]
-    yield from import_module(f"privsieve.check.{module}").reasons(facts)
+    yield from import_module(f"second_opinion.{module}").reasons(facts)
     if kind == "histogram" and facts.settings["choice"] is not None:
-        from privsieve.check import recount_choice
+        from second_opinion import recount_choice
 
-        yield from recount_choice.plan_reasons(facts.settings["choice"], facts.domain,
-                                               before=before)
-
-
-def unseen(body: Mapping[str, Any], release: Mapping[str, Any]) -> list[str]:
-    """What of a release that holds was not counted again, or speaks against its use."""
-    if "class_counts" in release:
-        from privsieve.check import recount_choice
-
-        return [*recount_choice.notes(release)]
-    if not body["plan"]["method"].startswith("kernel-ridge-session/"):
-        return []
-    from privsieve.check import recount_answers
-
-    return [*recount_answers.notes(release, body["plan"])]
+        yield from recount_choice.plan_reasons(facts.settings["choice"], facts.domain)
 
 
-def _in_order(facts: Facts) -> bool:
-    """Whether names stand in the order of the table, where no other one was asked for."""
-    settings, selected = facts.settings, facts.release["selected"]
-    if settings.get("ordered"):
-        return True
-    place = {name: j for j, name in enumerate(facts.domain.names)}
-    found = [place.get(name, -1) for name in selected]
-    return found == sorted(found)
-
-
-def rho_holds(body: Mapping[str, Any]) -> bool:
-    """Whether the rho of a charge is that of its plan.
+def rho_holds(rho: Fraction | None, claim: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether the rho of a plan is that of its noise.
 
     A pure release spends half the square of its epsilon, a Gaussian one what its sigma says; of a
     race with a delta only bounds are recounted.
     """
-    known, claim, settings = body["ledger"], body["claim"], body["plan"]["settings"]
     epsilon, delta = Fraction(claim["epsilon"]), Fraction(claim["delta"])
-    units = None if known["rho"] is None else Fraction(known["rho"]) * RHO_UNITS
+    units = None if rho is None else rho * RHO_UNITS
     most = min(TOP, -(-epsilon**2 * RHO_UNITS // 2))
     if not delta:
         # beside a choice that is free two parts are charged, each with a square of its own
         least = most / 2 if all(name in settings for name in BESIDE) else Fraction(most)
-        if settings.get("mechanism") == "gumbel":
-            least = most = _gumbel(epsilon, settings)
         return units is not None and least <= units <= most
     if claim["kind"] == "histogram":
         return units is None
@@ -116,38 +76,27 @@ def rho_holds(body: Mapping[str, Any]) -> bool:
         return False
     if claim["kind"] == "selection":
         return 0 < units <= most
-    from privsieve.check.real import gaussian_sigma
+    from second_opinion.real import gaussian_sigma
 
     sigma = gaussian_sigma(float(epsilon), float(delta))
-    rho = RHO_UNITS / (2 * sigma * sigma)
-    return abs(float(units) - rho) <= rho * _NEAR + 1
-
-
-def _gumbel(epsilon: Fraction, settings: Mapping[str, Any]) -> int:
-    """The rho of a race that version 0.1.0 made with Gumbel noise, without a delta."""
-    counted = COUNTED * epsilon if settings["class_share"] == "noisy" else Fraction(0)
-    rho = (epsilon - counted)**2 / (8 * settings["k"]) + counted**2 / 2
-    return int(-(-rho * RHO_UNITS // 1))
+    spent = RHO_UNITS / (2 * sigma * sigma)
+    return abs(float(units) - spent) <= spent * _NEAR + 1
 
 
 # --- facts ----------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class Facts:
-    """What follows from the files of a release that an epsilon was paid for.
-
-    before : whether version 0.1.0 wrote it
-    """
+    """What follows from the files of a release that an epsilon was paid for."""
 
     release: Mapping[str, Any]
     plan: Mapping[str, Any]
     domain: Domain
-    before: bool
 
     @classmethod
-    def of(cls, release: Mapping[str, Any], *, before: bool) -> Facts:
+    def of(cls, release: Mapping[str, Any]) -> Facts:
         """The facts of a release whose form was checked."""
-        return cls(release, release["plan"], domain_of(release["domain"]), before)
+        return cls(release, release["plan"], domain_of(release["domain"]))
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -185,23 +134,6 @@ class Facts:
     def columns(self) -> tuple[Column, ...]:
         """The columns of the domain."""
         return tuple(self.domain.columns)
-
-
-def domain_of(said: Mapping[str, Any]) -> Domain:
-    """The domain that a release says; what nobody could have declared is refused."""
-    try:
-        columns: Any = [part_of(part) for part in said["columns"]]
-        target: Any = None if said["target"] is None else part_of(said["target"])
-        rows: Any = said["rows_per_person"]
-        made = Domain(columns, target, person=said["person"], neighbours=said["neighbours"],
-                      rows_per_person=1 if rows is None else rows, rows=said["rows"],
-                      persons=said["persons"])
-        same = made.json() == dict(said)
-    except (DomainError, ValueError, TypeError, ArithmeticError):
-        same = False
-    if not same:
-        raise Unreadable("the domain of the release is none that could have been declared")
-    return made
 
 
 def common(facts: Facts, claim: Mapping[str, Any]) -> Iterator[str]:
@@ -244,7 +176,8 @@ def theorems_of(plan: Mapping[str, Any]) -> list[str]:
     ['described', 'noisy-top-k']
     """
     own, settings = OF_METHOD[str(plan["method"]).partition("/")[0]], plan["settings"]
-    return [*(theorem for option, theorem in BESIDE.items() if option in settings), own]
+    beside = [theorem for option, theorem in BESIDE.items() if option in settings]
+    return [*beside, own]
 
 
 def claim_reasons(claim: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
@@ -261,37 +194,3 @@ def claim_reasons(claim: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator
         "nothing is claimed for a release that has noise":
             epsilon > 0 or claim["kind"] == "selection",
     })
-
-
-# --- what may be selected -------------------------------------------------------------------------
-
-def agrees(settings: Mapping[str, Any], columns: Sequence[str], selected: Sequence[str]) -> bool:
-    """Whether the columns that were selected are what the public wishes in the settings allow.
-
-    Anybody may have written them: what has no sense agrees with no selection.  A group counts
-    as one, and is whole.
-
-    >>> said = {"k": 2, "always": ["age"], "groups": {"home": ["street", "zip"]}}
-    >>> columns = ["age", "street", "zip", "mri"]
-    >>> [agrees(said, columns, one) for one in (["age", "street", "zip"], ["age", "street"])]
-    [True, False]
-    """
-    groups = settings.get("groups") or {}
-    group_of = {name: group for group, members in groups.items() for name in members}
-    whole: dict[str, set[str]] = {}
-    for name in columns:
-        whole.setdefault(group_of.get(name, name), set()).add(name)
-    chosen = {group_of.get(name, name) for name in selected}
-    always = set(_list(settings.get("always")))
-    k = settings.get("k")
-    return (type(k) is int and always <= chosen <= whole.keys()
-            and chosen.isdisjoint(_list(settings.get("never"))) and len(chosen) == k
-            and set(selected) == {name for one in chosen for name in whole[one]})
-
-
-def _list(names: object) -> Sequence[str]:
-    if names is None:
-        return ()
-    if not isinstance(names, list | tuple):
-        raise TypeError
-    return names

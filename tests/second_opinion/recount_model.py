@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privsieve.check.real import Between, exponents, gaussian_sigma, said, used
 from privsieve.check.reasons import failed
-from privsieve.check.recount import Facts, warned
 from privsieve.public.columns import Category, Column, Date, Number
 from privsieve.release import figure
+from second_opinion.real import Between, exponents, gaussian_sigma, said, used
+from second_opinion.recount import Facts, warned
 
 #: The map of each kernel, by its name in a release.
 MAPS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}

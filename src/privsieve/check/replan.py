@@ -1,0 +1,183 @@
+"""Replan: plan again from what was asked for, and compare all that a plan decides.
+
+The certificate says what was asked; the release says the domain.  Everything else that a plan
+decides follows from both: cost, noise, settings, forecast, warning, theorem.  So do the law of the
+noise, the grid of the numbers and the axes of a table: the plan is told the numbers that the
+release holds, and has to say the same of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from privsieve.check import choice
+from privsieve.check.certificate import RELEASE_FORMAT, demand_fields
+from privsieve.check.reasons import Unreadable, failed
+from privsieve.errors import PrivsieveError
+from privsieve.public.canonical import RHO_UNITS, canonical, parsed
+from privsieve.public.domain import Domain, part_of
+from privsieve.public.plan import UNIT, Plan, terms
+from privsieve.release import (
+    KINDS,
+    ColumnWeights,
+    Histogram,
+    Regression,
+    Selection,
+    figure,
+    public,
+    said,
+)
+
+#: Figures of a session follow from sums in doubles, whose last digits differ among machines.
+NEAR = 1e-5
+SESSION = "kernel-ridge-session"
+_NOBODY = "nobody could have planned this release"
+
+
+def plan_again(body: Mapping[str, Any], release: Mapping[str, Any]) -> Plan:
+    """Return the plan of what was asked for; what nobody could have planned is refused."""
+    plan, domain = release["plan"], domain_of(release["domain"])
+    method = str(plan["method"]).partition("/")[0]
+    units = int(plan["units"]) if domain.person is None and domain.replaces else None
+    try:
+        if method == SESSION:
+            from privsieve.methods.ridge.answers import plan_session
+
+            made = plan_session(domain, int(plan["units"]), plan, release.get("queries", ()))
+        else:
+            from privsieve.methods import METHODS
+            from privsieve.methods import plan as plan_method
+
+            # of a numeric target, say: rule-sieve-numeric is what rule-sieve plans
+            name = next((name for name in METHODS if f"{method}-".startswith(f"{name}-")), "")
+            if not name:
+                raise Unreadable("plan.method is none that this version of privsieve has")
+            made = plan_method(name, domain, rows=units, **_asked(plan["asked"]))
+    except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
+        raise Unreadable(f"{_NOBODY}: what was asked for is refused") from None
+    line = body["claim"]["unit"] == UNIT["line"]
+    return replace(made, record="line" if line else "row", query=plan.get("query"))
+
+
+def _asked(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as a method takes them; of public rows only the digest is known."""
+    from privsieve.methods.blocks import KnownRows
+
+    known = asked.get("reference")
+    return {**asked, **({} if known is None else {"reference": KnownRows(known)})}
+
+
+def domain_of(fields: Mapping[str, Any]) -> Domain:
+    """Return the domain that a release says; what nobody could have declared is refused."""
+    try:
+        columns: Any = [part_of(part) for part in fields["columns"]]
+        target: Any = None if fields["target"] is None else part_of(fields["target"])
+        rows: Any = fields["rows_per_person"]
+        made = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
+                      rows_per_person=1 if rows is None else rows, rows=fields["rows"],
+                      persons=fields["persons"])
+        same = canonical(made.json()) == canonical(fields)
+    except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
+        same = False
+    if not same:
+        raise Unreadable("the domain of the release is none that could have been declared")
+    return made
+
+
+def plan_reasons(body: Mapping[str, Any], release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    """Say what of certificate and release is not what the plan decides."""
+    agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
+    due = {**parsed(canonical(public(plan))), **parsed(canonical(terms(plan, {})))}
+    for name in ("claim", "domain_sha256"):
+        yield from _differing(due[name], body[name], name, agree)
+    for name in public(plan):
+        yield from _differing(due[name], release[name], name, agree)
+    known = body["ledger"] and body["ledger"]["rho"]
+    if body["ledger"] is not None:
+        units = plan.cost.rho_units
+        yield from failed({"the rho of the charge does not follow from the plan":
+                           units is None if known is None
+                           else units is not None and Fraction(known) * RHO_UNITS == units})
+
+
+def _differing(due: Any, found: Any, name: str, agree: Callable[[Any, Any], bool]) -> Iterator[str]:
+    if isinstance(due, dict) and isinstance(found, Mapping) and due.keys() == found.keys():
+        for field in due:
+            if not agree(due[field], found[field]):
+                yield f"{name}.{field} is not what the plan of this release comes to"
+    elif not agree(due, found):
+        yield f"{name} is not what the plan of this release comes to"
+
+
+def _agree(due: Any, found: Any) -> bool:
+    return bool(canonical(due) == canonical(found))
+
+
+def _agree_nearly(due: Any, found: Any) -> bool:
+    """Whether values are the same but for the last digits of figures."""
+    if isinstance(due, dict) and isinstance(found, Mapping):
+        return due.keys() == found.keys() and all(
+            _agree_nearly(due[name], found[name]) for name in due)
+    if isinstance(due, list | tuple) and isinstance(found, list | tuple):
+        return len(due) == len(found) and all(map(_agree_nearly, due, found))
+    if due == found or not (isinstance(due, str) and isinstance(found, str)):
+        return type(due) is type(found) and due == found
+    try:
+        a, b = float(due), float(found)
+    except ValueError:
+        return False
+    return abs(a - b) <= NEAR * max(abs(a), abs(b)) and found in (repr(b), figure(b, 6, "g"))
+
+
+def drawn_reasons(release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    """Say what of the released numbers and names is not what the plan says of them."""
+    own: Any = KINDS[plan.kind]
+    made = demand_fields({name: release[name] for name in own.__struct_fields__
+                          if name in release}, own, "the release", RELEASE_FORMAT)
+    fields = {*public(plan), *own.__struct_fields__}
+    if not release.keys() <= fields:
+        yield "the release has a field that is not declared"
+        return
+    if isinstance(made, Selection | Histogram):
+        wrong = list(choice.name_reasons(plan, plan.domain.names, made.selected))
+        yield from wrong
+        if wrong:
+            return
+    if isinstance(made, Selection):
+        yield from choice.reasons(plan, made)
+        return
+    due = parsed(canonical(said(plan, _output(made, plan))))
+    agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
+    for name in own.__struct_fields__:
+        yield from _differing(due.get(name), release.get(name), name, agree)
+    if isinstance(made, Histogram):
+        least: Any = plan.settings["threshold"]
+        yield from failed({
+            "cells are named though all are released, or all are though only some are named":
+                (made.cells.place == "all") == (least is None),
+            "a cell below the threshold is named":
+                least is None or all(count >= int(least) for count in made.cells.q)})
+
+
+def _output(made: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
+    """What the mechanism returned, as the release holds it."""
+    if isinstance(made, Histogram):
+        from privsieve.methods.histogram.noisy_histogram import NoisyTable
+
+        place = made.cells.place
+        return NoisyTable(made.selected, None if place == "all" else list(place),
+                          list(made.cells.q))
+    if plan.settings.get("answers") == "function":
+        from privsieve.methods.ridge.answers import saved
+
+        assert isinstance(made, Regression)
+        return saved(plan, list(made.values.q), made.queries or ())
+    settings: Mapping[str, Any] = plan.settings
+    many = (len(plan.domain.columns) if isinstance(made, ColumnWeights)
+            else settings["kept"] if "answers" in settings else settings["features"])
+    if len(made.values) != many:
+        raise Unreadable("values does not hold one number for each column, feature or answer")
+    return made.values.q

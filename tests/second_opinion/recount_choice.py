@@ -1,0 +1,206 @@
+"""Recount a choice of columns: what its settings allow, what they cost, and its forecast.
+
+Which names won is drawn with noise; what nobody can recount of a forecast (the per cent that a race
+finds) is held between what is certain of it.  Of a description beside the choice classes, levels
+and scales are recounted, and how far its counts may be off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privsieve.check.reasons import Unreadable, failed
+from privsieve.public.canonical import EPSILON_UNITS, decimal
+from privsieve.public.columns import Number
+from privsieve.public.domain import Domain, after_coding
+from second_opinion.recount import BESIDE, Facts, classes_of
+
+#: Gaps for which a forecast says what is found, and costs beside its own.
+GAPS, COSTS = ("0.02", "0.05", "0.1", "0.2"), ("0.1", "0.3", "1", "3")
+#: Gaps of votes are twice those of rows.
+VOTE_GAPS = ("0.04", "0.1", "0.2", "0.4")
+#: What may be asked for, and how many columns it begins with.
+SETS = {"pair": "pairs", "triple": "triples", "quad": "quads", "none": "one race"}
+SIZES = {"one race": 0, "pairs": 2, "triples": 3, "quads": 4}
+#: Scores that weigh the classes.
+SCORES = {"mean-difference": True, "class-counts": True}
+#: Units times epsilon a column that pay for pairs, and for triples: of two classes, of more.
+PAID = (15, 200), (25, 150)
+#: Below this share of the units a class is rare.
+RARE = Fraction(3, 20)
+#: Of a number's share, the part of its counts; how many bins it has, and levels a category.
+COUNTS, BINS, LEVELS = Fraction(7, 8), 16, 64
+#: Standard deviations, squared, within which noise stays with 95 %.
+WITHIN = Fraction(212, 100)**2
+
+
+@dataclass(frozen=True)
+class Wished:
+    """What a choice is among, by its settings.
+
+    items : how many are raced: columns alone and groups
+    k : how many of them are named, at most; sought : how many were asked for
+    """
+
+    settings: Mapping[str, Any]
+    domain: Domain
+    items: int
+    taken: int
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], domain: Domain) -> Wished:
+        """Read public wishes; names that are none are refused."""
+        groups: Mapping[str, Sequence[str]] = settings.get("groups") or {}
+        members = [name for columns in groups.values() for name in columns]
+        out = list(settings.get("never", ()))
+        always, names = list(settings.get("always", ())), set(domain.names)
+        known = (names - set(members) - set(out)) | set(groups)
+        listed = [*out, *members, *always]
+        if len(set(listed)) != len(listed) or not (
+                {*out, *members} <= names and set(always) <= known
+                and not names & set(groups)):
+            raise Unreadable("the plan names what is no column of the domain, or one twice")
+        return cls(settings, domain, len(known) - len(always), len(always))
+
+    @property
+    def k(self) -> int:
+        """How many items are named."""
+        return int(self.settings["k"]) - self.taken
+
+    @property
+    def sought(self) -> int:
+        """How many items were asked for."""
+        return int(self.settings.get("at_most", self.settings["k"])) - self.taken
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.k == self.items and not self.settings.get("ordered")
+
+    @property
+    def kept(self) -> Domain:
+        """The domain of the columns that are looked at."""
+        out = set(self.settings.get("never", ()))
+        if not out:
+            return self.domain
+        return Domain(tuple(one for one in self.domain.columns if one.name not in out))
+
+
+def reasons(facts: Facts) -> Iterator[str]:
+    """What of a choice does not follow from domain and plan."""
+    choice = Wished.of(facts.settings, facts.domain)
+    yield from plan_reasons(facts.plan, facts.domain)
+    yield from _cost(choice, facts.epsilon)
+    yield from _forecast(facts, choice)
+
+
+def plan_reasons(plan: Mapping[str, Any], domain: Domain) -> Iterator[str]:
+    """What of the plan of a choice contradicts itself or the domain."""
+    settings, method = plan["settings"], str(plan["method"]).partition("/")[0]
+    choice, classes = Wished.of(settings, domain), classes_of(domain)
+    number = method == "rule-sieve-numeric" or settings.get("score") == "correlation"
+    shares = settings.get("class_prior", settings.get("class_share"))
+    yield from failed({
+        "the plan chooses more columns than there are, or none":
+            1 <= choice.k <= choice.items and choice.sought >= choice.k,
+        "the method of the plan is for another kind of target":
+            (isinstance(domain.target, Number) if number else classes > 0)
+            or (method == "rule-sieve-votes" and domain.target is not None),
+        "the planned shares are not those of the classes":
+            not isinstance(shares, list | tuple) or (
+                len(shares) == classes and sum(map(Fraction, shares)) == 1),
+        "classes are weighed that the score does not weigh":
+            "score" not in settings or SCORES.get(settings["score"], False)
+            or settings["class_share"] is None,
+        "an independence of rows is confirmed for nothing":
+            ("sure" in settings) == ("independent_rows" in settings),
+        "what stands beside a choice is no share of epsilon":
+            sum(Fraction(settings.get(name, 0)) for name in BESIDE) < 1
+            and all(0 < Fraction(settings[name]) < 1 for name in BESIDE if name in settings),
+        "a sure count is planned where it could not be true":
+            "sure" not in settings or (classes > 0 and domain.replaces),
+    })
+    if method == "block-fwell":
+        yield from _blocks(settings)
+    if method == "rule-sieve-votes":
+        yield from failed({"the plan screens fewer columns than it names": choice.k <= settings[
+            "screened"] <= choice.items})
+    if "branches" in settings:
+        yield from _branches(choice)
+
+
+def _blocks(settings: Mapping[str, Any]) -> Iterator[str]:
+    alone = settings["reference"] is not None
+    tau, units = settings["tau"], 1 if alone else settings["block"] or 1
+    return failed({
+        "a block is planned for units that stand alone, or none for others":
+            (settings["block"] is None) == alone and (not alone or settings["repeats"] == 1),
+        "the largest vote is not one of the planned votes":
+            (tau is None) == (settings["votes"] == "sign")
+            and (tau is None or (int(tau) % units == 0 and 1 <= int(tau) // units <= 65535)),
+    })
+
+
+def _branches(choice: Wished) -> Iterator[str]:
+    settings, named = choice.settings, list(choice.settings["branches"])
+    joint = SETS.get(str(settings.get("joint", "none")))
+    gridless = bool(choice.kept.gridless)
+    return failed({
+        "the planned branches are not in order, or not those that were asked for":
+            named == [one for one in SIZES if one in named]
+            and (joint is None or named in ([joint], ["one race"])),
+        "slopes are planned where no set of columns is raced":
+            "slopes" not in settings or bool({"pairs", "triples"} & set(named)),
+        "what a column adds to a pair is planned where no third column follows a pair":
+            "thirds" not in settings
+            or ("pairs" in named and settings["k"] > 2 and "always" not in settings),
+        "the plan does not say how pairs without a grid are valued, or says it without one":
+            gridless == ("pairs_without_grid" in settings),
+    })
+
+
+def _cost(choice: Wished, epsilon: Fraction) -> Iterator[str]:
+    """A choice of all columns costs nothing, and any other one something."""
+    free = choice.certain and not any(name in choice.settings for name in BESIDE)
+    return failed({"a choice is charged that reads nothing, or one that reads rows is free":
+                   (epsilon == 0) == free})
+
+
+# --- forecasts ----------------------------------------------------------------------------------
+
+def _forecast(facts: Facts, first: Wished) -> Iterator[str]:
+    told, votes = facts.forecast, facts.method == "block-fwell"
+    found, costs = told["found_percent"], told["by_cost"]
+    guessed = int(100 * (first.sought / first.items))
+    shares = [found[gap] for gap in (VOTE_GAPS if votes else GAPS) if gap in found]
+    own = [cost for cost in costs if cost not in COSTS]
+    epsilon = decimal(-(-facts.epsilon * EPSILON_UNITS // 1))
+    yield from failed({
+        "the forecast speaks of other gaps than its method":
+            set(found) == set(VOTE_GAPS if votes else GAPS),
+        "the usual gap of the forecast is another one":
+            told["usual_gap"] == ("0.2" if votes else "0.1"),
+        "the forecast of guessing does not follow from the number of columns":
+            told["guessing_percent"] == guessed,
+        "the forecast finds less where a gap is larger, or than by guessing":
+            all(one <= other for one, other in zip([guessed - 1, *shares], shares, strict=False)),
+        "the forecast speaks of other costs than its own":
+            set(COSTS) <= set(costs) and len(own) <= 1
+            and (not facts.epsilon or not own or own == [epsilon]
+                 or first.certain),
+        "the forecast contradicts itself at the claimed epsilon":
+            first.certain or costs.get(epsilon) == found.get(told["usual_gap"]),
+        "the forecast names another number of columns than the plan":
+            told.get("names") == (first.k if "at_most" in first.settings else None),
+        "fewer columns are advised where they were asked for":
+            "advice" not in told or "at_most" not in first.settings,
+        "the forecast does not say which columns cannot be found":
+            told.get("after_coding") == _coded(first),
+    })
+
+
+def _coded(choice: Wished) -> str | None:
+    return after_coding(choice.kept) if choice.items else None
