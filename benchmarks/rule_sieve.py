@@ -7,15 +7,12 @@ from functools import partial
 import numpy as np
 from sklearn.feature_selection import RFE, f_classif, mutual_info_classif
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from measure import Goal, call
 from privsieve import kernels
-from privsieve.kernels.cuts import cut_best
 from privsieve.methods import branches
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.rows.cells import log_linear
 from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
 
 ROWS, COLUMNS = 100_000, 100
@@ -76,25 +73,6 @@ def words_goals(runs):
                f"NumPy {peer:.2f} s, ours {ours:.2f} s")
 
 
-def cuts_goals(runs):
-    """All cuts of pairs of columns without bounds, against a greedy tree on both, and the plan."""
-    rng, columns = np.random.default_rng(0), 8
-    X, y = rng.standard_normal((columns, ROWS)), np.repeat(np.arange(2), ROWS // 2)
-    starts, turned = np.array([0, ROWS // 2, ROWS]), np.array([[-1, 1]])
-    kind, wanted = np.zeros(columns, np.uint8), np.ones(columns, np.uint8)
-    said = branches.Extent(ROWS, columns).by_cuts(columns) / 1e9
-    tree = call(lambda: DecisionTreeClassifier(max_depth=2).fit(X[:2].T, y), runs)
-    pairs = columns * (columns - 1) // 2
-    for name, codes in (
-            ("140 +- 5", log_linear(140 + 5 * X, 0.0, 65536, 0)),
-            ("normal", log_linear(X, 0.0, 65536, 0)),
-            ("all codes", rng.integers(0, 65536, X.shape).astype(np.uint16))):
-        ours = call(partial(cut_best, codes, starts, None, turned, kind, wanted), runs)
-        row = f"{1e9 * ours / pairs / ROWS:.1f} ns for a row and pair, tree {tree:.3f} s"
-        yield Goal(f"all cuts, {name} / a tree of depth 2", ours / pairs / tree, 1 / 10, row)
-        yield Goal(f"all cuts, {name} / what plan says", ours / said, 1.2, f"{ours:.3f} s")
-
-
 def goals(*, short):
     """Goals of the referee's page: 100,000 x 100, one thread."""
     X, y, batch = table()
@@ -118,5 +96,4 @@ def goals(*, short):
         Goal("intervals alone / f_classif", alone / f, 1 / 2, f"ours {alone:.3f} s"),
         *wide_goals(1 if short else 3),
         *words_goals(1 if short else 3),
-        *cuts_goals(runs),
     ]

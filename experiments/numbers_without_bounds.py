@@ -12,19 +12,16 @@ time : all cuts of 4,950 pairs of 100,000 rows, in CPU seconds.
 from __future__ import annotations
 
 import argparse
-import time
 
 import numpy as np
 
 import protocol
-from privsieve.kernels.cuts import cut_best
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain, after_coding
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
-from privsieve.rows.cells import encoder
 
 #: Tables begin at this seed.
 FRESH = 9400
@@ -113,27 +110,11 @@ def pair_lines(tables, draws):
                 [Number(f"x{j}", 120, 160) for j in range(d)], Label("y", [0, 1]))
             drawn = choices(domain, 140 + 5 * g, y, (
                 2, [strength / n for strength in strengths],
-                {"joint": "pair", "class_prior": .5}), seed, draws)
+                {"joint": "none" if way == "no bounds" else "pair", "class_prior": .5}),
+                seed, draws)
             for strength, chosen in zip(strengths, drawn.values(), strict=True):
                 found[strength].append(np.mean([set(names) == {0, 1} for names in chosen]))
         yield f"| {way} | " + " | ".join(shown(found[strength]) for strength in strengths) + " |"
-
-
-def time_lines(pairs):
-    """CPU seconds of some pairs, and of as many as a hundred columns have."""
-    n, labellings = 100_000, np.array([[-4096, 4095]])
-    yield ("\n| values | different codes | milliseconds a pair | seconds for 4,950 pairs |\n"
-           "|---|---|---|---|")
-    for name, values in {"140 +- 5": lambda g: 140 + 5 * g, "0 +- 1": lambda g: g,
-                         "exp(5 x)": lambda g: np.exp(5 * g)}.items():
-        columns = 1 + int((8 * pairs + 1) ** .5) // 2
-        X = values(np.random.default_rng(FRESH).standard_normal((n, columns)))
-        encode, flags = encoder(Number("x")), np.ones(columns, np.uint8)
-        codes = np.stack([encode(column) for column in X.T])
-        begun = time.process_time()
-        found = cut_best(codes, np.array([0, n // 2, n]), None, labellings, 0 * flags, flags)
-        each = (time.process_time() - begun) / found.size
-        yield (f"| {name} | {len(np.unique(codes[0]))} | {1000 * each:.2f} | {4950 * each:.1f} |")
 
 
 HEAD = """\
@@ -147,12 +128,11 @@ def main():
     """Measure and write down."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--only", choices=("alone", "pairs", "time"))
+    parser.add_argument("--only", choices=("alone", "pairs"))
     given = parser.parse_args()
-    tables, draws, pairs = (3, 4, 3) if given.short else (16, 10, 28)
+    tables, draws = (3, 4) if given.short else (16, 10)
     parts = {"alone": lambda: alone_lines(tables, draws),
-             "pairs": lambda: pair_lines(tables, draws),
-             "time": lambda: time_lines(pairs)}
+             "pairs": lambda: pair_lines(tables, draws)}
     text = HEAD.format(tables=tables, draws=draws)
     for name, lines in parts.items():
         if given.only in (None, name):

@@ -36,7 +36,6 @@ ALMOST_NONE = 1000
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "OutputFWELL": ("output-fwell", {}),
     "FELP": ("felp", {}),
-    "FELP, bootstrap": ("felp", {"sampling": "bootstrap"}),
     "OutputFWELL, 200 public rows": ("output-fwell", {"reference": PUBLIC}),
     "BlockFWELL": ("block-fwell", {}),
     "RuleSieve": ("rule-sieve", {}),

@@ -160,8 +160,8 @@ def _accuracy(codes: np.ndarray, y: np.ndarray, train: np.ndarray,
 _HOT: dict[tuple[bytes, tuple[int, ...]], list[float]] = {}
 
 RARE = {"auto": {}, "centred": {"class_prior": "centred"}}
-MANY = {"average": {"class_prior": "average"}, "all cuts, noisy counts": {"depth": 2},
-        "all cuts, centred": {"class_prior": "centred"}, "all cuts, equal": {"class_prior": None}}
+MANY = {"centred": {}, "noisy counts": {"class_prior": "unbalanced"},
+        "equal": {"class_prior": None}}
 TOGETHER = {"one by one": {}, "pair": {"joint": "pair"}, "triple": {"joint": "triple"}}
 FOUR = {"one by one": {}, "quad": {"joint": "quad"}}
 

@@ -96,7 +96,7 @@ SELECTORS = (
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "fewer": "auto"}),
     Method("block-fwell", ps.BlockFWELL, _TWO),
     *(Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "score": score})
-      for score in ("mean-difference", "class-counts", "disagreement")),
+      for score in ("mean-difference", "class-counts")),
     Method("output-fwell", ps.OutputFWELL, _TWO),
     Method("objective-fwell", ps.ObjectiveFWELL, _TWO),
     Method("felp", ps.FELP, _TWO),
@@ -118,7 +118,6 @@ CHARGING = (*ESTIMATORS, Method("kernel-ridge-session", Session, domain=POINTS))
 SENSITIVE = (
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "class_prior": "centred"}),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "pair", "class_prior": None}),
-    Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "score": "disagreement"}),
     *(one for one in ESTIMATORS
       if one.name in ("block-fwell", "output-fwell", "felp", "kernel-ridge")
       or "columns" in one.options or "numeric" in one.options

@@ -49,11 +49,6 @@ def geometric_order(scores, order, mean):
     return _integer_order(order, *_geometric(tuple(scores), mean))
 
 
-def laplace_order(scores, order, scale):
-    """P(the list `order` is the ranking of the best), two-sided geometric noise, ties as above."""
-    return _integer_order(order, *_two_sided(tuple(scores), scale))
-
-
 @lru_cache(maxsize=2)
 def _geometric(scores, mean):
     q = math.exp(-1 / mean)
@@ -62,17 +57,6 @@ def _geometric(scores, mean):
         scores, values,
         lambda z: np.where(z >= 0, (1 - q) * q ** np.maximum(z, 0.0), 0.0),
         lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0), 0.0))
-
-
-@lru_cache(maxsize=2)
-def _two_sided(scores, scale):
-    q, far = math.exp(-1 / scale), math.ceil(45 * scale) + 2
-    values = np.arange(min(scores) - far, max(scores) + far)
-    return _at_each(
-        scores, values,
-        lambda z: (1 - q) / (1 + q) * q ** np.abs(z),
-        lambda z: np.where(z >= 0, 1 - q ** np.maximum(z + 1.0, 0) / (1 + q),
-                           q ** np.maximum(-z, 0.0) / (1 + q)))
 
 
 def _at_each(scores, values, chance, up_to):
@@ -120,7 +104,7 @@ def order_law(scores, k, mean, law):
             for order in itertools.permutations(range(len(scores)), k)}
 
 
-LAWS = {"exponential": geometric_order, "laplace": laplace_order, "gumbel": gumbel_order}
+LAWS = {"exponential": geometric_order, "gumbel": gumbel_order}
 
 
 def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False, mechanism="exponential"):
@@ -128,15 +112,10 @@ def top_k_law(scores, k, sensitivity, epsilon, *, ordered=False, mechanism="expo
     d, law = len(scores), LAWS[mechanism]
     everybody = tuple(range(d))
     if ordered:
-        times = 2 * min(k, d - 1)
-        if mechanism == "laplace":
-            times = min(times, d)
-        scale = times * sensitivity / epsilon
-        return order_law(scores, k, scale, law) if times else {everybody: 1.0}
+        scale = 2 * min(k, d - 1) * sensitivity / epsilon
+        return order_law(scores, k, scale, law) if scale else {everybody: 1.0}
     if k == d:
         return {everybody: 1.0}
-    if mechanism == "laplace":
-        return set_law(scores, k, min(2 * k, 2 * (d - k), d) * sensitivity / epsilon, law)
     if k <= d - k:
         return set_law(scores, k, 2 * k * sensitivity / epsilon, law)
     left = set_law([-s for s in scores], d - k, 2 * (d - k) * sensitivity / epsilon, law)

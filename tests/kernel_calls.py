@@ -138,19 +138,6 @@ class Calls:
         *first, _, nominal = self.pair_gain({3: 8, 4: 4}[size])
         return (*first, size, nominal)
 
-    def slope_best(self):
-        return self.pair_gain(64)[:4]
-
-    def cut_best(self):
-        codes, starts, weight = self.runs()
-        d = len(codes)
-        return (codes, starts, weight, self.labellings(starts), self.kind(d),
-                self.rng.integers(0, 2, d).astype(np.uint8))
-
-    def class_gain(self):
-        bins, starts, weight, _, grid, nominal = self.pair_gain()
-        return bins, starts, weight, grid, nominal
-
     # sums
 
     def cell_sums(self):

@@ -168,22 +168,6 @@ def joint_best(bins, labellings, size, grid, nominal):
     return best
 
 
-def slope_best(bins, labellings, slopes):
-    """The best cut of a x + b y of every pair: above it one sign, below it the other."""
-    best = []
-    for j, k in subsets(range(len(bins)), 2):
-        top = 0
-        for a, b in slopes:
-            place = [a * x + b * y for x, y in zip(bins[j], bins[k], strict=True)]
-            for v in labellings:
-                top = max(top, abs(sum(v)))
-                for low in set(place):
-                    top = max(top, abs(sum(w if z >= low else -w
-                                           for z, w in zip(place, v, strict=True))))
-        best.append(top)
-    return best
-
-
 def code_sums(codes, label, classes):
     """What the codes of each column come to in each class."""
     return [[sum(code for code, of in zip(column, label, strict=True) if of == c)
@@ -210,74 +194,3 @@ def product_sums(signs, label, classes, size):
 def choices(items, size):
     """All ways to take an item `size` times, as tuples."""
     return [()] if size == 0 else [(x, *rest) for x in items for rest in choices(items, size - 1)]
-
-
-def class_value(cells, label, weight, classes):
-    """Best of n n(A, B) - n(A) n(B) over all sets B of cells and A of classes."""
-    best = 0
-    places = sorted(set(cells))
-    for some in range(2 ** len(places)):
-        inside = {p for b, p in enumerate(places) if some >> b & 1}
-        for a in range(2**classes):
-            n = in_b = in_a = both = 0
-            for cell, c, w in zip(cells, label, weight, strict=True):
-                n, in_b, in_a = n + w, in_b + w * (cell in inside), in_a + w * (a >> c & 1)
-                both += w * (cell in inside and a >> c & 1)
-            best = max(best, n * both - in_a * in_b)
-    return best
-
-
-def class_gain(bins, label, weight, classes, grid, nominal):
-    """How much a column and its best partner beat both alone, in telling classes apart."""
-    def cut(j, a):
-        return [indicator(x, a, grid, nominal[j]) for x in bins[j]]
-
-    def alone(j):
-        return max(class_value(cut(j, a), label, weight, classes) for a in range(grid))
-
-    gain = [0] * len(bins)
-    for j, k in subsets(range(len(bins)), 2):
-        pair = max(class_value(list(zip(cut(j, a), cut(k, b), strict=True)), label, weight, classes)
-                   for a in range(grid) for b in range(grid))
-        more = pair - max(alone(j), alone(k))
-        gain[j], gain[k] = max(gain[j], more), max(gain[k], more)
-    return gain
-
-
-def sides(column, nominal):
-    """Every way to set rows apart: up to a code, or of one level; and all rows."""
-    return [[x == a if nominal else x <= a for x in column] for a in sorted(set(column))] + [
-        [True] * len(column)]
-
-
-def cut_best(codes, labellings, nominal, wanted):
-    """For each labelling the best rule on four cells of every pair, by all cuts."""
-    found = []
-    for v in labellings:
-        best = []
-        for j, k in subsets(range(len(codes)), 2):
-            top = 0
-            for a in sides(codes[j], nominal[j]):
-                for b in sides(codes[k], nominal[k]):
-                    cell = {}
-                    for place, w in zip(zip(a, b, strict=True), v, strict=True):
-                        cell[place] = cell.get(place, 0) + w
-                    top = max(top, sum(abs(w) for w in cell.values()))
-            best.append(top if wanted[j] or wanted[k] else 0)
-        found.append(best)
-    return found
-
-
-def cut_gain(codes, labellings, nominal, wanted):
-    """How much a column and its best partner beat both alone, by all cuts, where one is wanted."""
-    def alone(j, v):
-        return max(abs(sum(w if inside else -w for inside, w in zip(side, v, strict=True)))
-                   for side in sides(codes[j], nominal[j]))
-
-    gain, pairs = [0] * len(codes), subsets(range(len(codes)), 2)
-    for v, values in zip(labellings, cut_best(codes, labellings, nominal, wanted), strict=True):
-        for (j, k), value in zip(pairs, values, strict=True):
-            if wanted[j] or wanted[k]:
-                more = value - max(alone(j, v), alone(k, v))
-                gain[j], gain[k] = max(gain[j], more), max(gain[k], more)
-    return gain

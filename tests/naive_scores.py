@@ -7,7 +7,6 @@ levels of a category.
 
 from __future__ import annotations
 
-from decimal import Decimal, getcontext
 from itertools import chain, combinations, product
 from math import isqrt
 
@@ -70,13 +69,6 @@ def mean_difference(column, kind, label, weight, cuts, squares, scale):
     return max(best)
 
 
-def disagreement(column, kind, label, weight):
-    """Pairs of different classes and different levels, one by one."""
-    rows = [(c, level(code, kind, 2), w)
-            for code, c, w in zip(column, label, weight, strict=True)]
-    return sum(w * u for (c, v, w), (b, x, u) in combinations(rows, 2) if c != b and v != x)
-
-
 def value(code, kind):
     """A code as a number; what is missing is in the middle."""
     if kind == "f":
@@ -102,18 +94,3 @@ def signed(column, kind):
     there = sorted(set(column))
     return [[TOP * dict(zip(there, signs, strict=True))[code] for code in column]
             for signs in product((-1, 1), repeat=len(there))]
-
-
-def mutual_information(column, kind, label, classes):
-    """2^20 times the sum of k log k of cells less that of levels, each rounded."""
-    levels = [level(code, kind, 16) for code in column]
-    cells = list(zip(levels, label, strict=True))
-    told = (sum(k_log_k(cells.count(cell)) for cell in set(cells))
-            - sum(k_log_k(levels.count(v)) for v in set(levels)))
-    return told - 2**20 * (width(kind, 16) - 1) * (classes - 1) // 2
-
-
-def k_log_k(k):
-    """2^20 k log k to the next integer."""
-    getcontext().prec = 60
-    return round(2**20 * k * Decimal(k).ln())

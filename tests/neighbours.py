@@ -424,7 +424,7 @@ def _wish(rng, kinds, options):
 
 
 def _rule_sieve(rng, classes):
-    prior = rng.choice((None, "auto", "auto", "auto", "centred", "centred", "unbalanced", "average",
+    prior = rng.choice((None, "auto", "auto", "auto", "centred", "centred", "unbalanced",
                         "share", "tiny"))
     if prior in ("share", "tiny"):
         share = Fraction(1, 10 if prior == "share" else 1000)
@@ -436,7 +436,7 @@ def _rule_sieve(rng, classes):
 
 
 def _numeric(rng, _classes):
-    way = rng.choice(("auto", "ranks", "ranks", "median-cut", "median-and-spread", "votes"))
+    way = rng.choice(("auto", "ranks", "ranks", "median-cut", "votes"))
     if way == "votes":
         return "rule-sieve", {"joint": way}
     joint = None if way == "ranks" else rng.choice((None, "none", "pair", "triple", "quad"))
@@ -446,11 +446,9 @@ def _numeric(rng, _classes):
 
 def _noisy_top_k(rng, classes):
     share = rng.choice(("noisy", "noisy", None, *(["0.1"] if classes == 2 else [])))
-    score = rng.choice(("mean-difference", "disagreement", "class-counts", "mutual-information",
-                        "correlation"))
+    score = rng.choice(("mean-difference", "class-counts", "correlation"))
     weighed = score in ("mean-difference", "class-counts")
     return "noisy-top-k", {"score": score, "class_prior": share if weighed else None,
-                           "mechanism": rng.choice(("exponential", "laplace")),
                            "ordered": rng.random() < 0.2}
 
 

@@ -26,7 +26,7 @@ from privsieve.rows import open_source, resolve
 GOLDEN = Path(__file__).parent / "golden" / "race-inputs.json"
 WATCHED = {"top_k", "gamma", "laplace", "gaussian", "gamma_drawn", "added", "noisy", "above"}
 #: What a race is told beside its scores.
-TERMS = ("k", "sensitivity", "epsilon", "ordered", "delta", "mechanism")
+TERMS = ("k", "sensitivity", "epsilon", "ordered", "delta")
 ROWS = 60
 NUMBERS = (0.0, 1.0, 0.5, 0.49, 0.26, 0.74, 0.1, 0.9, None, float("nan"), -3.0, float("inf"))
 TARGETS = {"two": ps.Label("y", [0, 1]), "three": ps.Label("y", [0, 1, 2]),
@@ -58,24 +58,22 @@ PLANS = {
     "sieve persons": ("two", "person", "rule-sieve", ALONE),
     "sieve centred persons": ("two", "person", "rule-sieve", {**ALONE, "class_prior": "centred"}),
     "classes": ("three", "row", "rule-sieve", ALONE),
-    "classes average": ("three", "row", "rule-sieve", {**ALONE, "class_prior": "average"}),
     "classes shares": ("three", "row", "rule-sieve", {
         **ALONE, "class_prior": ["0.5", "0.3", "0.2"]}),
     "classes pair persons": ("three", "person", "rule-sieve", {"joint": "pair"}),
     "ranks": ("number", "row", "rule-sieve", {"numeric": "ranks"}),
     "ranks persons": ("number", "person", "rule-sieve", {"numeric": "ranks", "depth": 2}),
     "median cut": ("number", "row", "rule-sieve", {"numeric": "median-cut", "joint": "pair"}),
-    "median and spread": ("number", "person", "rule-sieve", {
-        "numeric": "median-and-spread", "joint": "pair"}),
+    "median cut persons": ("number", "person", "rule-sieve", {
+        "numeric": "median-cut", "joint": "pair"}),
     "number by itself": ("number", "row", "rule-sieve", {"epsilon": 10}),
     "blocks": ("two", "row", "block-fwell", {"block": 6, "repeats": 3}),
     "blocks clip": ("two", "row", "block-fwell", {"block": 6, "votes": "clip", "tau": "0.06"}),
     "blocks persons": ("two", "person", "block-fwell", {"block": 4}),
     "blocks added": ("two", "added", "block-fwell", {"block": 4, "repeats": 2}),
     **{score: (TARGET, "row", "noisy-top-k", {"score": score}) for score, TARGET in (
-        ("mean-difference", "two"), ("class-counts", "two"), ("disagreement", "two"),
-        ("mutual-information", "three"), ("correlation", "number"))},
-    "mean-difference laplace": ("two", "added", "noisy-top-k", {"mechanism": "laplace"}),
+        ("mean-difference", "two"), ("class-counts", "two"), ("correlation", "number"))},
+    "mean-difference added": ("two", "added", "noisy-top-k", {}),
     "output": ("two", "row", "output-fwell", {"block": 6}),
     "output persons": ("two", "person", "output-fwell", {"block": 4, "delta": "1e-6"}),
     "objective": ("two", "row", "objective-fwell", {"block": 6}),

@@ -178,7 +178,7 @@ def _law(name, given):
     if name == "top_k":
         asked = given["race"]
         return (*(getattr(asked, part) for part in (
-            "d", "k", "sensitivity", "epsilon", "delta", "ordered", "mechanism")),)
+            "d", "k", "sensitivity", "epsilon", "delta", "ordered")),)
     return tuple(value for part, value in given.items()
                  if part not in ("noise", "streams", "law")
                  and not (name in HANDED and part in ("w", "counts", "scores")))
@@ -259,15 +259,14 @@ def gaussian_reach(epsilon, delta):
 
 def race_reach(call):
     """How far a race's scores may move, by the scale that it drew with and its epsilon."""
-    d, k, _, epsilon, delta, ordered, _ = call.law
+    d, k, _, epsilon, delta, ordered = call.law
     named = min(k, d - 1 if ordered else d - k)
     if not named:
         return None
     kind, scale = call.drawn[0][0], call.drawn[0][1]
     if kind == "floors":
         return scale / 2**race.PLACES / approximate.gumbel_scale(named, epsilon, delta)
-    times = 2 * named if len(call.drawn) == 1 else min(2 * named, d)
-    return scale * epsilon / times
+    return scale * epsilon / (2 * named)
 
 
 def paid(call):

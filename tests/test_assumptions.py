@@ -82,7 +82,7 @@ def plans():
     for more in ({}, {"joint": "pair"}, {"joint": "quad", "k": 5}, {"depth": 1}, {"k": 6},
                  {"class_prior": None}, {"delta": "1e-6"}, {"ordered": True}):
         yield "rule-sieve", labels, {**sieve, **more}, ["rule-sieve"]
-    for way in ("auto", "ranks", "median-cut", "median-and-spread"):
+    for way in ("auto", "ranks", "median-cut"):
         yield "rule-sieve", numbers, {**sieve, "numeric": way}, ["rule-sieve-numeric"]
     yield "rule-sieve", numbers, {**sieve, "joint": "votes"}, ["rule-sieve-votes"]
     for domain in (tables.domain("n" * 6, **added), tables.domain("n" * 6, **persons)):

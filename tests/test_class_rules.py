@@ -17,7 +17,6 @@ from exact import geometric_order, set_law, top_k_law
 from privsieve import kernels
 from privsieve.check.pairs_choice import sides
 from privsieve.errors import ParameterError
-from privsieve.kernels.joint import class_gain
 from privsieve.methods import plan
 from privsieve.methods.labels import FINEST, LARGEST_CENTRED, centred, labellings
 from privsieve.methods.rule_sieve import summarise, weighed
@@ -25,7 +24,7 @@ from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
 from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
-from privsieve.summaries.sets import binned, class_scores, set_values
+from privsieve.summaries.sets import set_values
 from test_rules import T1, T2, T4, T5, T6
 from test_sensitivity import _joined, _person, random_pair
 
@@ -39,9 +38,6 @@ def rules_of(domain, **options):
 def scored(batch, rules, key=0):
     """Scores as the mechanism has them, and how far it says that they move."""
     made, layout = summarise([batch], key, rules=rules), Layout.of(rules.domain)
-    if rules.class_prior == "average":
-        moves = 4 * rules.domain.unit_weight * max(1, int(made.runs.counts.sum()))
-        return class_scores(made, layout, rules.grid), moves
     by, moves, *_ = weighed(made, layout, rules, replay(1))
     return scores(made, layout, by), moves
 
@@ -102,25 +98,6 @@ def test_the_centred_race_has_the_published_law(epsilon, expected):
     assert expected == [round(p, 6) for p in law.values()]
 
 
-@pytest.mark.parametrize(("columns", "label", "right", "gain", "expected"), [
-    ([[0, 0, 1, 1, 2, 2, 2], [0, 1, 0, 1, 0, 1, 1]], [0, 0, 1, 2, 2, 1, 2], [5, 3], [0, 0],
-     [90, 46]),
-    ([[0, 1, 1, 0, 0, 1, 1], [1, 0, 1, 0, 1, 1, 1]], [1, 1, 2, 2, 1, 1, 2], [4, 4], [7, 7],
-     [63, 63]),
-])
-def test_averages_are_the_published_ones(columns, label, right, gain, expected):
-    """4 n U of two tables of seven rows and three classes, with its parts."""
-    rules = rules_of(tables.domain("nn", 3))
-    batch = tables.batch(np.array(columns).T * 4096, label)
-    made, layout = summarise([batch], 0, rules=rules), Layout.of(rules.domain)
-    on = made.bins
-
-    assert right == [next(binned(made.runs, layout, j)).max(axis=1).sum()
-                     for j in (0, 1)]
-    assert gain == class_gain(on.bins, on.starts, None, 16, layout.nominal).tolist()
-    assert expected == class_scores(made, layout, 16).tolist()
-
-
 # sensitivity
 
 
@@ -145,24 +122,12 @@ def worst_of(records, rules):
         for table in found for i in range(4) for other in range(len(records))), moves
 
 
-def test_averages_of_every_neighbour():
-    """All tables of 4 rows, one or two binary columns, three classes: 4 n - 2 is attained."""
-    for d in (1, 2):
-        rules = rules_of(tables.domain("n" * d, 3))
-        records = list(product(*[(0, 65535)] * d, (0, 1, 2)))
-
-        assert (14, 16) == worst_of(records, rules)
-
-
-@pytest.mark.parametrize("prior", ["centred", "average"])
-def test_replacing_a_row_moves_no_score_beyond_the_plan(prior):
+def test_replacing_a_row_moves_no_score_beyond_the_plan():
     """200 random and adversarial pairs of any kinds of columns and numbers of classes."""
     rng, worst = np.random.default_rng(21), 0.0
     for _ in range(200):
         kinds, classes, first, second, _one = random_pair(rng)
-        if prior == "average" and classes == 2:
-            continue
-        rules = rules_of(tables.domain(kinds, classes), class_prior=prior)
+        rules = rules_of(tables.domain(kinds, classes), class_prior="centred")
         key = int(rng.integers(2**63))
         (before, moves), (after, same) = (scored(tables.batch(*t), rules, key)
                                           for t in (first, second))
@@ -173,8 +138,8 @@ def test_replacing_a_row_moves_no_score_beyond_the_plan(prior):
     assert worst > 0.7
 
 
-@pytest.mark.parametrize(("prior", "classes"), [("centred", 2), ("centred", 3), ("average", 3)])
-def test_replacing_a_person_moves_no_score_beyond_the_plan(prior, classes):
+@pytest.mark.parametrize("classes", [2, 3])
+def test_replacing_a_person_moves_no_score_beyond_the_plan(classes):
     """A person moves a score by one person's worth, whatever the numbers of rows."""
     rng, worst = np.random.default_rng(22), 0.0
     for _ in range(160):
@@ -182,7 +147,7 @@ def test_replacing_a_person_moves_no_score_beyond_the_plan(prior, classes):
         kinds = "".join(rng.choice(list("nnmfc"), rng.integers(1, 4)))
         domain = tables.domain(kinds, classes, person="id", rows_per_person=most, persons=20)
         domain = replace(domain, persons=int(rng.integers(2, 12)))
-        rules = rules_of(domain, class_prior=prior, rows=None)
+        rules = rules_of(domain, class_prior="centred", rows=None)
         persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 9)))]
         for _codes, label, _unit in persons:
             label[rng.random(len(label)) < 0.3] = classes - 1
@@ -300,12 +265,11 @@ def test_what_a_prior_comes_to(asked, rows, expected):
 
 
 @pytest.mark.parametrize(("options", "expected"), [
-    ({}, "average"), ({"depth": 1}, "average"), ({"depth": 2}, "auto"), ({"joint": "pair"}, "auto"),
-    ({"class_prior": "centred"}, "centred"), ({"rows": 5}, "average"),
-    ({"rows": 5, "depth": 3}, None), ({"rows": 2**31}, "auto"),
+    ({}, "centred"), ({"depth": 2}, "centred"), ({"joint": "pair"}, "centred"),
+    ({"rows": 5}, "centred"), ({"rows": 2**31}, "auto"), ({"class_prior": "unbalanced"}, "auto"),
 ])
 def test_what_auto_is_with_many_classes(options, expected):
-    """The average of two uses, unless what was asked for takes cuts of the classes."""
+    """Labels are centred, wherever that can be had."""
     asked = {"k": 2, "epsilon": 1, "rows": 1000, **options}
 
     assert expected == plan("rule-sieve", tables.domain("nnn", 3), **asked).settings["class_prior"]
@@ -323,7 +287,7 @@ def test_where_labels_cannot_be_centred(public, classes):
     counts = [900 * 4096, 100 * 4096, 0][:classes]
     rules = rules_of(domain, rows=None)
 
-    for asked in ("centred", "unbalanced", "average"):
+    for asked in ("centred", "unbalanced"):
         with pytest.raises(ParameterError, match=r"add-remove|at most 10"):
             rules_of(domain, rows=None, class_prior=asked)
     labels, left = labellings(counts, counts, rules, replay(1))
@@ -333,16 +297,15 @@ def test_where_labels_cannot_be_centred(public, classes):
 
 
 @pytest.mark.parametrize(("prior", "classes", "expected"), [
-    ("centred", 2, True), ("auto", 2, True), ("average", 3, True), ("centred", 4, True),
-    (None, 2, False), ("auto", 3, False), (Fraction(1, 10), 2, False), (Fraction(1, 600), 2, True),
+    ("centred", 2, True), ("auto", 2, True), ("centred", 4, True),
+    (None, 2, False), ("auto", 3, True), (Fraction(1, 10), 2, False), (Fraction(1, 600), 2, True),
 ])
 def test_persons_are_settled_where_the_proof_counts_them(prior, classes, expected):
     """Whatever may be centred on all persons takes the declared number of them, from both tables.
 
     That "auto" may find a rare class is known before rows; rows are as many as they are.
     """
-    asked = {"class_prior": prior, **({"depth": 2} if prior == "auto" else {})}
-    person, row = (rules_of(tables.domain("nn", classes, **public), rows=rows, **asked)
+    person, row = (rules_of(tables.domain("nn", classes, **public), rows=rows, class_prior=prior)
                    for public, rows in (({"person": "id", "persons": 1000}, None), ({}, 1000)))
 
     assert (expected, False) == (person.settles, row.settles)
@@ -378,9 +341,7 @@ def test_a_declared_share_too_small_for_weights_is_centred():
 @pytest.mark.parametrize(("options", "said"), [
     ({"class_prior": "even"}, "class_prior is 'even'; write 'auto', 'centred'"),
     ({"class_prior": "number"}, "class_prior is 'number'; write 'auto', 'centred'"),
-    ({"class_prior": "average"}, "more than two classes"),
-    ({"class_prior": "average", "classes": 3, "depth": 2}, "leave depth and joint away"),
-    ({"class_prior": "average", "classes": 3, "joint": "pair"}, "leave depth and joint away"),
+    ({"class_prior": "average", "classes": 3}, "averages over classes are gone: write class_prior"),
     ({"class_prior": "centred", "rows": 2**31}, r"at most 2\^29 units"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, said):
@@ -397,7 +358,7 @@ def test_public_mistakes_are_refused(options, said):
 
 @pytest.mark.parametrize("kinds", ["nnnnn", "nmfcw", "mmm"])
 def test_any_cut_gives_the_same_scores(kinds):
-    """One part or many: identical averages, centred scores and values of sets."""
+    """One part or many: identical centred scores and values of sets."""
     rng = np.random.default_rng(6)
     for n in (2, 64, 257):
         classes = int(rng.integers(3, 6))
@@ -412,8 +373,7 @@ def test_any_cut_gives_the_same_scores(kinds):
                                grid=(8, 8, 4), part_rows=rows)
             by = Weighing(np.array(centred(made.runs.counts.tolist())),
                           np.zeros((1, len(kinds)), np.int64), 1, 2, 8)
-            found.append((class_scores(made, layout, 8).tolist(),
-                          scores(made, layout, by).tolist(),
+            found.append((scores(made, layout, by).tolist(),
                           *(set_values(made, layout, by, size).tolist() for size in (2, 3, 4))))
 
         assert found[0] == found[1] == found[2]

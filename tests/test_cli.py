@@ -943,7 +943,7 @@ def test_threads_may_not_seal():
 
 @pytest.mark.parametrize(("method", "given", "said"), [
     ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
-    ("noisy-top-k", ["--top", "2", "--score", "class-counts", "--mechanism", "laplace"], "laplace"),
+    ("noisy-top-k", ["--top", "2", "--score", "class-counts"], "class-counts"),
     ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),
 ])
 def test_each_method_has_its_options(privsieve, method, given, said):
@@ -981,8 +981,8 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
     "private-tuning"), *(
     ("plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", *option) for option in (
         ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3"),
-        ("--fraction", "0.5")))],
-    ids=" ".join)
+        ("--fraction", "0.5"), ("--method", "noisy-top-k", "--score", "disagreement"),
+        ("--mechanism", "laplace"), ("--sampling", "bootstrap")))], ids=" ".join)
 def test_what_is_gone_is_explained(privsieve, words):
     """A verb, an option or a method that was dropped gets a sentence that says what to do."""
     code, out, err = privsieve(*words)

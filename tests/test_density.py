@@ -14,7 +14,6 @@ from exact import (
     gamma_norm,
     geometric_order,
     gumbel_order,
-    laplace_order,
     order_law,
     set_law,
 )
@@ -22,7 +21,6 @@ from privsieve.noise.race import (
     Race,
     geometric_race,
     gumbel_race,
-    laplace_race,
     top_k,
 )
 from privsieve.noise.streams import discrete_laplace, geometric, replay
@@ -76,7 +74,6 @@ def test_discrete_laplace(off, right):
 
 @pytest.mark.parametrize(("off", "right"), SCALES)
 @pytest.mark.parametrize(("race", "law"), [(geometric_race, geometric_order),
-                                           (laplace_race, laplace_order),
                                            (gumbel_race, gumbel_order)])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_races(race, law, ordered, off, right):

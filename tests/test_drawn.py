@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.check import recount_table
+from privsieve.check import synthetic
 from privsieve.check.table import Unreadable
 from privsieve.cli.synthesize import rows_of
 from privsieve.fit import UnsignedWarning
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::privsieve.fit.UnsignedWarning")
 
 def reasons(release, data):
     """What the checker says of rows."""
-    return list(recount_table.drawn_reasons(release.body, data))
+    return list(synthetic.drawn_reasons(release.body, data))
 
 
 @cache
@@ -116,8 +116,8 @@ def test_the_fitted_table_is_recounted():
         size = int(rng.integers(1, 12))
         noisy, total = rng.integers(-5, 12, size), int(rng.integers(0, 60))
         counts = released.nearest(noisy, total)
-        assert counts.tolist() == recount_table.nearest(noisy.tolist(), total)
-        assert released.scaled(np.maximum(noisy, 0), total).tolist() == recount_table.scaled(
+        assert counts.tolist() == synthetic.nearest(noisy.tolist(), total)
+        assert released.scaled(np.maximum(noisy, 0), total).tolist() == synthetic.scaled(
             noisy.tolist(), total)
         if not (total := int(counts.sum())):
             continue
@@ -132,7 +132,7 @@ def test_the_fitted_table_is_recounted():
         possible = any((draw == found).all() for draw in draws) if n else True
 
         assert possible == (not found[counts == 0].any()
-                            and recount_table.one_draw(counts.tolist(), found.tolist()))
+                            and synthetic.one_draw(counts.tolist(), found.tolist()))
 
 
 @pytest.mark.parametrize("column", [

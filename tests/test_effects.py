@@ -26,9 +26,7 @@ VALUES = {
     "fewer": ("auto", {}), "class_prior": ("0.5", {}), "depth": (1, {}), "joint": ("pair", {}),
     "numeric": ("median-cut", {}), "max_ops": (1, {}), "block": (4, {}), "repeats": (3, {}),
     "reference": (None, {}), "votes": ("clip", {}), "tau": ("0.3", {"votes": "clip"}),
-    "score": ("disagreement", {}), "mechanism": ("laplace", {}),
-    "lam": ("0.5", {}),
-    "clip": ("0.5", {}), "beta": ("0.5", {}), "sampling": ("bootstrap", {}),
+    "score": ("class-counts", {}), "lam": ("0.5", {}), "clip": ("0.5", {}), "beta": ("0.5", {}),
     "kernel": ("cosine", {}), "gamma": ("0.5", {}), "degree": (3, {"kernel": "polynomial"}),
     "features": (30, {}),
     "feature_seed": (3, {}), "columns": (["age"], {}), "bins": (3, {}), "target": (False, {}),
@@ -40,7 +38,7 @@ OPTIONS = [(method, name) for method in METHODS for name in abouts(options_of(me
 
 
 NUMBERS = [Method("rule-sieve", ps.RuleSieve, {"n_features_to_select": 2, "numeric": way}, COSTS)
-           for way in ("auto", "ranks", "median-cut", "median-and-spread")]
+           for way in ("auto", "ranks", "median-cut")]
 
 
 def verified(estimator, known, place):

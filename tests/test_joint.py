@@ -35,6 +35,8 @@ from privsieve.noise import race as race_module
 from privsieve.noise import streams
 from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
+from privsieve.public.columns import Label, Number
+from privsieve.public.domain import Domain
 from privsieve.summaries import sets as tabled
 from privsieve.summaries.rules import Layout, scores
 from privsieve.summaries.sets import best_partition, set_scores, set_values
@@ -65,32 +67,6 @@ def test_sets_of_three_and_four(seed):
         found.tolist())
 
 
-@pytest.mark.usefixtures("implementation")
-@pytest.mark.parametrize("seed", range(40))
-def test_gain_for_many_classes(seed):
-    """A pair's gain is the best of all sets of cells and classes, less that of one column."""
-    t = Table(seed, n=(0, 1, 4, 7)[seed % 4], d=1 + seed % 3, classes=2 + seed % 2)
-    t.grid = 4
-    t.bins %= 4
-    weight = [1] * t.n if t.weight is None else t.weight.tolist()
-    expected = naive.class_gain(t.bins.tolist(), t.label, weight, t.classes, 4, t.nominal)
-
-    assert expected == kernel.class_gain(t.bins, t.starts, t.weight, 4, t.nominal).tolist()
-
-
-@pytest.mark.usefixtures("implementation")
-@pytest.mark.parametrize("cells", list(product((0, 1, 2), repeat=4)))
-def test_gain_of_every_pattern_of_four_cells(cells):
-    """Each cell of two columns has a class, any of three: all 81 patterns, exclusive or as well."""
-    order = np.argsort(cells, kind="stable")
-    bins = np.array([[0, 0, 3, 3], [0, 3, 0, 3]], np.uint8)[:, order].copy()
-    label = sorted(cells)
-    starts = np.searchsorted(label, range(4)).astype(np.int64)
-    expected = naive.class_gain(bins.tolist(), label, [1] * 4, 3, 4, (0, 0))
-
-    assert expected == kernel.class_gain(bins, starts, None, 4, np.zeros(2, np.uint8)).tolist()
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_long_columns(seed, monkeypatch):
     """On columns longer than every block native and NumPy agree, weighted or not."""
@@ -101,8 +77,7 @@ def test_long_columns(seed, monkeypatch):
         serve(which, monkeypatch)
         sets = kernel.joint_best(t.bins % kernel.GRIDS[size], t.starts, t.weight, t.labellings,
                                  size, t.nominal)
-        gain = kernel.class_gain(t.bins, t.starts, t.weight, t.grid, t.nominal)
-        found.append((sets.tolist(), gain.tolist()))
+        found.append(sets.tolist())
 
     assert found[0] == found[1]
 
@@ -113,7 +88,7 @@ def test_contract():
     with pytest.raises(ValueError, match="size must be 3 or 4, not 2"):
         kernel.joint_best(bins, starts, None, np.array([[1]]), 2, nominal)
     with pytest.raises(ValueError, match="nominal and bins"):
-        kernel.class_gain(bins, starts, None, 4, nominal[:2])
+        kernel.joint_best(bins, starts, None, np.array([[1]]), 3, nominal[:2])
 
 
 # exact values
@@ -216,7 +191,7 @@ def test_singles_follow_a_set(size, k):
     rest = [j for j in range(d) if j not in first]
     race = Scripted((5,), tuple(range(k - size)))
 
-    chosen = choose(list(range(len(sets))), lambda _: score, (size, k, d), (24, Fraction(5)), race)
+    chosen = choose(list(range(len(sets))), score, (size, k, d), (24, Fraction(5)), race)
 
     assert tuple(sorted([*first, *rest[:k - size]])) == chosen
     asked = [(1, 24, Fraction(5 * size, k)), (k - size, 24, Fraction(5 * (k - size), k))]
@@ -248,8 +223,7 @@ def grown(run):
 
 def law_of(values, score, sizes, epsilon):
     """The exact law of a set and what follows."""
-    return grown(lambda race: choose(values, lambda _: score, (*sizes, len(score)), (24, epsilon),
-                                     race))
+    return grown(lambda race: choose(values, score, (*sizes, len(score)), (24, epsilon), race))
 
 
 def losses(one, two):
@@ -517,7 +491,7 @@ def test_what_is_summarised_does_not_tell_the_branch():
         summary = made.summarise([batch], 3)
         parts.append((summary.signs is None, summary.bins is None, sorted(summary.joint)))
 
-    assert parts[0] == parts[1] == (False, False, [8, 64])
+    assert parts[0] == parts[1] == (False, False, [8])
 
 
 @pytest.mark.parametrize(("options", "said"), [
@@ -536,6 +510,17 @@ def test_public_mistakes_are_refused(options, said):
 
     with pytest.raises(ParameterError, match=said):
         plan("rule-sieve", tables.domain("nnnnnn"), **asked)
+
+
+@pytest.mark.parametrize(("joint", "k"), [("pair", 3), ("triple", 3), ("quad", 4)])
+def test_sets_need_a_grid(joint, k):
+    """Where a number has no bounds a set is refused, and "auto" takes one race."""
+    domain = Domain([Number("free"), *tables.domain("nnnn").columns], Label("y", [0, 1]))
+
+    with pytest.raises(ParameterError, match=r"cuts numbers on a grid.*low and high, or typical"):
+        plan("rule-sieve", domain, rows=500, k=k, epsilon=1, joint=joint)
+    assert ["one race"] == plan("rule-sieve", domain, rows=5000, k=2, epsilon=1,
+                                ).settings["branches"]
 
 
 @pytest.mark.parametrize(("joint", "k"), [
@@ -601,14 +586,13 @@ def test_all_columns_are_free_and_all_but_one_can_be_had(joint):
 
 
 @pytest.mark.parametrize(("rows", "options", "prior", "named"), [
-    (149, {}, "average", "one race"), (150, {}, "centred", "pairs"),
+    (149, {}, "centred", "one race"), (150, {}, "centred", "pairs"),
     (449, {}, "centred", "pairs"), (450, {}, "centred", "triples"),
-    (1000, {"joint": "none"}, "average", "one race"),
-    (100, {"joint": "triple"}, "auto", "triples"),
-    (1000, {"class_prior": "average"}, "average", "one race"), (1000, {"k": 2}, "centred", "pairs"),
+    (1000, {"joint": "none"}, "centred", "one race"),
+    (100, {"joint": "triple"}, "centred", "triples"), (1000, {"k": 2}, "centred", "pairs"),
 ])
-def test_many_classes_are_cut_in_two_where_sets_come_first(rows, options, prior, named):
-    """A set first weighs all public cuts of the classes, centred; else classes are averaged."""
+def test_many_classes_are_cut_in_two(rows, options, prior, named):
+    """All public cuts of the classes are weighed, centred."""
     made = plan("rule-sieve", tables.domain("n" * 7, 4), **{"k": 3, "epsilon": 2, "rows": rows,
                                                              **options})
 

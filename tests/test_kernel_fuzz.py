@@ -18,13 +18,11 @@ from kernel_calls import Calls, serve
 from privsieve import kernels
 from privsieve.kernels import (
     blocks,
-    cuts,
     joint,
     mining,
     nearest,
     patterns,
     search,
-    slopes,
     sums,
 )
 
@@ -32,7 +30,7 @@ pytestmark = pytest.mark.skipif(kernels.implementation() != "native",
                                 reason="the native kernels are not built")
 
 CALLS = int(os.environ.get("PRIVSIEVE_FUZZ", "150"))
-MODULES = (kernels, blocks, cuts, joint, mining, nearest, patterns, search, slopes, sums)
+MODULES = (kernels, blocks, joint, mining, nearest, patterns, search, sums)
 #: Public, and no kernel.
 PLAIN = {"implementation", "reason", "finished", "plane_words"}
 ENTRIES = [0, 1, -1, 2, 3, 7, 64, 255, 4096, 65535, 2**31 - 1, -2**31, 2**40, 2**53, 2**58, 2**60,
@@ -212,7 +210,6 @@ def test_both_answer_or_refuse_alike(name, monkeypatch):
 NOBODY = np.zeros((3, 0), np.uint8), np.zeros(1, np.int64), None
 #: Calls of which the two made different things, or a sanitizer told, as long searches found.
 FOUND = {
-    "no class": ("class_gain", (*NOBODY, 8, np.zeros(3, np.uint8))),
     "no class of all labellings": ("pair_best", (
         *NOBODY[:2], np.zeros(0, np.int64), np.zeros((3, 0), np.int64), 4, np.zeros(3, np.uint8))),
     "no class of three": ("joint_best", (*NOBODY, np.zeros((1, 0), np.int64), 3,

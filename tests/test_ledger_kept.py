@@ -701,7 +701,7 @@ def out(capsys, *arguments):
 def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
     """Verify, backup, export, raise and orphans, as a person types them."""
     at, head, text = ["--ledger", ledger.path], ["--head", ledger.head], str(tmp_path / "e.jsonl")
-    ledger.reserve(Cost.of("0.25"), {"claim": {"mechanism": "rule-sieve/3", **ROW["claim"]},
+    ledger.reserve(Cost.of("0.25"), {"claim": {"mechanism": "rule-sieve/4", **ROW["claim"]},
                                      "plan": {"settings": {"k": 5}}})
     code, said, _ = out(capsys, "orphans", *at, "--json")
     lost = json.loads(said)["orphans"]

@@ -13,7 +13,6 @@ from naive import tie_key
 from privsieve.kernels import blocks as kernel
 from privsieve.summaries.moves import (
     TAGS,
-    Draws,
     Moves,
     Whole,
     Windows,
@@ -101,22 +100,6 @@ def test_vectors_against_a_reference_equal_the_loops(seed, implementation):
     assert in_order(found) == [
         naive_blocks.reference_move([row for row in own if row[0] == u], known, letters)
         for u in units]
-
-
-def test_a_drawn_list_cuts_blocks_one_after_another(implementation):
-    """A unit that was drawn twice has two places in blocks, and is no neighbour of itself."""
-    rng = np.random.default_rng(2)
-    batch = tables.batch(rng.integers(0, 65536, (9, 2)), np.arange(9) % 2)
-    ranked = sorted(range(9), key=lambda u: tie_key(u, TAGS, 4))
-    ranks = [3, 3, 20, 8, 1, 5, 1, 2, 7, 6]  # nobody has rank 20, and two are left over
-
-    found = made(batch, tables.domain("nn"), 4, Draws([np.array(ranks)]), block=4, repeats=1)
-
-    rows = rows_of(batch)
-    assert found.vectors[1].any()
-    assert in_order(found) == [
-        naive_blocks.block_move([rows[ranked[rank]] for rank in some], "nn")
-        for some in ([3, 3, 8], [1, 5, 1, 2])]
 
 
 @pytest.mark.parametrize("call", [

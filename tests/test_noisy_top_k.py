@@ -20,12 +20,11 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.methods.labels import equal
-from privsieve.noise.race import MECHANISMS
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 from privsieve.summaries.scores import SCORES, Public, score_of
-from test_scores import CLASSED, REMOVAL, values, with_number
+from test_scores import CLASSED, values, with_number
 
 BOX = ps.Domain.box(0, 1, columns=12)
 NUMBER = ps.Domain(BOX.columns, target=ps.Number("y", 0, 1))
@@ -53,13 +52,11 @@ def choose(X, y, domain=BOX, *, seed=5, **options):
 
 
 @pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_each_score_finds_strong_columns(name, mechanism):
-    """Three strong columns of twelve are found, whatever the score and the race."""
+def test_each_score_finds_strong_columns(name):
+    """Three strong columns of twelve are found, whatever the score."""
     X, y = strong()
 
-    assert {"x2", "x5", "x9"} == set(choose(X, y, domain_of(name), k=3, epsilon=4, score=name,
-                                            mechanism=mechanism))
+    assert {"x2", "x5", "x9"} == set(choose(X, y, domain_of(name), k=3, epsilon=4, score=name))
 
 
 @pytest.mark.parametrize("share", ["noisy", 0.1, "0.1", [0.9, 0.1]])
@@ -97,18 +94,17 @@ def test_more_than_two_classes(name):
 
 
 def test_scores_see_different_things():
-    """A middle that tells has no mean: counts and information find it, the others do not."""
+    """A middle that tells has no mean: counts find it, the others do not."""
     rng = np.random.default_rng(4)
     X = rng.random((4000, 12))
     y = (np.abs(X[:, 6] - 0.5) < 0.25).astype(int)
 
     found = {name: choose(X, y, k=1, epsilon=4, score=name) == ("x6",) for name in CLASSED}
 
-    assert {"class-counts": True, "mutual-information": True,
-            "mean-difference": False, "disagreement": False} == found
+    assert {"class-counts": True, "mean-difference": False} == found
 
 
-@pytest.mark.parametrize("name", REMOVAL)
+@pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize(("neighbours", "public"), [
     ("replace-one", {"persons": 700}), ("add-remove", {"persons": 500})])
 def test_persons_end_to_end(name, neighbours, public):
@@ -158,11 +154,12 @@ def test_all_columns_are_free():
 
 @pytest.mark.parametrize(("options", "word"), [
     ({"score": "chi-square"}, 'write "mean-difference"'), ({"score": 3}, 'write "mean'),
-    ({"mechanism": "magic"}, 'write "exponential" or "laplace"'),
+    ({"mechanism": "laplace"}, "Laplace noise of a choice is gone"),
+    ({"score": "disagreement"}, "are gone: write score"),
+    ({"score": "mutual-information"}, "are gone: write score"),
     ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
     ({"class_prior": "even"}, "class_prior"), ({"class_prior": [0.2, 0.2]}, "add up"),
     ({"class_prior": [1, 2, 3]}, "class_prior"),
-    ({"class_prior": 0.5, "score": "disagreement"}, "weighs no classes"),
     ({"rows": 1}, "at least 2"), ({"k": 13}, "13 columns"), ({"epsilon": 0}, "epsilon"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):
@@ -174,8 +171,6 @@ def test_public_mistakes_are_refused(options, word):
 @pytest.mark.parametrize(("domain", "options"), [
     (ps.Domain.box(0, 1), {}), (NUMBER, {}), (ps.Domain(BOX.columns), {}),
     (BOX, {"score": "correlation"}),
-    (ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=50),
-     {"score": "disagreement"}),
     (ps.Domain(BOX.columns, target=BOX.target, person="who"), {}),
 ])
 def test_a_domain_that_does_not_fit_is_refused(domain, options):
@@ -187,9 +182,9 @@ def test_a_domain_that_does_not_fit_is_refused(domain, options):
 def test_settings_say_what_happens():
     """The release names score, race and shares; a score that weighs no classes has none."""
     made = plan("noisy-top-k", BOX, k=3, epsilon=1, rows=100, class_prior="0.25")
-    other = plan("noisy-top-k", BOX, k=3, epsilon=1, rows=100, score="disagreement")
+    other = plan("noisy-top-k", NUMBER, k=3, epsilon=1, rows=100, score="correlation")
 
-    assert {"k": 3, "score": "mean-difference", "mechanism": "exponential", "ordered": False,
+    assert {"k": 3, "score": "mean-difference", "ordered": False,
             "class_share": ["3/4", "1/4"]} == made.settings
     assert other.settings["class_share"] is None
 
@@ -198,7 +193,7 @@ def test_a_correlation_is_another_mechanism_than_it_was():
     """What was centred on the table was version 1; the other scores are what they were."""
     assert ["noisy-top-k/1", "noisy-top-k/2"] == [
         plan("noisy-top-k", domain_of(name), k=3, epsilon=1, rows=100, score=name).method
-        for name in ("disagreement", "correlation")]
+        for name in ("class-counts", "correlation")]
 
 
 def test_a_correlation_is_the_same_wherever_values_lie():
@@ -251,36 +246,23 @@ def exponential_law(found, mean):
     return of_reals(found, stats.expon(scale=mean))
 
 
-def laplace_law(found, scale):
-    """Two-sided geometric noise, in the same manner."""
-    if scale < 1000:
-        return of_integers(found, stats.dlaplace(1 / scale))
-    return of_reals(found, stats.laplace(scale=scale))
-
-
-#: What is found first, by race; k = 1 of three columns has the scale 2 Δ / epsilon in each.
-LAWS = {"exponential": exponential_law, "laplace": laplace_law}
-
-
-def small(name, mechanism):
+def small(name):
     """A score of three columns for three rows, and its plan at epsilon 1."""
     columns = tables.domain("ffc" if name != "correlation" else "ffn").columns
     domain = ps.Domain(columns, target=ps.Label("y", [0, 1]))
     domain = with_number(domain) if name == "correlation" else domain
-    made = plan("noisy-top-k", domain, k=1, epsilon=1, rows=3, score=name, class_prior=None,
-                mechanism=mechanism)
+    made = plan("noisy-top-k", domain, k=1, epsilon=1, rows=3, score=name, class_prior=None)
     return score_of(name, Public(domain, 3)), made
 
 
 @pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_choice_has_its_exact_probabilities(name, mechanism):
+def test_a_choice_has_its_exact_probabilities(name):
     """2,000 choices follow the law of the race on the score's integers."""
-    score, made = small(name, mechanism)
+    score, made = small(name)
     label = [0, 65535, 65535] if name == "correlation" else [0, 1, 1]
     rows = tables.batch([[0, 0, 0], [1, 1, 1], [1, 0, 3]], label)
     found = values(score, [rows], equal(2, 3))
-    expected = LAWS[mechanism](found, 2 * bound_of(score))
+    expected = exponential_law(found, 2 * bound_of(score))
     noise = replay(11)
 
     summary = made.summarise([rows], 1)
@@ -354,21 +336,19 @@ def chooser(epsilon, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("share", "mechanism"), [
-    *((None, kind) for kind in MECHANISMS), ("noisy", MECHANISMS[0])])
-def test_the_worst_pair_keeps_the_claim(share, mechanism):
-    """The 99 % bound stays under epsilon = 1; the best race without a count comes near."""
-    mine = chooser(1, class_prior=share, mechanism=mechanism)
-    least = near(0.85) if (share, mechanism) == (None, "exponential") else -1
+@pytest.mark.parametrize("share", [None, "noisy"])
+def test_the_worst_pair_keeps_the_claim(share):
+    """The 99 % bound stays under epsilon = 1; the race without a count comes near."""
+    mine = chooser(1, class_prior=share)
+    least = near(0.85) if share is None else -1
 
     assert stands(mine, FIRST, SECOND, epsilon=1, profile=RUNS, least=least)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_half_the_noise_is_caught(mechanism):
+def test_half_the_noise_is_caught():
     """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    mine = chooser(2, class_prior=None, mechanism=mechanism)
+    mine = chooser(2, class_prior=None)
 
     assert refuted(mine, FIRST, SECOND, epsilon=1, profile=RUNS)
 

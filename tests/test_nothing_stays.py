@@ -29,7 +29,6 @@ from privsieve.errors import ReleaseFailed
 from privsieve.methods import METHODS
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
-from privsieve.summaries.scores.mutual_information import k_log_k
 
 ROWS = 301
 COLUMNS = [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log", missing="level"),
@@ -76,8 +75,8 @@ PLANS = {
     "rule-sieve, persons": partial(planned, "rule-sieve", PERSONS, k=2),
     "rule-sieve, a number": partial(planned, "rule-sieve", NUMBER, k=2),
     "rule-sieve, a median": partial(planned, "rule-sieve", NUMBER, k=2, numeric="median-cut"),
-    "rule-sieve, a spread": partial(planned, "rule-sieve", NUMBER, k=2, joint="pair",
-                                    numeric="median-and-spread"),
+    "rule-sieve, a median pair": partial(planned, "rule-sieve", NUMBER, k=2, joint="pair",
+                                         numeric="median-cut"),
     "rule-sieve, votes": partial(planned, "rule-sieve", VOTERS, k=1, joint="votes"),
     "block-fwell": partial(planned, "block-fwell", k=2),
     "output-fwell": partial(planned, "output-fwell", k=2),
@@ -89,7 +88,7 @@ PLANS = {
     "noisy-histogram, chosen": partial(planned, "noisy-histogram", k=2),
     "noisy-histogram, delta": partial(planned, "noisy-histogram", delta="1e-6"),
     **{f"noisy-top-k, {score}": partial(planned, "noisy-top-k", k=2, score=score)
-       for score in ("mutual-information", "class-counts", "mean-difference", "disagreement")},
+       for score in ("class-counts", "mean-difference")},
     "noisy-top-k, correlation": partial(planned, "noisy-top-k", NUMBER, k=2, score="correlation"),
     "noisy-top-k, persons": partial(planned, "noisy-top-k", PERSONS, k=2, score="class-counts"),
 }
@@ -246,7 +245,10 @@ def test_the_walk_sees_a_cache_a_global_a_closure_and_an_attribute(monkeypatch):
     """A private number that stays anywhere makes the states differ: the walk is not blind."""
     from functools import lru_cache
 
-    import privsieve.summaries.scores.mutual_information as module
+    import privsieve.summaries.scores.class_counts as module
+
+    def held(number=0):
+        return number
 
     def closed(number):
         return lambda: number
@@ -254,10 +256,10 @@ def test_the_walk_sees_a_cache_a_global_a_closure_and_an_attribute(monkeypatch):
     class Kept:
         number = 0
 
-    Kept.__module__ = module.__name__
+    held.__module__ = Kept.__module__ = module.__name__
     stays = {
-        "cache": lru_cache(k_log_k), "global": [1], "closure": closed(1), "class": Kept,
-        "default": k_log_k}
+        "cache": lru_cache(held), "global": [1], "closure": closed(1), "class": Kept,
+        "default": held}
     for name, thing in stays.items():
         monkeypatch.setattr(module, f"_stays_{name}", thing, raising=False)
     known = process()
@@ -265,7 +267,7 @@ def test_the_walk_sees_a_cache_a_global_a_closure_and_an_attribute(monkeypatch):
     for change in (lambda: stays["cache"](299), lambda: stays["global"].append(299),
                    lambda: monkeypatch.setattr(module, "_stays_closure", closed(299)),
                    lambda: setattr(Kept, "number", 299),
-                   lambda: monkeypatch.setattr(k_log_k, "__defaults__", (299,))):
+                   lambda: monkeypatch.setattr(held, "__defaults__", (299,))):
         change()
         states.append(process())
 
@@ -393,11 +395,11 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 SHOWN = {
     "About", "Axis", "Box", "Branch", "Category", "Choice", "Chosen", "ClassCounts",
     "ClassFigures", "ColumnWeights", "Correlation", "Cost", "Crowd", "Csv", "Date", "Depth",
-    "Described", "Describing", "Disagreement", "Domain", "Drawn", "Draws", "Effort",
+    "Described", "Describing", "Domain", "Drawn", "Effort",
     "EpsilonChoice", "Extent", "Finding", "Flag", "Forecast", "Form", "Found", "GridNumbers",
     "Histogram", "Hub", "Inspection", "Kernel", "KernelRidgeSession", "Label", "Labellings",
-    "LeastSquares", "Limits", "Map", "MeanDifference", "Method", "Mining", "MutualInformation",
-    "NoiseLaw", "NoiseSize", "NoisyCounts", "NoisyTable", "Number", "OfLevels",
+    "LeastSquares", "Limits", "Map", "MeanDifference", "Method", "Mining",
+    "NoiseLaw", "NoiseSize", "NoisyCounts", "NoisyTable", "Number",
     "Perturbing", "Places", "Plan",
     "Point", "Policy", "Problem", "Public", "Published", "Regression", "Release", "Risk",
     "Roles", "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape",
@@ -496,7 +498,7 @@ def thrown(kind):
 
 def broken(where, kind):
     """A plan, and a source, one of which raises when rows are there."""
-    plan, source = PLANS["noisy-top-k, mutual-information"](), open_source(table(CLASSES, True))
+    plan, source = PLANS["noisy-top-k, class-counts"](), open_source(table(CLASSES, True))
 
     def cells(*_args):
         del _args
@@ -573,23 +575,3 @@ def test_a_session_that_fails_has_one_text_and_keeps_no_row(kind):
 
         assert (ReleaseFailed, None, None) == (type(error), error.__cause__, error.__context__)
         assert memory.model is None
-
-
-# One state.
-
-
-def test_mutual_information_asks_for_each_logarithm_once(monkeypatch):
-    """The table of one call saves logarithms as the cache of a process did, and then it is gone."""
-    import privsieve.summaries.scores.mutual_information as module
-
-    plan, asked = PLANS["noisy-top-k, mutual-information"](), []
-    monkeypatch.setattr(module, "k_log_k", lambda k: asked.append(k) or k_log_k(k))
-    fitting.fit(plan, open_source(table(CLASSES)), noise=replay(5))
-    first = list(asked)
-
-    asked.clear()
-    fitting.fit(plan, open_source(table(CLASSES)), noise=replay(5))
-
-    public = (ROWS, ROWS - 1)
-    assert all(n <= 1 + (k in public) * 4 for k, n in Counter(first).items())
-    assert first == asked

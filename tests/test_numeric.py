@@ -52,8 +52,7 @@ def score(batches, domain, *, order=3, grid=4, key=0, part_rows=2**20, offset=0)
                          part_rows=part_rows)
     kinds = Layout.of(tables.domain("n" * len(domain.columns)))
     layout = Layout(np.array([_kind(c) for c in domain.columns], np.uint8),
-                    np.array([c.levels or 0 for c in domain.columns]), kinds.classes,
-                    kinds.sloped)
+                    np.array([c.levels or 0 for c in domain.columns]), kinds.classes)
     offsets = np.full((max(1, made.rows), len(domain.columns)), offset, np.int64)
     return scores(made, layout, Depth(offsets, 0, order, grid))
 
@@ -228,7 +227,7 @@ def test_a_cell_cuts_the_rows_that_were_counted():
 
     assert 100 == sum(held.counts)
     for cell in (0, 7, 255, 510):
-        label = np.concatenate([batch.label for batch in held.labelled([cell])])
+        label = np.concatenate([batch.label for batch in held.labelled(cell)])
         assert sum(held.counts[:cell + 1]) == (label == 0).sum()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -20,15 +19,13 @@ from privsieve.fit import fit
 from privsieve.methods import plan, rule_sieve
 from privsieve.methods.branches import ONE, PAIRS, TRIPLES
 from privsieve.methods.rule_sieve import weighed
-from privsieve.methods.rule_sieve_numeric import AUTO_FROM, folded, median_cell
+from privsieve.methods.rule_sieve_numeric import AUTO_FROM, median_cell
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
-from privsieve.rows.batch import Passes
-from privsieve.summaries import numbers
 from privsieve.summaries.rules import Layout
 from privsieve.summaries.sets import set_scores
-from test_numeric_sensitivity import neighbours_of, utilities
+from test_numeric_sensitivity import utilities
 
 BOX = ps.Domain.box(0, 1, columns=12, target=(-20, 20))
 
@@ -45,10 +42,8 @@ def way(domain=BOX, **options):
 @pytest.mark.parametrize(("options", "expected"), [
     ({"rows": 299}, ("ranks", ["one race"])),
     ({"rows": 300}, ("median-cut", ["triples"])),
-    ({"rows": 599}, ("median-cut", ["triples"])),
-    ({"rows": 600}, ("median-and-spread", ["triples"])),
-    ({"rows": 6000, "epsilon": "0.1"}, ("median-and-spread", ["triples"])),
-    ({"rows": 6000, "k": 2}, ("median-and-spread", ["pairs"])),
+    ({"rows": 6000, "epsilon": "0.1"}, ("median-cut", ["triples"])),
+    ({"rows": 6000, "k": 2}, ("median-cut", ["pairs"])),
     ({"rows": 6000, "k": 1}, ("ranks", ["one race"])),
     ({"rows": 6000, "k": 7}, ("ranks", ["one race"])),
     ({"rows": 6000, "ordered": True}, ("ranks", ["one race"])),
@@ -56,7 +51,7 @@ def way(domain=BOX, **options):
     ({"rows": 6000, "max_ops": 10_000}, ("ranks", ["one race"])),
     ({"rows": 60, "joint": "pair"}, ("median-cut", ["pairs"])),
     ({"rows": 60, "joint": "triple"}, ("median-cut", ["triples"])),
-    ({"rows": 6000, "joint": "pair"}, ("median-and-spread", ["pairs"])),
+    ({"rows": 6000, "joint": "pair"}, ("median-cut", ["pairs"])),
     ({"rows": 60, "numeric": "median-cut"}, ("median-cut", ["pairs"])),
     ({"rows": 6000, "numeric": "ranks"}, ("ranks", ["one race"])),
 ], ids=str)
@@ -74,8 +69,8 @@ def test_a_set_that_was_asked_for_is_never_dropped():
 
 
 def test_where_the_way_changes():
-    """The numbers of the page: 100 units times epsilon a column, and 200."""
-    assert (100, 200) == AUTO_FROM
+    """The number of the page: 100 units times epsilon a column."""
+    assert 100 == AUTO_FROM
 
 
 def test_add_remove_has_no_ranks_to_fall_back_on():
@@ -102,57 +97,10 @@ def test_a_release_names_its_branch(rows, branch):
 
     assert made.settings["branches"] == [branch.name]
     assert release.body["branch"] == branch.name
-    assert "rule-sieve-numeric/2" == made.method
+    assert "rule-sieve-numeric/3" == made.method
 
 
-# cells
-
-
-def test_distance_from_the_median_by_definition():
-    """How many cells lie between a unit's own and the cut after the median's, on either side."""
-    rng = np.random.default_rng(4)
-    for cells in (2, 3, 8):
-        counts = rng.integers(0, 9, cells).tolist()
-        for middle in range(cells - 1):
-            far = Counter()
-            for cell, many in enumerate(counts):
-                far[middle - cell if cell <= middle else cell - middle - 1] += many
-            made = folded(counts, middle)
-
-            assert [far[t] for t in range(len(made))] == made
-            assert sum(counts) == sum(made)
-            assert len(made) >= 2
-
-
-def test_the_far_rows_are_the_ends():
-    """Classes 0 and 3 are those further from the median's cut than the named distance."""
-    rows = Passes.of([tables.batch(np.zeros((512, 1)), np.arange(512) * 128)])
-    held = numbers.Held(rows, 0, ())
-    for middle, far in ((255, 10), (0, 0), (510, 300), (3, 509)):
-        [batch] = held.labelled((middle - far - 1, middle, middle + far + 1))
-        label = batch.label
-        cell = np.arange(512)
-        near = np.where(cell <= middle, middle - cell, cell - middle - 1) <= far
-
-        assert ((cell > middle) == (label >= 2)).all()
-        assert (near == ((label == 1) | (label == 2))).all()
-
-
-@pytest.mark.parametrize(("replaced", "moves"), [(True, 2), (False, 1)])
-def test_a_distance_moves_as_a_median_does(replaced, moves):
-    """Over all tables of four units in four cells, and each cell as the median."""
-    worst = 0
-    for table in product(range(4), repeat=4):
-        for middle in range(3):
-            one = utilities(folded(np.bincount(table, minlength=4).tolist(), middle))
-            for other in neighbours_of(table, 4, replaced):
-                two = utilities(folded(np.bincount(other, minlength=4).tolist(), middle))
-                worst = max(worst, *(abs(a - b) for a, b in zip(one, two, strict=True)))
-
-    assert moves == worst
-
-
-# the exact law of cells and set
+# the exact law of cell and set
 
 COLUMNS = 3
 #: Columns as a record may have them: the third is constant.
@@ -162,14 +110,14 @@ POINTS = tuple((a, b, 0) for a in (0, 65535) for b in (0, 65535))
 class Law:
     """What a plan does on tables of (cell, point), as probabilities of all that is drawn."""
 
-    def __init__(self, numeric, cells, epsilon, moves=2):
+    def __init__(self, cells, epsilon, moves=2):
         domain = Domain.box(0, 1, columns=COLUMNS, target=(0, 1))
-        made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=3, numeric=numeric,
+        made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=3, numeric="median-cut",
                     joint="pair", depth=1)
         self.share = float(made.mechanism.keywords["share"])
         self.inner = made.mechanism.keywords["inner"]
         self.rules = self.inner.mechanism.keywords["rules"]
-        self.cells, self.moves, self.spread = cells, moves, numeric != "median-cut"
+        self.cells, self.moves = cells, moves
         self.sets = cache(self._sets)
 
     def _sets(self, classed):
@@ -183,16 +131,13 @@ class Law:
         return top_k_law(values.tolist(), 1, moves, float(epsilon))
 
     def of(self, table):
-        """P(cells, pair) of a table."""
+        """P(cell, pair) of a table."""
         found = {}
         counts = np.bincount([c for c, _ in table], minlength=self.cells).tolist()
         for (middle,), p in top_k_law(utilities(counts), 1, self.moves, self.share).items():
-            far = top_k_law(utilities(folded(counts, middle)), 1, self.moves, self.share)
-            for (t,), q in far.items() if self.spread else [((None,), 1.0)]:
-                cuts = (middle,) if t is None else (middle - t - 1, middle, middle + t + 1)
-                classed = tuple(sorted((sum(c > cut for cut in cuts), x) for c, x in table))
-                for pair, r in self.sets(classed).items():
-                    found[middle, t, pair] = p * q * r
+            classed = tuple(sorted((int(c > middle), x) for c, x in table))
+            for pair, r in self.sets(classed).items():
+                found[middle, pair] = p * r
         return found
 
 
@@ -209,53 +154,20 @@ def worst_ratio(law, cells, n):
     return worst
 
 
-@pytest.mark.parametrize("numeric", ["median-cut", "median-and-spread"])
-def test_the_exact_law_of_cells_and_set_keeps_epsilon(numeric, monkeypatch):
+def test_the_exact_law_of_cell_and_set_keeps_epsilon(monkeypatch):
     """All tables of three records, all neighbours: the loss of all answers together.
 
     What chance reaches is a constant, and of so few records more than most pairs have: it is left
     off, so that the loss can be large.
     """
-    monkeypatch.setattr(rule_sieve, "by_cells", lambda *_: (0, 0))
+    monkeypatch.setattr(rule_sieve, "by_cells", lambda *_: 0)
     epsilon = 2.0
-    law = Law(numeric, 3, "2")
+    law = Law(3, "2")
     found = worst_ratio(law, 3, 3)
 
     assert abs(1 - sum(law.of([(0, 0), (1, 1), (2, 2)]).values())) < 1e-9
     assert found <= epsilon + 1e-9
     assert found > 0.5 * epsilon
-
-
-def cells_loss(cells, n, moves):
-    """The largest loss of median and spread together, where each race is given an epsilon of 1."""
-    def of(table):
-        counts = np.bincount(table, minlength=cells).tolist()
-        return {(m, t): p * q for (m,), p in top_k_law(utilities(counts), 1, moves, 1).items()
-                for (t,), q in top_k_law(utilities(folded(counts, m)), 1, moves, 1).items()}
-
-    return max(abs(log(one[a] / two[a]))
-               for table in combinations_with_replacement(range(cells), n)
-               for one in [of(table)]
-               for other in neighbours_of(table, cells, replaced=True)
-               for two in [of(other)] for a in one)
-
-
-def test_a_spread_for_less_than_it_costs_is_caught():
-    """Planted: median and spread raced as if a replaced unit moved a count once."""
-    assert 1 < cells_loss(4, 4, 2) <= 2 + 1e-9
-    assert cells_loss(4, 4, 1) > 2
-
-
-def test_a_distance_from_the_true_median_is_caught():
-    """Planted: folded around the table's own median a unit moves a utility by more than 2."""
-    def true(table):
-        counts = np.bincount(table, minlength=9).tolist()
-        best = utilities(counts)
-        return utilities(folded(counts, best.index(max(best))))
-
-    one, two = true([0, 0, 0, 5, 8, 8]), true([0, 0, 5, 8, 8, 8])
-
-    assert 4 == max(abs(a - b) for a, b in zip(one, two, strict=False))
 
 
 # what is found
@@ -286,31 +198,18 @@ def test_causes_with_copies_are_named_once(epsilon):
     assert found["auto"] >= 0.9 > found["ranks"]
 
 
-def test_what_only_spreads_a_target_is_found_by_the_spread():
-    """The median alone cannot see it."""
-    rng = np.random.default_rng(3)
-    X = rng.random((3000, 12))
-    y = np.exp(1.5 * (X[:, 4] + X[:, 7] - 1)) * rng.normal(size=3000)
-    domain = ps.Domain.box(0, 1, columns=12, target=(-30, 30))
-    made = plan("rule-sieve", domain, k=2, epsilon=1, rows=3000)
-    found = set(fit(made, open_source(X, y), noise=replay(2)).selected)
-
-    assert {"x4", "x7"} == found
-    assert "median-and-spread" == made.settings["numeric"]
-
-
 # attacks
 
 FIRST_X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 0], [1, 1]], float)
 FIRST_Y = np.arange(8.0)
 
 
-def sieve(epsilon, numeric):
-    """The mechanism as it is shipped, on eight rows: cells, and the best pair of three columns."""
+def sieve(epsilon):
+    """The mechanism as it is shipped, on eight rows: a cell, and the best pair of columns."""
     X = np.column_stack([FIRST_X, FIRST_Y < 6])
     domain = ps.Domain.box(0, 1, columns=3, target=(0, 8))
-    made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=8, numeric=numeric, joint="pair",
-                depth=1)
+    made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=8, numeric="median-cut",
+                joint="pair", depth=1)
     return lambda y: fit(made, open_source(X, y), noise=system()).selected
 
 
@@ -319,7 +218,7 @@ def test_an_attack_stays_under_the_claim():
     other = FIRST_Y.copy()
     other[0] = 7.5
 
-    assert stands(sieve(1, "median-and-spread"), FIRST_Y, other, epsilon=1)
+    assert stands(sieve(1), FIRST_Y, other, epsilon=1)
 
 
 def test_an_attack_finds_a_cell_without_noise():

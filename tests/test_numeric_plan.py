@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 import rule_sieve_regression as regression
 
 BOX = ps.Domain.box(0, 1, columns=12, target=(-20, 20))
-WAYS = ["auto", "ranks", "median-cut", "median-and-spread"]
+WAYS = ["auto", "ranks", "median-cut"]
 
 
 def choose(X, y, domain=BOX, **options):
@@ -45,7 +45,6 @@ def strong(n=2500):
     {"numeric": "median-cut", "joint": "pair"}, {"class_prior": None},
     {"numeric": None},
     *({"joint": joint} for joint in ("none", "pair", "triple")),
-    *({"numeric": "median-and-spread", "joint": joint} for joint in ("none", "triple")),
 ], ids=str)
 def test_each_way_finds_strong_columns(options):
     """Whatever the options, three strong columns are found at epsilon 2."""
@@ -112,7 +111,7 @@ def test_add_remove_by_a_noisy_median(options):
         frame["who"] = [f"p{i}" for i in range(len(X))]
     domain = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", **options)
 
-    for numeric in ("auto", None, "median-cut", "median-and-spread"):
+    for numeric in ("auto", None, "median-cut"):
         assert {"x2", "x5", "x9"} == set(choose(frame, None, domain, k=3, epsilon=2,
                                                 numeric=numeric))
     assert "median-cut" == plan("rule-sieve", domain, k=3, epsilon="0.1").settings["numeric"]
@@ -145,7 +144,8 @@ def test_categories_are_compared_by_levels():
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    ({"numeric": "tau"}, 'write "auto", "ranks", "median-cut" or "median-and-spread"'),
+    ({"numeric": "tau"}, 'write "auto", "ranks" or "median-cut"'),
+    ({"numeric": "median-and-spread"}, 'spread are gone: write numeric="median-cut"'),
     ({"class_prior": 0.5}, "number without classes"),
     ({"numeric": "ranks", "joint": "pair"}, 'write numeric="median-cut", or leave'),
     ({"numeric": "kendall"}, 'write "auto"'), ({"numeric": "all-cuts"}, 'write "auto"'),
@@ -175,14 +175,13 @@ def test_all_columns_are_free():
                          numeric=numeric).cost.epsilon
 
 
-@pytest.mark.parametrize(("numeric", "many"), [("median-cut", 1), ("median-and-spread", 2)])
-def test_the_cuts_and_the_races_share_epsilon(numeric, many):
-    """A tenth of epsilon, in whole units of the ledger, goes to the median, and to the spread."""
+def test_the_cut_and_the_races_share_epsilon():
+    """A tenth of epsilon, in whole units of the ledger, goes to the median."""
     for epsilon in ("1", "0.123456789", "3e-9"):
-        made = plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=100, numeric=numeric)
+        made = plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=100, numeric="median-cut")
         given = made.mechanism.keywords
 
-        assert Fraction(epsilon) == many * given["share"] + given["inner"].cost.epsilon
+        assert Fraction(epsilon) == given["share"] + given["inner"].cost.epsilon
         assert Fraction(epsilon) / 10 <= given["share"] < Fraction(epsilon) / 10 + Fraction(
             1, 10**9)
         assert made.cost.epsilon == Fraction(epsilon)

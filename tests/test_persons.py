@@ -16,7 +16,6 @@ import pytest
 import tables
 from exact import top_k_law
 from neighbours import Row, State, apart, forced, handed, pair, planned, state, summary
-from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.methods import METHODS
 from privsieve.methods import plan as make_plan
@@ -103,11 +102,11 @@ ONE = {"k": 1, "epsilon": 1}
 #: Per method: a measure that is 1 at most, the number of classes, and options.
 MEASURES = {
     "rule-sieve": [(of_race, 2, {**ONE, "class_prior": prior}) for prior in (None, "centred")]
-    + [(of_race, 2, {**ONE, "epsilon": 100}), (of_race, 3, {**ONE, "class_prior": "average"})]
+    + [(of_race, 2, {**ONE, "epsilon": 100}), (of_race, 3, ONE)]
     + [(of_race, 0, {**ONE, "numeric": way})
-       for way in ("ranks", "median-cut", "median-and-spread")],
+       for way in ("ranks", "median-cut")],
     "noisy-top-k": [(of_race, 2, {**ONE, "score": score})
-                    for score in ("mean-difference", "class-counts", "disagreement")]
+                    for score in ("mean-difference", "class-counts")]
     + [(of_race, 0, {**ONE, "score": "correlation"})],
     "block-fwell": [(of_race, 2, {**ONE, "block": 3, "repeats": 3})],
     "output-fwell": [(of_vectors, 2, {**ONE, "block": 3, "repeats": 3})],
@@ -116,8 +115,6 @@ MEASURES = {
     "kernel-ridge": [(of_weights, 0, {"epsilon": 1, "kernel": "linear"})],
     "noisy-histogram": [(of_counts, 2, {"epsilon": 1})],
 }
-REFUSED = ("ranks", "disagreement")
-
 
 def test_every_method_has_a_measure():
     """A method that is added says how far one person moves what meets its noise."""
@@ -132,8 +129,8 @@ def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tm
     measure, classes, options = MEASURES[method][place]
     rng, moved = random.Random(f"{method} {place}"), []
     if neighbours == "add-remove" and (
-            options.get("numeric", options.get("score")) in REFUSED
-            or options.get("class_prior") in ("centred", "average")):
+            options.get("numeric") == "ranks"
+            or options.get("class_prior") == "centred"):
         pytest.skip("refused by the plan")
     for trial in range(20):
         container = "csv" if trial % 3 else "arrow"
@@ -227,7 +224,7 @@ def test_a_stand_in_is_a_default_record():
 
 
 EXACT = {
-    "centred": (2, {"class_prior": "centred"}, 3), "average": (3, {"class_prior": "average"}, 2),
+    "centred": (2, {"class_prior": "centred"}, 3),
     "auto": (2, {"class_prior": "auto", "epsilon": 100}, 3),
     "ranks": (0, {"numeric": "ranks"}, 3)}
 
@@ -307,11 +304,3 @@ def test_a_hub_that_vanishes_moves_one_block_of_a_repeat():
     assert voting.scheme.blocks == 10
     assert max(apart_at(voting.scheme, at) for at in range(40)) <= 8
     assert max(apart_at(ranked, at) for at in range(40)) > 8
-
-
-def test_lists_of_persons_are_refused():
-    """A bootstrap ranks all units: for persons, who may lose their ids, there is a way out."""
-    domain = tables.domain("nn", person="id", persons=100)
-
-    with pytest.raises(ParameterError, match=r'for persons.*"balanced"'):
-        make_plan("felp", domain, k=1, epsilon=1, sampling="bootstrap")

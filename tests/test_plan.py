@@ -107,8 +107,8 @@ def test_add_remove_needs_no_number_of_rows():
 
 
 def test_counts_and_fractions():
-    """A number of columns may be an int, a fraction, or NumPy's."""
-    assert (5, 3, 1, 2) == (count(5, 30), count(0.1, 30), count(0.01, 30), count(np.int64(2), 3))
+    """A number of columns may be a whole number, or a fraction of them."""
+    assert (5, 3, 1, 2) == (count(5, 30), count(0.1, 30), count(0.01, 30), count(2, 3))
     assert 10 == count(Fraction(1, 3), 30)
 
 
@@ -163,8 +163,7 @@ def test_the_depth_follows_the_declared_sizes(units, d, expected):
 
 
 @pytest.mark.parametrize("max_ops", [10**4, 2**31, 2**36])
-@pytest.mark.parametrize("more", [{}, {"cuts": 31}, {"classes": 6}, {"weighed": True},
-                                  {"masked": True}])
+@pytest.mark.parametrize("more", [{}, {"cuts": 31}, {"weighed": True}, {"masked": True}])
 def test_no_size_takes_longer_than_was_promised(more, max_ops):
     """Whatever is declared, scores take no more than `max_ops`, and never more with less of it."""
     for units in (2, 70, 1000, 10**5, 10**7):

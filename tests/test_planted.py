@@ -66,8 +66,8 @@ PAID = "    ledger, reserved = _paid(plan, ledger, noise)\n"
 READ = "    sealed(partial(_choose, plan, source, room=room), noise)\n"
 FAULTS = {
     "half-noise": (
-        "noise/race.py", "return Fraction(times) / self.epsilon",
-        "return Fraction(times) / (2 * self.epsilon)", NOISE),
+        "noise/race.py", "return Fraction(2 * self.named) / self.epsilon",
+        "return Fraction(self.named) / self.epsilon", NOISE),
     "spend-after-rows": (
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "

@@ -13,7 +13,6 @@ from exact import (
     exponential_order,
     geometric_order,
     gumbel_order,
-    laplace_order,
     order_law,
     set_law,
     top_k_law,
@@ -24,7 +23,6 @@ from privsieve.noise.race import (
     Race,
     geometric_race,
     gumbel_race,
-    laplace_race,
     top_k,
 )
 from privsieve.noise.streams import Noise, replay
@@ -101,20 +99,6 @@ def test_calculator_gumbel_orders():
     assert expected == sixth(order_law((2, 1, 0), 2, 4, gumbel_order).values())
 
 
-@pytest.mark.parametrize(("scores", "k"), [((1, 0), 1), ((1, 0, 1), 2), ((0, 2, 1), 3)])
-def test_laplace_race_enumerated(scores, k):
-    """The program, run on every pair of vectors of geometric noise, has the calculator's law."""
-    scale = Fraction(2, 5)
-    q, law, d = math.exp(-5 / 2), {}, len(scores)
-    for wanted in itertools.product(range(math.ceil(math.log(1e4) / 2.5) + 1), repeat=2 * d):
-        answer = laplace_race(scores, k, scale, Fed(wanted, 0.4), ordered=True)
-        law[answer] = law.get(answer, 0.0) + (1 - q) ** (2 * d) * q ** sum(wanted)
-    expected = order_law(scores, k, 0.4, laplace_order)
-
-    assert set(law) <= set(expected)
-    assert all(abs(expected[a] - law.get(a, 0.0)) < 3e-4 for a in expected)
-
-
 def enumerated(race, d, mean):
     """The law of a program: its answers for all vectors of noise but 1e-9, weighted."""
     q, law = math.exp(-1 / mean), {}
@@ -187,29 +171,23 @@ def test_top_k_costs_epsilon_and_no_more(d, k, ordered):
 
 
 @pytest.mark.parametrize(("d", "k", "ordered"), [case for case in CASES if case[0] < 4])
-@pytest.mark.parametrize("mechanism", ["laplace", "gumbel"])
-def test_other_races_cost_epsilon_and_no_more(d, k, ordered, mechanism):
-    """Laplace and Gumbel races stay under epsilon on all small neighbours, and come near it."""
-    worst = worst_loss(d, lambda s: top_k_law(s, k, 1, 1.0, ordered=ordered,
-                                              mechanism=mechanism))
+def test_gumbel_races_cost_epsilon_and_no_more(d, k, ordered):
+    """Gumbel races stay under epsilon on all small neighbours, and come near it."""
+    worst = worst_loss(d, lambda s: top_k_law(s, k, 1, 1.0, ordered=ordered, mechanism="gumbel"))
 
     assert 0.55 < worst <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("before", "after", "order", "law", "short"), [
+@pytest.mark.parametrize(("before", "after", "order"), [
     # Far behind, and its neighbour by 2 less: epsilon is the limit.
-    ((-300, 0), (-299, -1), (0,), gumbel_order, 1e-9),
-    ((-300, -300, 0), (-299, -299, -1), (0, 1), gumbel_order, 1e-9),
-    # The difference of two Laplace variables has a tail of (1 + a) e^-a: it comes near slowly.
-    ((-300, 0), (-299, -1), (0,), laplace_order, 1e-2),
-    ((-1200, 0), (-1199, -1), (0,), laplace_order, 4e-3),
+    ((-300, 0), (-299, -1), (0,)), ((-300, -300, 0), (-299, -299, -1), (0, 1)),
 ])
-def test_other_races_attain_epsilon(before, after, order, law, short):
+def test_gumbel_races_attain_epsilon(before, after, order):
     """There are neighbours whose loss comes as near to epsilon as one likes."""
     scale = 2 * len(order)
-    loss = math.log(law(after, order, scale) / law(before, order, scale))
+    loss = math.log(gumbel_order(after, order, scale) / gumbel_order(before, order, scale))
 
-    assert 1 - short < loss < 1 + 1e-9
+    assert 1 - 1e-9 < loss < 1 + 1e-9
 
 
 def divergence(scores, others, k, scale, alpha):
@@ -240,29 +218,18 @@ def test_a_race_is_decided_by_public_numbers():
     tiny, one = Fraction(1, 10**6), Fraction(1)
     names = [(made.kind, made.named, made.smallest, made.account) for made in (
         Race(30, 5, 24, one), Race(30, 25, 24, one), Race(30, 25, 24, one, ordered=True),
-        Race(30, 25, 24, one, mechanism="laplace"),
         Race(30, 6, 24, one, delta=tiny), Race(30, 7, 24, one, delta=tiny),
         Race(30, 23, 24, one, delta=tiny), Race(30, 24, 24, one, delta=tiny),
         Race(30, 30, 24, one, delta=tiny))]
     expected = [
         ("exponential", 5, False, "pure"), ("exponential", 5, True, "pure"),
         ("exponential", 25, False, "pure"),
-        ("laplace", 5, False, "pure"), ("exponential", 6, False, "pure"),
+        ("exponential", 6, False, "pure"),
         ("gumbel", 7, False, "approximate"), ("gumbel", 7, True, "approximate"),
         ("exponential", 6, True, "pure"), ("exponential", 0, True, "pure"),
     ]
 
     assert expected == names
-
-
-@pytest.mark.parametrize(("d", "k", "ordered", "times"), [
-    (30, 5, False, 10), (30, 25, False, 10), (30, 15, False, 30), (3, 2, False, 2),
-    (30, 5, True, 10), (30, 29, True, 30), (30, 30, True, 30), (2, 2, True, 2), (2, 1, False, 2),
-])
-def test_laplace_noise_is_sized_by_the_best_of_three(d, k, ordered, times):
-    """A Laplace race costs 2k, 2(d - k) or d, whichever is least (an order: 2k or d)."""
-    assert Fraction(3 * times, 2) == Race(d, k, 3, Fraction(2), ordered=ordered,
-                                          mechanism="laplace").scale
 
 
 @pytest.mark.parametrize(("k", "epsilon", "delta"), [(8, 1, "1e-6"), (50, "0.1", "1e-9"),
@@ -290,20 +257,14 @@ def test_a_race_of_very_many_names_is_sized_by_zcdp():
 def test_what_a_race_spends_under_zcdp():
     """Half the square of epsilon, less for Gumbel noise, nothing where nothing is named."""
     one = Fraction(1)
-    found = [Race(30, 5, 24, one).rho, Race(30, 5, 24, one, mechanism="laplace").rho,
-             Race(30, 30, 24, one).rho]
-
-    assert [Fraction(1, 2), Fraction(1, 2), 0] == found
+    assert [Fraction(1, 2), 0] == [Race(30, k, 24, one).rho for k in (5, 30)]
 
 
-@pytest.mark.parametrize(("options", "match"), [
-    ({"mechanism": "gumbel"}, "write one of exponential, laplace"),
-    ({"delta": Fraction(1)}, "between 0 and 1"), ({"delta": Fraction(-1, 9)}, "between 0 and 1"),
-])
-def test_bad_races_are_refused(options, match):
-    """An unknown mechanism and a delta that is none are refused by name."""
-    with pytest.raises(ParameterError, match=match):
-        Race(3, 1, 1, Fraction(1), **options)
+@pytest.mark.parametrize("delta", [Fraction(1), Fraction(-1, 9)])
+def test_bad_races_are_refused(delta):
+    """A delta that is none is refused by name."""
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        Race(3, 1, 1, Fraction(1), delta=delta)
 
 
 def test_the_search_sees_a_data_dependent_tie_order():
@@ -378,7 +339,7 @@ def test_little_noise_names_the_best():
     """With epsilon large the best k are named, by either side, in either form."""
     scores = [10**6 * j for j in (3, 0, 7, 5, 1)]
     for k, best in ((1, (2,)), (2, (2, 3)), (3, (0, 2, 3)), (4, (0, 2, 3, 4))):
-        for options in ({}, {"mechanism": "laplace"}, {"delta": Fraction(1, 2)}):
+        for options in ({}, {"delta": Fraction(1, 2)}):
             assert best == top_k(scores, Race(5, k, 1, Fraction(10), **options), replay(k))
         ordered = Race(5, k, 1, Fraction(10), ordered=True)
         assert sorted(best) == sorted(top_k(scores, ordered, replay(k)))

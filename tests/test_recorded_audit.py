@@ -97,25 +97,19 @@ FAMILIES = (
     Family("quad", ps.RuleSieve, {"n_features_to_select": 4, "joint": "quad"}),
     Family("centred", ps.RuleSieve, {**_K, "class_prior": "centred"}),
     Family("unbalanced", ps.RuleSieve, {**_K, "class_prior": "unbalanced"}),
-    Family("average", ps.RuleSieve, {**_K, "class_prior": "average"}, MANY),
     Family("shares", ps.RuleSieve, {**_K, "class_prior": "0.1"}),
     Family("free numbers", ps.RuleSieve, _K, FREE),
     Family("number", ps.RuleSieve, _K, NUMERIC),
     Family("median", ps.RuleSieve, {**_K, "numeric": "median-cut"}, NUMERIC),
-    Family("spread", ps.RuleSieve, {**_K, "numeric": "median-and-spread"}, NUMERIC),
     Family("described", ps.RuleSieve, {**_K, **_SURE, "describe": "0.4"}, MANY),
     Family("always", ps.RuleSieve, {**_K, "always": ["f"], "never": ["c"]}),
     Family("groups", ps.NoisyTopK, {**_K, "groups": {"g": ["n", "f"]}, "score": "class-counts"}),
-    Family("laplace", ps.NoisyTopK, {**_K, "mechanism": "laplace"}),
-    Family("laplace ordered", ps.NoisyTopK, {
-        **_K, "mechanism": "laplace", "ordered": True, "score": "class-counts"}),
-    Family("information", ps.NoisyTopK, {**_K, "score": "mutual-information"}, MANY),
+    Family("counts ordered", ps.NoisyTopK, {**_K, "ordered": True, "score": "class-counts"}),
     Family("correlation", ps.NoisyTopK, {**_K, "score": "correlation"}, NUMERIC),
     Family("clip", ps.BlockFWELL, {**_K, "votes": "clip", "tau": "0.5", "block": 3}),
     Family("repeats", ps.BlockFWELL, {**_K, "repeats": 3, "block": 3}),
     Family("output delta", ps.OutputFWELL, {**_K, "delta": "0.01", "block": 3}, WIDE),
     Family("objective repeats", ps.ObjectiveFWELL, {**_K, "block": 3, "repeats": 3}),
-    Family("bootstrap", ps.FELP, {**_K, "sampling": "bootstrap", "block": 3, "repeats": 5}),
     Family("windows", ps.FELP, {**_K, "block": 3, "repeats": 4, "beta": "0.5"}),
     Family("ridge delta", ps.PrivateKernelRidge, {
         "kernel": "rbf", "features": 40, "delta": "0.01"}, COSTS),
@@ -525,7 +519,6 @@ LESS, BEYOND, OTHER = "has noise for", "moved by", "and was"
 PLANTED = {
     "half the noise of a race": ("ordered", race, "geometric_race", _half, LESS),
     "half of a race with a delta": ("delta", race, "gumbel_race", _half, LESS),
-    "half of a Laplace race": ("laplace ordered", race, "laplace_race", _half, LESS),
     "half the noise of weights": ("windows", values.Grid, "beta", lambda known: (
         lambda grid, epsilon: 2 * known(grid, epsilon)), LESS),
     "half the sigma": ("output delta", values.Grid, "sigma", lambda known: (
@@ -535,8 +528,8 @@ PLANTED = {
     "half the sensitivity": ("classes", rule_sieve.Rules, "sensitivity", lambda known: (
         lambda *given: known(*given) // 2), BEYOND),
     "no limit to a person's rows": ("first order", persons, "row_weights", _unbounded, BEYOND),
-    "a score that moves twice": ("laplace ordered", ClassCounts, "values", _doubled, BEYOND),
-    "a sensitivity from the table": ("information", noisy_top_k, "weighed", _from_the_table, OTHER),
+    "a score that moves twice": ("counts ordered", ClassCounts, "values", _doubled, BEYOND),
+    "a sensitivity from the table": ("correlation", noisy_top_k, "weighed", _from_the_table, OTHER),
     "a call less": ("first order", rule_sieve, "labellings", _skipping, OTHER),
     "a release that tells a row": ("bins", noisy_histogram, "mechanism", _telling,
                                    "another release"),

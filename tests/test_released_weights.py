@@ -21,7 +21,7 @@ from privsieve.fit import fit
 from privsieve.local.constants import ensemble, output, r_max
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
-from privsieve.methods.felp import circle, drawn_share, lists, window_share
+from privsieve.methods.felp import circle, window_share
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source, resolve
 from test_block_fwell import BOX, strong
@@ -65,8 +65,7 @@ def bound(made):
     lam, repeats = learning.asked.lam, learning.asked.repeats
     if made.method.startswith("output"):
         return float(output(lam, learning.vectors, d, partitions=repeats))
-    share = (window_share if learning.asked.sampling == "balanced" else drawn_share)(learning)
-    return float(ensemble(lam, share, learning.vectors, d))
+    return float(ensemble(lam, window_share(learning), learning.vectors, d))
 
 
 def choose(X, y, method="output-fwell", domain=BOX, seed=5, **options):
@@ -83,7 +82,7 @@ def choose(X, y, method="output-fwell", domain=BOX, seed=5, **options):
     ("output-fwell", {}), ("output-fwell", {"block": 3}), ("output-fwell", {"repeats": 1}),
     ("output-fwell", {"lam": "0.01"}), ("output-fwell", {"clip": "0.1"}),
     ("output-fwell", {"delta": "1e-6"}), ("felp", {}), ("felp", {"repeats": 3, "beta": "0.5"}),
-    ("felp", {"sampling": "bootstrap"}), ("felp", {"beta": 1}),
+    ("felp", {"beta": 1}),
 ], ids=str)
 def test_each_option_finds_strong_columns(method, options):
     """Whatever the options, three strong columns get the largest weights at epsilon 10."""
@@ -94,13 +93,12 @@ def test_each_option_finds_strong_columns(method, options):
 
 def test_a_plan_says_what_shapes_it():
     """Settings, kind and theorem stand in what a certificate binds."""
-    one, two = planned(delta="1e-9"), planned("felp", k="positive", sampling="bootstrap")
+    one, two = planned(delta="1e-9"), planned("felp", k="positive")
 
     assert {"k": 3, "lam": "0.1", "clip": "0.1732", "block": 6, "repeats": 50, "vectors": 500,
             "reference": None} == one.json()["settings"]
     assert {"k": "positive", "lam": "0.1", "clip": "0.1732", "block": 6, "vectors": 450,
-            "reference": None, "resamples": 20, "beta": "0.9",
-            "sampling": "bootstrap"} == two.json()["settings"]
+            "reference": None, "resamples": 20, "beta": "0.9"} == two.json()["settings"]
     for made, method in ((one, "output-fwell"), (two, "felp")):
         assert ("weights", f"{method}/1", method) == (made.kind, made.method, made.theorem)
 
@@ -168,9 +166,7 @@ def test_noise_cannot_be_less_than_what_is_known():
     ("felp", {"repeats": 0}, "repeats"), ("felp", {"beta": 0}, "beta"),
     ("felp", {"beta": "1.1"}, "beta"), ("felp", {"beta": "0.123456789"}, "few"),
     ("felp", {"beta": "0.01", "rows": 300}, "too few"),
-    ("felp", {"sampling": "jackknife"}, "sampling"),
-    ("felp", {"sampling": "bootstrap", "rows": 3 * 10**9, "repeats": 1, "beta": "0.01"},
-     "fewer repeats"),
+    ("felp", {"sampling": "bootstrap"}, "with repetition are gone"),
 ], ids=str)
 def test_public_mistakes_are_refused(method, options, word):
     """Each names the option and the way out."""
@@ -185,15 +181,6 @@ def test_a_domain_that_lacks_a_fact_is_refused(method):
                    ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Number("y", 0, 1))):
         with pytest.raises(DomainError, match=r"columns=30|classes"):
             planned(method, domain, k=1)
-
-
-def test_a_bootstrap_needs_a_fixed_number():
-    """Where units come and go, or a person may lose all ids, there are no lists of them."""
-    for public in ({"neighbours": "add-remove", "rows": 3000}, {"person": "id", "persons": 3000}):
-        coming = ps.Domain(BOX.columns, target=BOX.target, **public)
-
-        with pytest.raises(ParameterError, match="balanced"):
-            planned("felp", coming, sampling="bootstrap")
 
 
 def test_repeats_follow_the_public_size():
@@ -262,7 +249,7 @@ def coming(domain, rows):
     return ps.Domain(domain.columns, target=domain.target, neighbours="add-remove", rows=rows)
 
 
-@pytest.mark.parametrize("method", [*METHODS, "bootstrap"])
+@pytest.mark.parametrize("method", METHODS)
 def test_replacing_a_row_moves_no_weights_beyond_the_bound(method):
     """Random and adversarial pairs, hubs among them: the minimisers differ by less than is paid."""
     rng, worst = np.random.default_rng(1), 0.0
@@ -270,11 +257,7 @@ def test_replacing_a_row_moves_no_weights_beyond_the_bound(method):
         letters = "".join(rng.choice(list("nnmfc"), rng.integers(1, 5)))
         n = int(rng.integers(10, 30))
         first, second, _ = random_pair(rng, letters, n, 2)
-        options = random_options(rng, "felp" if method == "bootstrap" else method)
-        if method == "bootstrap":
-            options |= {"sampling": "bootstrap", "beta": "1"}
-        made = plan("felp" if method == "bootstrap" else method, tables.domain(letters),
-                    rows=n, **options)
+        made = plan(method, tables.domain(letters), rows=n, **random_options(rng, method))
         key = int(rng.integers(2**63))
 
         moved = np.linalg.norm(center(made, tables.batch(*first), key)
@@ -442,36 +425,6 @@ def test_the_share_of_windows():
     assert bound(made) <= float(output("0.1", 95, 12)) * 1.01
 
 
-@pytest.mark.parametrize(("rows", "block"), [(100, 3), (100, 7), (20, 9), (12, 5)])
-def test_the_share_of_lists_is_counted(rows, block):
-    """For each rank, in how many blocks of the lists it stands: the largest count, by loops."""
-    learning = run_of(planned("felp", rows=rows, sampling="bootstrap", block=block, repeats=5))
-    count, many = [0] * rows, rows * 9 // 10 // block
-    for ranks in lists(5, Fraction(9, 10), rows):
-        for at in range(many):
-            for rank in set(ranks[at * block:(at + 1) * block].tolist()):
-                count[rank] += 1
-
-    assert drawn_share(learning) == Fraction(max(count), 5 * many)
-
-
-def test_a_bootstrap_costs_more_than_windows():
-    """Some unit is drawn more often than others: at 569 units 1.5 to 2 times the noise."""
-    balanced, drawn = (bound(planned("felp", rows=569, sampling=sampling))
-                       for sampling in ("balanced", "bootstrap"))
-
-    assert 1.4 < drawn / balanced < 2.2
-
-
-def test_lists_are_public():
-    """They are the same for all tables and keys, and are draws with repetition."""
-    one, two = (lists(3, Fraction(9, 10), 1000) for _ in range(2))
-
-    assert [ranks.tolist() for ranks in one] == [ranks.tolist() for ranks in two]
-    assert all(550 < len(set(ranks.tolist())) < 640 for ranks in one)
-    assert one[0].tolist() != one[1].tolist()
-
-
 # the law of what leaves
 
 
@@ -573,16 +526,15 @@ def test_add_remove_needs_no_number_of_rows(method, declared):
     assert {"x2", "x5", "x9"} == set(choose(X, y, method, domain, epsilon=10).selected)
 
 
-@pytest.mark.parametrize(("method", "options"), [
-    ("output-fwell", {}), ("felp", {}), ("felp", {"sampling": "bootstrap"})], ids=str)
-def test_public_rows_need_less_epsilon(method, options):
+@pytest.mark.parametrize("method", ["output-fwell", "felp"])
+def test_public_rows_need_less_epsilon(method):
     """With public rows to look into, every row has a vector of its own: less noise."""
     X, y = strong()
     known, mine = (X[:60], y[:60]), (X[60:], y[60:])
 
-    alone, helped = (float(planned(method, rows=2940, **options, **extra).forecast["noise_length"])
+    alone, helped = (float(planned(method, rows=2940, **extra).forecast["noise_length"])
                      for extra in ({}, {"reference": known}))
-    found = [set(choose(*mine, method, seed=seed, reference=known, **options).selected)
+    found = [set(choose(*mine, method, seed=seed, reference=known).selected)
              for seed in range(10)]
 
     assert alone > 4 * helped
@@ -595,17 +547,12 @@ def test_public_rows_need_less_epsilon(method, options):
     lambda X, y: (np.round(X), y), lambda X, y: (X[:0], y[:0]),
 ], ids=["one class", "constant", "missing", "duplicates", "ties", "no rows"])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("method", [*EVERY, "bootstrap"])
+@pytest.mark.parametrize("method", EVERY)
 def test_any_table_gets_an_answer(make, neighbours, method):
     """One class, ties, duplicates, nothing but missing values: an ordinary release."""
     X, y = make(*strong(300))
-    extra = {}
-    if method == "bootstrap":
-        if neighbours == "add-remove":
-            return
-        method, extra = "felp", {"sampling": "bootstrap"}
     domain = ps.Domain(BOX.columns, target=BOX.target, neighbours=neighbours, rows=300)
-    made = plan(method, domain, k=3, epsilon=1, rows=300, **extra)
+    made = plan(method, domain, k=3, epsilon=1, rows=300)
     release = fit(made, open_source(X, y), noise=replay(1))
 
     assert 3 == len(set(release.selected))

@@ -266,7 +266,7 @@ def test_tab_completes(shell, on_path, tmp_path):
                              ("privsieve select --popu", "--population "),
                              ("privsieve select patie", "patients.csv"),
                              ("privsieve select x --domain pati", "patients.csv"),
-                             ("privsieve select x --method felp --sampl", "--sampling ")):
+                             ("privsieve select x --method felp --bet", "--beta ")):
             seen = typed.say(f"{words}\t", whole)
 
             assert whole in seen, (words, seen)

@@ -147,18 +147,10 @@ def _blocks(settings: Mapping[str, Any]) -> Iterator[str]:
 def _branches(choice: Wished) -> Iterator[str]:
     settings, named = choice.settings, list(choice.settings["branches"])
     joint = SETS.get(str(settings.get("joint", "none")))
-    gridless = bool(choice.kept.gridless)
     return failed({
         "the planned branches are not in order, or not those that were asked for":
             named == [one for one in SIZES if one in named]
             and (joint is None or named in ([joint], ["one race"])),
-        "slopes are planned where no set of columns is raced":
-            "slopes" not in settings or bool({"pairs", "triples"} & set(named)),
-        "what a column adds to a pair is planned where no third column follows a pair":
-            "thirds" not in settings
-            or ("pairs" in named and settings["k"] > 2 and "always" not in settings),
-        "the plan does not say how pairs without a grid are valued, or says it without one":
-            gridless == ("pairs_without_grid" in settings),
     })
 
 

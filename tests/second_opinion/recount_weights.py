@@ -1,14 +1,12 @@
 """Recount released weights: how many vectors, how far one unit moves the weights, the noise.
 
 The bound of two moves is a maximum that a maker rounds up by at most 2^-16 of its square, so that
-its figures lie in a narrow span.  The public lists of FELP (sampling "bootstrap") are drawn again;
-of very many draws only bounds of a unit's share are known.
+its figures lie in a narrow span.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +27,6 @@ from second_opinion.real import (
 from second_opinion.recount import Facts, classes_of, warned
 
 PART_UNITS, MOST_PARTS = 16_384, 1024
-#: So many draws of public lists are made again, in half a second.
-MOST_DRAWS = 2**18
-#: The first place of the hash that draws the lists.
-LISTS, _WORD = 2**22, 2**64 - 1
 #: What a random linear term leaves of epsilon, and the part that goes to a second noise.
 SECOND = 0.01
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
@@ -107,8 +101,7 @@ def vectors(facts: Facts) -> int:
     taken = int(Fraction(settings.get("beta", 1)) * units)
     if settings["reference"] is not None:
         return max(1, taken)
-    parts = 1 if settings.get("sampling") == "bootstrap" else min(
-        MOST_PARTS, -(-units // PART_UNITS))
+    parts = min(MOST_PARTS, -(-units // PART_UNITS))
     return max(1, taken // (int(settings["block"]) * parts)) * parts
 
 
@@ -121,8 +114,8 @@ def sized(facts: Facts) -> Sized:
     r, times = radius(lam), int(settings.get("repeats", 1))
     share, wide = _share(facts), reach(r)
     error = 2 * solver_error(lam, rows * times, d, r)
-    moved = Between(min(share.low * wide.low / (2 * lam), 2 * r) * (1 - 1e-9) + error,
-                 min(share.high * wide.high / (2 * lam), 2 * r) * (1 + 1e-9) + error)
+    moved = Between(min(share * wide.low / (2 * lam), 2 * r) * (1 - 1e-9) + error,
+                 min(share * wide.high / (2 * lam), 2 * r) * (1 + 1e-9) + error)
     epsilon, delta = float(facts.epsilon), float(facts.delta)
     exponent = facts.release["values"]["exponent"]
     ends = exponents(d, moved)
@@ -138,43 +131,13 @@ def sized(facts: Facts) -> Sized:
     return Sized(law, each, each.times(math.sqrt(d)), known)
 
 
-def _share(facts: Facts) -> Between:
-    """The share of one unit in the weights; of very many lists only bounds of it."""
+def _share(facts: Facts) -> float:
+    """The share of one unit in the weights."""
     settings, rows = facts.settings, int(facts.settings["vectors"])
     if facts.method != "felp":
-        return Between(1 / rows, 1 / rows)
-    times, beta = int(settings["resamples"]), Fraction(settings["beta"])
-    if settings["sampling"] == "balanced":
-        share = math.ceil(times * beta) / (times * rows)
-        return Between(share, share)
-    if times * int(beta * facts.units) > MOST_DRAWS or settings["block"] is None:
-        return Between(1 / facts.units, 1.0)
-    share = drawn(times, beta, facts.units, (settings["block"], rows)) / (times * rows)
-    return Between(share, share)
-
-
-def drawn(times: int, beta: Fraction, units: int, sizes: tuple[int, int]) -> int:
-    """In how many rows of the public lists the unit is that is in most of them.
-
-    >>> drawn(3, Fraction(1, 2), 10, (5, 1))
-    3
-    """
-    block, rows = sizes
-    found: Counter[int] = Counter()
-    for at in range(times):
-        seen = {(draw // block, (_mixed(_mixed(draw * 0x100000001B3 & _WORD
-                                               ^ (LISTS + at << 40 & _WORD))) >> 32) * units >> 32)
-                for draw in range(min(int(beta * units), rows * block))}
-        found.update(unit for _, unit in seen)
-    return max(found.values(), default=0)
-
-
-def _mixed(word: int) -> int:
-    """The finaliser of splitmix64."""
-    word = word + 0x9E3779B97F4A7C15 & _WORD
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _WORD
-    word = (word ^ word >> 27) * 0x94D049BB133111EB & _WORD
-    return word ^ word >> 31
+        return 1 / rows
+    times = int(settings["resamples"])
+    return math.ceil(times * Fraction(settings["beta"])) / (times * rows)
 
 
 def _objective(lam: float, rows: int, facts: Facts) -> Sized:

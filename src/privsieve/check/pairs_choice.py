@@ -99,13 +99,6 @@ def _described(method: str) -> Pair:
     return of_codes(_FLAGS, one, two, k=1, describe="0.5", **_RULES)(method)
 
 
-def _disagreeing(method: str) -> Pair:
-    """A row of a class of its own, paired with all others in the first column, or in the second."""
-    others = [[0, 0, 0]] * 5
-    return of_codes(TWO, [*others, [TOP, 0, 1]], [*others, [0, TOP, 1]], k=1, score="disagreement",
-                    class_prior=None)(method)
-
-
 def _correlated(method: str) -> Pair:
     """Eleven rows, and one that makes the first column go with the target, or neither."""
     eleven = ["010", "010", "100", "100", "100", "110", "010", "101", "101", "111", "000"]
@@ -149,7 +142,6 @@ PAIRS: Mapping[str, Mapping[str, Made]] = {
     "noisy-top-k": {
         "": in_two(sides, k=1, class_prior=None),
         "class-counts": in_two(sides, k=1, score="class-counts", class_prior=None),
-        "disagreement": _disagreeing,
         "correlation": _correlated,
         "counts": _counted(1),
     },

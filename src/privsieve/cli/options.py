@@ -15,6 +15,7 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Domain
+from privsieve.public.dropped import DROPPED
 from privsieve.public.option import About, abouts, read_several, whole, whole_number
 from privsieve.public.plan import Plan
 
@@ -247,6 +248,17 @@ def memory() -> Command:
              "in a private file that has no name. Half of what is free where left out.")
 
 
+class Word(click.Choice[str]):
+    """One of a few words; of one that was dropped it says what to do."""
+
+    def convert(self, value: Any, param: click.Parameter | None,
+                ctx: click.Context | None) -> str:
+        """Read the word."""
+        if value not in self.choices and value in DROPPED:
+            self.fail(DROPPED[value], param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def of_methods(*methods: str) -> list[click.Parameter]:
     """The options of some methods: one for each name, with the methods that know it."""
     known: dict[str, dict[str, About]] = {}
@@ -275,7 +287,7 @@ def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iter
         limits = sorted(map(int, choices))
         more["type"] = click.IntRange(limits[0], limits[-1]) if limits else int
     elif choices:
-        more["type"] = click.Choice(list(choices))
+        more["type"] = Word(list(choices))
     yield click.Option([flag(name), name], help=_help(by, methods), **more)
     for old in dict.fromkeys(one.was for one in by.values() if one.was):
         yield click.Option([flag(old), f"was_{old}"], hidden=True, callback=_renamed(name), **more)

@@ -234,10 +234,9 @@ def _size(held: int) -> str:
 
 def _noise(plan: Plan, unit: str) -> str:
     """What the noise does to a score; only exponential noise has its scale as its mean."""
-    law = "gumbel" if plan.cost.delta else plan.settings.get("mechanism", "exponential")
     scale = f"{words.number(plan.noise.amount)} {unit}"
-    return (f"raises each column's score by {scale} on average" if law == "exponential" else
-            f"{str(law).capitalize()} noise of scale {scale} on each score")
+    return (f"Gumbel noise of scale {scale} on each score" if plan.cost.delta else
+            f"raises each column's score by {scale} on average")
 
 
 def _said(settings: Mapping[str, Any]) -> str:

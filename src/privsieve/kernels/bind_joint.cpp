@@ -1,17 +1,6 @@
 #include "bind.h"
 #include "kernels.h"
 
-static Out<i64> py_class_gain(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
-                              size_t grid, In<u8, 1> nominal) {
-    const size_t d = bins.shape(0);
-    Buffer<i64> out(d);
-    const Matrix<i64> classes{nullptr, 0, starts.shape(0) - 1};
-    const Bins in{matrix(bins), starts.data(), weight ? weight->data() : nullptr, classes, grid,
-                  nominal.data()};
-    unlocked([&] { class_gain(in, out.at(0)); });
-    return give(std::move(out), {d});
-}
-
 static Out<i64> py_joint_best(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
                               In<i64, 2> labellings, size_t size, In<u8, 1> nominal) {
     size_t many = 1;
@@ -24,22 +13,8 @@ static Out<i64> py_joint_best(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1
     return give(std::move(out), {many});
 }
 
-static Out<i64> py_slope_best(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
-                              In<i64, 2> labellings) {
-    const size_t d = bins.shape(0), many = d ? d * (d - 1) / 2 : 0;
-    Buffer<i64> out(many);
-    const Bins in{matrix(bins), starts.data(), weight ? weight->data() : nullptr,
-                  matrix(labellings), 64, nullptr};
-    unlocked([&] { slope_best(in, out.at(0)); });
-    return give(std::move(out), {many});
-}
-
 void bind_joint(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
-    m.def("class_gain", py_class_gain, strict("bins"), strict("starts"), strict("weight").none(),
-          nb::arg("grid"), strict("nominal"));
     m.def("joint_best", py_joint_best, strict("bins"), strict("starts"), strict("weight").none(),
           strict("labellings"), nb::arg("size"), strict("nominal"));
-    m.def("slope_best", py_slope_best, strict("bins"), strict("starts"), strict("weight").none(),
-          strict("labellings"));
 }

@@ -1,4 +1,4 @@
-"""Rules on several columns: three and four at once, and pairs for any number of classes.
+"""Rules on three and four columns at once.
 
 Bins, classes and labellings are those of `privsieve.kernels`.
 """
@@ -10,16 +10,13 @@ from itertools import combinations
 
 import numpy as np
 
-from privsieve.kernels.contract import I64, U8, class_sums, demand_bins, kernel
-from privsieve.kernels.rules import indicators, pair_tables
+from privsieve.kernels.contract import I64, U8, demand_bins, kernel
+from privsieve.kernels.rules import indicators
 
-__all__ = ["GRIDS", "class_gain", "joint_best"]
+__all__ = ["GRIDS", "joint_best"]
 
 #: Cells a side of the grid that sets of three and of four columns are cut on.
 GRIDS = {3: 8, 4: 4}
-
-#: What all rows may weigh; twice its square fits.  `selectors.labels.uncentred` allows half of it.
-MOST_WEIGHT = 2**31 - 1
 
 
 def _demand_sets(
@@ -68,40 +65,3 @@ def _cut(signed: I64, nominal: U8) -> int:
         signed = np.stack([inside, total - inside], -1)
     cells = tuple(range(-len(nominal), 0))
     return int(np.abs(signed).sum(cells).max(initial=0))
-
-
-def _demand_classes(bins: U8, starts: I64, weight: I64 | None, grid: int, nominal: U8) -> None:
-    demand_bins(bins, starts, weight, np.ones((1, np.size(starts) - 1), np.int64), grid, nominal)
-    if class_sums(starts, weight).sum() > MOST_WEIGHT:
-        raise ValueError(f"all rows must weigh at most {MOST_WEIGHT}: values are its square")
-
-
-@kernel(_demand_classes)
-def class_gain(bins: U8, starts: I64, weight: I64 | None, grid: int, nominal: U8) -> I64:
-    """How much the best four-cell rule for a set of classes beats both columns alone, times n.
-
-    The value of a rule "cell in B -> class in A" is n n(A, B) - n(A) n(B), in weights, the best
-    over all A and B; n is the weight of all rows.  Without a partner: 0.
-
-    >>> bins, starts = np.array([[0, 3, 0, 3], [0, 3, 3, 0]], np.uint8), np.array([0, 2, 4])
-    >>> class_gain(bins, starts, None, 4, np.zeros(2, np.uint8)).tolist()
-    [4, 4]
-    """
-    gain = np.zeros(len(bins), np.int64)
-    each = np.eye(len(starts) - 1, dtype=np.int64)
-    for pair, q in pair_tables(bins, starts, weight, each, grid, nominal):
-        size = q[:, -1:, -1:]
-        surplus = size.sum() * q - size * q.sum(0)
-        a, b = np.broadcast_arrays(surplus[:, :, -1:], surplus[:, -1:, :])
-        both = surplus[:, :-1, :-1]
-        a, b = a[:, :-1, :-1], b[:, :-1, :-1]
-        rules = (a, b, both, a - both, b - both, a + b - both, a + b - 2 * both)
-        best = max(int(_positive(rule).max(initial=0)) for rule in rules)
-        alone = max(int(_positive(one).max(initial=0)) for one in (a, b))
-        gain[pair] = np.maximum(gain[pair], best - alone)
-    return gain
-
-
-def _positive(surplus: I64) -> I64:
-    out: I64 = np.maximum(surplus, 0).sum(0)
-    return out

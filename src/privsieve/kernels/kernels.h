@@ -82,14 +82,8 @@ struct Bins {
 void pair_gain(const Bins& bins, i64* gain);
 void pair_best(const Bins& bins, i64* best);
 
-// Of the labellings only the number of classes is read.
-void class_gain(const Bins& bins, i64* gain);
-
 // Sets of three or four columns in lexicographic order; at most 512 cells a set.
 void joint_best(const Bins& bins, size_t size, i64* best);
-
-// Pairs in lexicographic order, of bins on a grid of 64; neither grid nor nominal is read.
-void slope_best(const Bins& bins, i64* best);
 
 // Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
 // cells a set.  Neither labellings but for their number of classes, nor nominal is read.
@@ -109,18 +103,5 @@ void tie_counts(Matrix<u16> codes, const u64* unit, u64 key, Tie tie, i64* count
 // The keys and rows of a tie whose keys have these top bits, behind those that are there.
 void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, u64 top, std::vector<u64>& keys,
           std::vector<u64>& rows);
-
-// Rows by class, as they were read.
-struct CodeTable {
-    Matrix<u16> codes;
-    const i64* starts;
-    const i64* weight;  // or null
-    Matrix<i64> labellings;
-    const u8* kind;
-};
-
-// For each labelling, pairs in lexicographic order: by all cuts where either column is wanted, else
-// 0.  `loops` (0 the best) is for tests.
-void cut_best(const CodeTable& table, const u8* wanted, size_t loops, i64* best);
 
 }  // namespace privsieve

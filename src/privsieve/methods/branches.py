@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
-from privsieve.public.columns import adds_up
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Takes
 
@@ -38,15 +37,12 @@ PAIR_PART, PRODUCT_PART, WHOLE, ALL = 5, 6, 8, 9
 
 #: A pair on a grid of 16, 8 or 4: for each labelling, and for each row.
 PAIR = {16: (150, .95), 8: (40, .85), 4: (25, .2)}
-#: The same where rows have weights; and for averages over classes, for each class.
-WEIGHED, CLASS = (500, 2.4), {16: 3200, 8: 1100, 4: 260}
+#: The same where rows have weights.
+WEIGHED = (500, 2.4)
 #: A product of two and of three signs, and each word of 64 rows in it; with masks twice.
 PRODUCT = {2: (45, .55), 3: (40, .42)}
 #: A set of three and of four for each labelling, and each row; the noise of a set.
 SET, SET_ROW, DRAW = {3: 8500, 4: 7000}, 2, 8000
-#: A pair by all cuts for each labelling, and each row: where all 65,536 codes are in use, or, where
-#: sums do not fit 32 bits, so many as continuous values have.
-ALL_CUTS = (8000, 31)
 #: A cell that is read, sorted and counted, and a column beside its cells.
 CELL, COLUMN = 60, 30_000
 #: Bytes of a set of columns: its value, and what races make of it.
@@ -54,8 +50,8 @@ SET_BYTES = 200
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
 #: look at all rows at once.
 FEW = 2**20
-#: Cells a side of the grids of sets of three and four columns, and of slopes, as kernels have them.
-SET_GRID, SLOPE_GRID = {3: 8, 4: 4}, 64
+#: Cells a side of the grids of sets of three and four columns, as kernels have them.
+SET_GRID = {3: 8, 4: 4}
 #: Bytes of a row beside its codes; bytes of a column's ties; rows of a part that is not cut.
 ROW_BYTES, TIE_BYTES, PART_ROWS = 48, 2**15, 2**23
 
@@ -65,7 +61,6 @@ class Extent(NamedTuple):
 
     rows : how many are counted: with persons, all that may be kept.
     d : how many columns
-    classes : those of averages over all of them; 0 where labellings cut them in two
     cuts : how many labellings
     weighed : whether rows have weights
     masked : whether some number has missing as a level
@@ -73,30 +68,22 @@ class Extent(NamedTuple):
 
     rows: int
     d: int
-    classes: int = 0
     cuts: int = 1
     weighed: bool = False
     masked: bool = False
 
     @classmethod
-    def of(cls, domain: Domain, units: int, *, classes: int = 0, cuts: int = 1) -> Extent:
+    def of(cls, domain: Domain, units: int, *, cuts: int = 1) -> Extent:
         """The sizes of a table of so many units."""
         persons = domain.person is not None
-        return cls(units * (domain.rows_per_person if persons else 1), len(domain.columns), classes,
+        return cls(units * (domain.rows_per_person if persons else 1), len(domain.columns),
                    cuts, persons, any(column.missing_level and not column.levels
                                       for column in domain.columns))
 
     def pairs(self, grid: int) -> int:
         """Nanoseconds for the best rule of each pair of columns."""
         each, row = WEIGHED if self.weighed else PAIR[grid]
-        alone = CLASS[grid] * self.classes if self.classes else each * self.cuts
-        return comb(self.d, 2) * int(alone + (max(1, row) if self.classes else row) * self.rows)
-
-    def by_cuts(self, free: int) -> int:
-        """Nanoseconds for all cuts of each pair with one of so many columns without a grid."""
-        each, row = ALL_CUTS
-        pairs = comb(self.d, 2) - comb(self.d - free, 2)
-        return pairs * self.cuts * (each + row * self.rows)
+        return comb(self.d, 2) * int(each * self.cuts + row * self.rows)
 
     def products(self, size: int) -> int:
         """Nanoseconds for the products of two or of three signs of each set of columns."""
@@ -151,18 +138,16 @@ def room_for(table: Extent, size: int, settled: tuple[int, int, int]) -> bool:
     return WHOLE * OPS * work <= ALL * max_ops
 
 
-def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0, free: int = 0) -> Takes:
+def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0) -> Takes:
     """The time of a whole run, from the file to the release, and the codes of all rows.
 
     size : of the sets of a first race; 0 without one
-    free : how many columns are in pairs that are valued by all cuts
 
     >>> takes(Extent(70, 12_000), deep=2, grid=8).seconds < 20
     True
     """
     cells = table.rows * table.d
     nanoseconds = CELL * cells + COLUMN * table.d + scored(table, deep, grid)
-    nanoseconds += table.by_cuts(free) if free else 0
     nanoseconds += table.sets(size, grid) if size else 0
     return Takes(nanoseconds / 1e9, rows=2 * cells)
 
@@ -217,20 +202,13 @@ class Tables(NamedTuple):
                 (first + last + sums, 4 * last + self._tally(late) + 3 * sums),
                 (first + last + sums + self._raced, 0))
 
-    def memory(self, *, cuts: bool, few: int = 2**63) -> dict[str, Any]:
+    def memory(self, few: int = 2**63) -> dict[str, Any]:
         """The fields of `Takes` for those ways to the tables that there are.
 
-        cuts : whether pairs are valued by all cuts, for which all rows have to be there
         few : of more rows that are units, sums of parts are made
         """
-        if not cuts:
-            whole = self.whole if self.table.rows <= few or self.table.weighed else 0
-            return {"stages": self.stages, "whole": whole}
-        # Runs once more, as whole numbers by labelling; the order of the rows of each column.
-        codes = self.table.d * min(self.table.rows, 2**16)
-        classes = max(self.classes)
-        more = self.runs(classes) + 8 * codes * (classes + self.table.cuts)
-        return {"stages": (), "whole": self.whole + more + 6 * self.table.rows * self.table.d}
+        whole = self.whole if self.table.rows <= few or self.table.weighed else 0
+        return {"stages": self.stages, "whole": whole}
 
     @property
     def _count(self) -> int:
@@ -242,27 +220,6 @@ class Tables(NamedTuple):
 
     def _tally(self, classes: int) -> int:
         return 2**16 * self._count * classes
-
-
-def cuts_fit(domain: Domain, units: int, labellings: int, max_ops: int) -> bool:
-    """Whether pairs with a column that has no grid are valued by all cuts: public.
-
-    There has to be such a column, and `max_ops` has to last for all cuts alone.
-
-    >>> from privsieve.public.domain import Domain, Number
-    >>> domain = Domain([Number(f"x{j}") for j in range(100)])
-    >>> [cuts_fit(domain, n, 1, MAX_OPS) for n in (100_000, 200_000)]
-    [True, False]
-    """
-    work = Extent.of(domain, units, cuts=labellings).by_cuts(len(domain.gridless))
-    return 0 < OPS * work <= max_ops
-
-
-def pairs_said(rules: Any) -> dict[str, str]:
-    """How pairs with a column that has no grid are valued, where there is one."""
-    if not rules.domain.gridless:
-        return {}
-    return {"pairs_without_grid": "all cuts" if rules.cuts else "none"}
 
 
 # --- one by one, or a set first -------------------------------------------------------------------
@@ -285,19 +242,14 @@ WORDS = ("auto", *ASKED)
 #: race never finds; triples at less than 200 find .04 less of independent columns than pairs do.
 #: One of ten positive, independent columns: pairs need 1.35 times what one race needs, 264.
 FROM = (15, 200)
-#: More than two classes, where one race by averages is strong and repeats itself.  Causes with four
-#: copies each, at 300 a column: 1.00 by triples, .70 by pairs, .43 by averages; at 100: .58, .56,
-#: .54.  Six classes and independent columns ask for more: 1.00, .92 and .83 by averages, triples
-#: and pairs at 300, .92, .75 and .50 at 150.  Units of centred labels are worth half, and
-#: pairs come from 100 on.
+#: More than two classes.  Causes with four copies each, at 300 a column: 1.00 by triples, .70 by
+#: pairs; at 100: .58, .56.  Six classes and independent columns ask for more: .92 and .83 by
+#: triples and pairs at 300, .75 and .50 at 150.  Units of centred labels are worth half, and pairs
+#: come from 100 on.
 MANY_FROM = (25, 150)
 #: Of a number that was cut: three causes in four copies each, .67 of them by pairs at 100, all by
 #: triples, which find no fewer independent columns there than ranks and one race do.
 NUMBER_FROM = (15, 80)
-#: What slopes take in each pair, in word operations: for each row, and for ten sums over all cells.
-SLOPE_ROW_OPS, SLOPE_OPS = 5, 2**17
-#: The part of `max_ops` that may go to slopes.
-SLOPE_PART = Fraction(1, 8)
 #: The part of `max_ops` that may go to the noise of "auto": 2^18 sets of 2^36, 2 seconds.
 DRAW_PART = Fraction(1, 8)
 
@@ -306,7 +258,7 @@ class Sizes(NamedTuple):
     """Public numbers that decide which sets can be valued and raced.
 
     k, d : how many of how many columns, those that are always in among both
-    cuts : ways to cut the classes in two: 1 for two classes, or a number cut in two
+    cuts : ways to cut the classes in two: 1 for two classes
     grid : cells a side of the pair grid; 0 without one
     always : how many columns are always in
     """
@@ -389,7 +341,7 @@ def worth(counts: Sequence[int], total: int, *, centred: bool) -> Fraction:
 def switch(joint: str, sizes: Sizes, strength: Fraction, *, ordered: bool, linear: bool) -> Switch:
     """The switch for what was asked for; refuses what cannot be had.
 
-    linear : whether sets of three and more have a grid: see `linear`
+    linear : whether sets have a grid: see `linear`
 
     >>> made = switch("auto", Sizes(5, 30, 900, 1, 16, 2**36), Fraction(900), ordered=False,
     ...               linear=True)
@@ -423,33 +375,10 @@ def _table(sizes: Sizes) -> Extent:
     return Extent(sizes.units, sizes.d, cuts=sizes.cuts)
 
 
-def slopes(domain: Domain, sizes: Sizes) -> bool:
-    """Whether pairs are valued by slopes, too: where two columns can be added up, in time.
-
-    >>> slopes(Domain.box(0, 1, columns=21), Sizes(2, 21, 4000, 1, 16, 2**36))
-    True
-    """
-    columns = sum(map(adds_up, domain.columns))
-    work = comb(columns, 2) * sizes.cuts * (SLOPE_ROW_OPS * sizes.units + SLOPE_OPS)
-    return 0 < work <= SLOPE_PART * sizes.max_ops
-
-
-def thirds(domain: Domain, sizes: Sizes) -> bool:
-    """Whether after a pair it counts what a column adds to it: where triples could be raced.
-
-    >>> thirds(Domain.box(0, 1, columns=21), Sizes(3, 21, 4000, 1, 16, 2**36))
-    True
-    >>> thirds(Domain.box(0, 1, columns=21), Sizes(2, 21, 4000, 1, 16, 2**36))
-    False
-    """
-    return sizes.k > PAIRS.size and not sizes.always and linear(domain) and (
-        _can(TRIPLES, sizes, linear=True))
-
-
 def _can(branch: Branch, sizes: Sizes, *, linear: bool) -> bool:
     """Whether "auto" may take a branch."""
     deep, _grid = depth(_table(sizes), None, sizes.max_ops)
-    return (sizes.grid > 0 and (branch == PAIRS or linear)
+    return (sizes.grid > 0 and linear
             and room_for(_table(sizes), branch.size, (deep, sizes.grid, sizes.max_ops))
             and comb(sizes.d, branch.size) * OPS * DRAW <= DRAW_PART * sizes.max_ops)
 
@@ -466,9 +395,9 @@ def check(joint: str, branch: Branch, sizes: Sizes, *, ordered: bool, linear: bo
     if branch in (PAIRS, TRIPLES) and not grid:
         raise ParameterError(f'joint="{joint}" needs a pair grid, and there is none for so many '
                              "columns and rows; raise max_ops, or leave it away")
-    if branch != PAIRS and not linear:
+    if not linear:
         raise ParameterError(f'joint="{joint}" cuts numbers on a grid, and some have no bounds; '
-                             'write low and high, or typical, in the domain, or joint="pair"')
+                             "write low and high, or typical, in the domain, or leave joint away")
     if work(branch, sizes) > max_ops:
         raise ParameterError(f'joint="{joint}" would take {work(branch, sizes):.1e} operations for '
                              f"{d} columns of {units} units, and max_ops is {max_ops:.1e}; raise "

@@ -8,12 +8,8 @@
                 a rare class, "centred"
     "centred"   the label less its mean: no count leaves, and no epsilon is spent
     "unbalanced"  "auto", and "centred" where counts would cost more than they bring
-    "average"   more than two classes, all at once: see `summaries.sets`; no epsilon
 
-    "number"  classes that cut a number, lowest first: two halves; or four, taken as halves and as
-                the middle against the ends; what a numeric target comes to
-
-With more than two classes "auto" is "average" wherever that can be had.
+With more than two classes "auto" is "centred" wherever that can be had.
 
 A labelling gives each class a signed integer weight of at most `largest`; every rule's value is
 a sum of them, so the sensitivity grows with `largest` and with nothing else.  The score is the
@@ -31,6 +27,7 @@ from privsieve.errors import ParameterError
 from privsieve.methods.branches import worth
 from privsieve.public.canonical import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
+from privsieve.public.dropped import explain
 from privsieve.public.option import number
 from privsieve.release import NoisyCounts
 
@@ -69,12 +66,8 @@ RAREST = Fraction(8, FINEST)
 #: Declared shares become whole numbers of this many parts of a unit.
 FINE = 1000
 
-#: How classes that cut a number are weighed, and their labellings: both sides of each are even.
-NUMBER: Literal["number"] = "number"
-IN_TWO = {2: ((-1, 1),), 4: ((-1, -1, 1, 1), (-1, 1, 1, -1))}
-
-Prior = Literal["auto", "centred", "average", "number"] | tuple[Fraction, ...] | None
-WORDS = ("auto", "centred", "unbalanced", "average")
+Prior = Literal["auto", "centred"] | tuple[Fraction, ...] | None
+WORDS = ("auto", "centred", "unbalanced")
 
 
 def written_shares(value: Any) -> object:
@@ -92,30 +85,20 @@ def written_shares(value: Any) -> object:
     return value if isinstance(value, str) and not value[:1].isdigit() else number(value)
 
 
-def prior_of(asked: object, domain: Domain, strength: Fraction, *, why_not: str, plain: bool,
-             ) -> Prior:
+def prior_of(asked: object, domain: Domain, strength: Fraction, *, why_not: str) -> Prior:
     """What `class_prior` comes to, for so many units times epsilon; public.
 
     why_not : why labels cannot be centred in this domain; empty if they can.
-    plain : whether columns are scored alone and in pairs only, and raced one by one.
     """
     if asked is None:
         return None
     if not isinstance(asked, str) or asked[:1].isdigit():
         return shares(asked, domain.classes)
-    if asked == NUMBER and domain.classes in IN_TWO:
-        return NUMBER
     demand_prior(asked)
     if why_not and asked != "auto":
         raise ParameterError(f'class_prior="{asked}" {why_not}; write "auto", or public shares')
-    if asked == "average" and (domain.classes == 2 or not plain):
-        raise ParameterError('class_prior="average" is for more than two classes, and scores '
-                             "columns alone and in pairs: leave depth and joint away, or write "
-                             '"auto" or "centred"')
-    many = domain.classes > 2 and plain and not why_not
-    if asked == "average" or (asked == "auto" and many):
-        return "average"
-    if asked == "centred" or (asked == "unbalanced" and strength < AUTO_FROM):
+    many = asked == "auto" and domain.classes > 2 and not why_not
+    if many or asked == "centred" or (asked == "unbalanced" and strength < AUTO_FROM):
         return "centred"
     return "auto" if strength >= AUTO_FROM else None
 
@@ -127,8 +110,9 @@ def demand_prior(asked: object) -> None:
     (None, None, None)
     """
     if isinstance(asked, str) and not asked[:1].isdigit() and asked not in WORDS:
-        raise ParameterError(f'class_prior is {asked!r}; write {", ".join(map(repr, WORDS))}, '
-                             "a share between 0 and 1, or None")
+        raise ParameterError(explain(
+            asked, f'class_prior is {asked!r}; write {", ".join(map(repr, WORDS))}, '
+                   "a share between 0 and 1, or None"))
 
 
 def uncentred(domain: Domain, total: int) -> str:
@@ -158,7 +142,7 @@ def settles(prior: object, domain: Domain, units: int) -> bool:
         return False
     if isinstance(prior, tuple):
         return _coarse(prior)
-    return prior in ("centred", "average") or (prior == "auto" and domain.classes == 2)
+    return prior == "centred" or (prior == "auto" and domain.classes == 2)
 
 
 def _coarse(shares: Sequence[Fraction]) -> bool:
@@ -324,9 +308,6 @@ def _unreleased(counts: Sequence[int], standing: Sequence[int], rules: Rules) ->
     prior, scale = rules.class_prior, rules.domain.unit_weight
     if prior == "centred":
         return _centred(counts, standing, rules, None)
-    if prior == NUMBER:
-        signs = IN_TWO[len(counts)]
-        return Labellings(signs, (rules.units,) * len(signs), 1)
     if not isinstance(prior, tuple):
         return equal(len(counts), rules.units)
     if _coarse(prior):
@@ -410,16 +391,14 @@ def by_chance(labels: Labellings, columns: int, scale: int) -> tuple[int, int, i
     return two, two + wide, three + wide
 
 
-def by_cells(labels: Labellings, scale: int) -> tuple[int, int]:
-    """Public constants: what signs of four cells reach on noise, and half of what eight add to it.
+def by_cells(labels: Labellings, scale: int) -> int:
+    """A public constant: what signs of four cells reach on noise.
 
-    sqrt(n m / 2 pi) for m cells of fixed cuts; for four nearly the constant of an interval, and of
-    both the best cuts reach .5 sqrt(n) more.  Where it is left on, pairs that are good by chance
-    come before columns whose products have lost theirs.
+    sqrt(n m / 2 pi) for m cells of fixed cuts; for four nearly the constant of an interval, and the
+    best cuts reach .5 sqrt(n) more.  Where it is left on, pairs that are good by chance come before
+    columns whose products have lost theirs.
 
     >>> by_cells(equal(2, 100), 1)
-    (168, 48)
+    168
     """
-    four, eight = (24 * scale * isqrt(cells * CELL_SQUARE * max(labels.squares) // 1_000_000)
-                   for cells in (4, 8))
-    return four, (eight - four) // 2
+    return 24 * scale * isqrt(4 * CELL_SQUARE * max(labels.squares) // 1_000_000)

@@ -78,8 +78,7 @@ class Learning:
 
     @classmethod
     def of(cls, asked: WeightOptions, domain: Domain, rows: int | None, *,
-           members: int | None = None, parts: int | None = None,
-           share: Fraction = Fraction(1)) -> Self:
+           members: int | None = None, share: Fraction = Fraction(1)) -> Self:
         """Read and check the options that all methods share; reads no row.
 
         members : of an ensemble, in the place of repeats
@@ -94,7 +93,7 @@ class Learning:
         read = replace(asked, n_features_to_select=_wanted(asked.n_features_to_select, d),
                        lam=ridge(asked.lam), clip=_clip(asked.clip, d), block=block,
                        repeats=members or repeats, reference=known)
-        learning = cls(read, domain, units, parts or parts_of(units), share)
+        learning = cls(read, domain, units, parts_of(units), share)
         return learning.fitting(chosen=asked.repeats is not None)
 
     def fitting(self, *, chosen: bool) -> Self:

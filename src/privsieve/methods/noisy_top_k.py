@@ -50,8 +50,6 @@ class TopKOptions(Choosing):
 
     score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
-    mechanism: str = option(default="exponential", choices=("exponential", "laplace"),
-                            says="the noise of the race; laplace for the order of most columns")
     class_prior: Any = option(
         default="noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
@@ -80,8 +78,7 @@ class TopKOptions(Choosing):
             settings=settings(terms), theorem="noisy-top-k",
             noise=race.scale * (1 if public.replace else Fraction(1, 2)),
             event=together(*counts.events, race.event), shows=counts.shows,
-            summarise=adding(partial(summarise, terms=terms), domain,
-                             placed=terms.scored.counted and not domain.rows_are_public),
+            summarise=adding(partial(summarise, terms=terms), domain),
             mechanism=partial(choose, terms=terms))
 
 
@@ -111,7 +108,7 @@ class Terms(TopKOptions):
     def race(self) -> Race:
         """The race for scores that one unit moves by 1."""
         return self.places.race(self.epsilon - self.counted, delta=self.delta,
-                                ordered=self.ordered, mechanism=self.mechanism)
+                                ordered=self.ordered)
 
     @property
     def counted(self) -> Fraction:
@@ -133,11 +130,8 @@ def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSumma
     from privsieve.summaries.persons import summed
 
     score = terms.scored
-    # [units] where the proof counts them, no more take part than were declared
-    most = terms.public.units if score.counted else None
-    counted: ScoreSummary = summed(batches, key, domain=terms.domain, zero=score.zero(),
-                              of=score.of, most=most)
-    return counted
+    found: ScoreSummary = summed(batches, key, domain=terms.domain, zero=score.zero(), of=score.of)
+    return found
 
 
 # [choose]

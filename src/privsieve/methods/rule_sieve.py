@@ -19,16 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import branches
-from privsieve.methods.branches import (
-    ONE,
-    PAIRS,
-    TRIPLES,
-    Branch,
-    Sizes,
-    Switch,
-    cuts_fit,
-    pairs_said,
-)
+from privsieve.methods.branches import ONE, Branch, Sizes, Switch
 from privsieve.methods.choosing import (
     CountNoise,
     Forecast,
@@ -41,8 +32,6 @@ from privsieve.methods.choosing import (
 from privsieve.methods.labels import (
     AUTO_SHARE,
     FINEST,
-    IN_TWO,
-    NUMBER,
     Labellings,
     by_cells,
     by_chance,
@@ -56,8 +45,7 @@ from privsieve.methods.labels import (
     worth_before,
     written_shares,
 )
-from privsieve.public.canonical import Json
-from privsieve.public.columns import CODES, Number
+from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event, either, together
 from privsieve.public.option import Choosing, declared, option, settings, settled, whole
@@ -70,8 +58,8 @@ if TYPE_CHECKING:
     from privsieve.summaries.passes import RuleSums
     from privsieve.summaries.rules import Layout, RuleTables, Weighing
 
-METHOD = "rule-sieve/3"
-WAYS = ("auto", "ranks", "median-cut", "median-and-spread")  # to compare numbers of a target
+METHOD = "rule-sieve/4"
+WAYS = ("auto", "ranks", "median-cut")  # to compare numbers of a target
 
 
 @declared
@@ -81,7 +69,7 @@ class RuleSieveOptions(Choosing):
     class_prior: Any = option(
         default="auto", read=written_shares, metavar="P",
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
-             "average, none, or public class shares such as 0.2 or 0.5,0.3,0.2")
+             "none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: Any = option(
         default=None, read=whole, choices=("1", "2", "3"), setting="order", was="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
@@ -115,8 +103,12 @@ class RuleSieveOptions(Choosing):
         return by_classes(self, domain, rows)
 
 
-def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
-    """Plan one selection for a label; `rule_sieve_numeric` asks for it with classes it made."""
+def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
+               cut: bool = False) -> Plan:
+    """Plan one selection for a label.
+
+    cut : whether `rule_sieve_numeric` made the classes of a number
+    """
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
     joint = asked.joint or "auto"
     places = among(asked, domain)
@@ -130,16 +122,12 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Pla
     cost.check_units(units)
     _check_sums(domain, units)
     prior = prior_of(asked.class_prior, domain, units * cost.epsilon,
-                     why_not=uncentred(domain, units * domain.unit_weight),
-                     plain=joint in ("auto", "none") and asked.depth in (None, 1))
-    deep, grid = branches.depth(_table(domain, units, prior),
-                              1 if prior == "average" else asked.depth, asked.max_ops)
+                     why_not=uncentred(domain, units * domain.unit_weight))
+    deep, grid = branches.depth(_table(domain, units), asked.depth, asked.max_ops)
     rules = settled(Rules, asked, n_features_to_select=places.total, epsilon=cost.epsilon,
                     depth=deep, joint=joint, class_prior=prior, delta=cost.delta, domain=domain,
-                    units=units, grid=grid, places=places)
+                    units=units, grid=grid, places=places, cut=cut)
     rules = fewer(rules, _forecast)
-    if prior == "average" and asked.class_prior == "auto":
-        rules = _cut(rules)
     cost = _charged(cost, rules)
     rules = replace(rules, delta=cost.delta)
     takes = _takes(rules)
@@ -154,38 +142,26 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Pla
 
 def _said(rules: Rules) -> dict[str, Any]:
     """The settings of a plan."""
-    more: dict[str, Json] = {name: True for name in ("slopes", "thirds") if getattr(rules, name)}
     named = [branch.name for branch in rules.switch.reachable]
-    return settings(rules, grid=rules.grid, branches=named, **more, **pairs_said(rules))
+    return settings(rules, grid=rules.grid, branches=named)
 
 
-def _table(domain: Domain, units: int, prior: object) -> branches.Extent:
+def _table(domain: Domain, units: int) -> branches.Extent:
     """The sizes by which a choice is priced."""
-    if prior == "average":
-        return branches.Extent.of(domain, units, classes=domain.classes)
-    return branches.Extent.of(domain, units, cuts=_halvings(domain, prior))
-
-
-def _halvings(domain: Domain, prior: object) -> int:
-    """In how many ways classes are cut in two."""
-    classes = domain.classes
-    return len(IN_TWO[classes]) if prior == NUMBER else many_cuts(classes)
+    return branches.Extent.of(domain, units, cuts=many_cuts(domain.classes))
 
 
 def _takes(rules: Rules) -> Takes:
     """Time and memory of the dearest branch that may run."""
-    table = _table(rules.domain, rules.units, rules.class_prior)
+    table = _table(rules.domain, rules.units)
     grids = [(2, rules.grid), *((size, branches.SET_GRID[size]) for size in rules.sets
                                 if size in branches.SET_GRID)]
-    if rules.slopes:
-        grids.append((2, branches.SLOPE_GRID))
     size = max(branch.size for branch in rules.switch.reachable)
     many = rules.domain.classes
     tables = branches.Tables(table, (many, 0, many) if rules.depth > 1 else (0, many, many),
                              rules.depth, [(size, side) for size, side in grids if side], size)
-    return branches.takes(table, deep=rules.depth, grid=rules.grid, size=size,
-                          free=len(rules.domain.gridless) if rules.cuts else 0)._replace(
-        **tables.memory(cuts=rules.cuts, few=branches.FEW))
+    return branches.takes(table, deep=rules.depth, grid=rules.grid, size=size)._replace(
+        **tables.memory(branches.FEW))
 
 
 @declared
@@ -196,6 +172,7 @@ class Rules(RuleSieveOptions):
     units: int
     grid: int
     places: Places
+    cut: bool
 
     @property
     def one_race(self) -> bool:
@@ -212,62 +189,36 @@ class Rules(RuleSieveOptions):
         """Whether exactly the declared number of persons takes part."""
         return settles(self.class_prior, self.domain, self.units)
 
-    @property
-    def cuts(self) -> bool:
-        """Whether pairs with a column that has no grid are valued, by all cuts."""
-        return self.class_prior != "average" and cuts_fit(
-            self.domain, self.units, _halvings(self.domain, self.class_prior), self.max_ops)
-
     @cached_property
     def switch(self) -> Switch:
         """Which branch runs, by public numbers and by class counts that are released."""
-        if self.class_prior == "average" or not self.places.plain:
+        if not self.places.plain:
             # [one-by-one] a group is no column
             return Switch((ONE,), self.k, Fraction(0))
         strength = self.units * _race_share(self) * self.epsilon
         made = branches.switch(str(self.joint), self.sizes, strength, ordered=self.ordered,
                                linear=branches.linear(self.domain))
-        if self.class_prior == NUMBER:
+        if self.cut:
             made = replace(made, least=branches.NUMBER_FROM)
         known = worth_before(self.class_prior, self.units)
         return made if known is None else made.known(known)
 
     @property
     def sizes(self) -> Sizes:
-        """What the switch is decided by: without all cuts a pair may have no value."""
-        grid = self.grid if self.cuts or not self.domain.gridless else 0
-        return Sizes(self.k, len(self.domain.columns), self.units,
-                     _halvings(self.domain, self.class_prior), grid, self.max_ops,
-                     len(self.places.always))
-
-    @property
-    def slopes(self) -> bool:
-        """Whether pairs are valued by slopes, too, in some branch."""
-        return any(branch in (PAIRS, TRIPLES) for branch in self.switch.reachable) and (
-            branches.slopes(self.domain, self.sizes))
-
-    @property
-    def thirds(self) -> bool:
-        """Whether after a pair it counts what a column adds to it."""
-        return PAIRS in self.switch.reachable and branches.thirds(self.domain, self.sizes)
+        """What the switch is decided by."""
+        return Sizes(self.k, len(self.domain.columns), self.units, many_cuts(self.domain.classes),
+                     self.grid, self.max_ops, len(self.places.always))
 
     @property
     def sets(self) -> list[int]:
         """The sizes of the sets of columns that are valued by some branch."""
         # [all-branches] what is made does not tell which of them will run
-        return sorted({branch.size for branch in self.switch.reachable}
-                      | ({TRIPLES.size} if self.thirds else set()))
+        return [branch.size for branch in self.switch.reachable]
 
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
         # [sensitivity]
         return (24 if self.domain.replaces else 12) * self.domain.unit_weight * largest
-
-
-def _cut(rules: Rules) -> Rules:
-    """Many classes: by cuts in two, centred, where that begins with a set; else by averages."""
-    other = replace(rules, class_prior="centred")
-    return rules if other.switch.reachable == (ONE,) else other
 
 
 def _check_sums(domain: Domain, units: int) -> None:
@@ -290,11 +241,10 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
     rows = Passes.of(batches)
     if rules.settles:
         rows = settled(rows, rules.domain)
-    if not rules.cuts and not rows.room.holds(size):
+    if not rows.room.holds(size):
         return _sums(rules).of_persons(rows, key, rules.domain)
-    more = grids(rules.sets, slopes=rules.slopes)
     return rule_tables(rows, key, domain=rules.domain, order=rules.depth,
-                       grid=(rules.grid, *more, *([CODES] if rules.cuts else [])))
+                       grid=(rules.grid, *grids(rules.sets)))
 
 
 def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], RuleTables]:
@@ -302,7 +252,7 @@ def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], Rul
     from privsieve.summaries.stages import AllRows, by_class, of_sums
 
     whole = partial(summarise, rules=rules, size=takes.whole)
-    if rules.domain.person is not None or rules.cuts:
+    if rules.domain.person is not None:
         return whole
     many = 4 if rules.depth > 1 else 1
     few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.whole)
@@ -315,26 +265,18 @@ def _sums(rules: Rules) -> RuleSums:
     from privsieve.summaries.passes import RuleSums
     from privsieve.summaries.rules import Layout, grids
 
-    return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid,
-                    grids(rules.sets, slopes=rules.slopes))
+    return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid, grids(rules.sets))
 
 
 # [mechanism]
 def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, race."""
     from privsieve.summaries.rules import Layout, scores
-    from privsieve.summaries.sets import class_scores
 
     places = rules.places
     if places.certain and not rules.ordered:
         return places.columns()
     layout = Layout.of(rules.domain)
-    if rules.class_prior == "average":
-        # [average-sensitivity] the weight of all units is the same for neighbours: see `settled`
-        moves = 4 * rules.domain.unit_weight * max(1, int(summary.runs.counts.sum()))
-        score = class_scores(summary, layout, rules.grid).tolist()
-        race = replace(_race(rules, ONE), sensitivity=moves)
-        return Chosen(places.chosen(score, race, noise), branch=ONE.name)
     by, moves, epsilon, labels = weighed(summary, layout, rules, noise)
     branch = rules.switch.branch(labels.worth)
     if branch == ONE:
@@ -349,7 +291,7 @@ def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
                spend: tuple[int, Fraction], noise: Noise) -> tuple[int, ...]:
     """A set first, then single columns, both among those that are not in already."""
     from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.sets import set_scores, third_scores
+    from privsieve.summaries.sets import set_scores
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
         # [delta] after a set one race at most names several columns: it gets the delta
@@ -367,15 +309,8 @@ def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
         values = values[[len(taken.intersection(one)) == inside
                          for one in combinations(range(d), branch.size)]]
     free = [item[0] for item in places.items]
-
-    def after(first: tuple[int, ...]) -> list[int]:
-        if branch == PAIRS and rules.thirds:
-            # [thirds] nothing is in already: places are columns
-            return list(third_scores(summary, layout, by, first).tolist())
-        return list(score[free].tolist())
-
-    named = choose(values.tolist(), after, (branches.new(branch, always), places.k, len(free)),
-                   spend, race)
+    named = choose(values.tolist(), score[free].tolist(),
+                   (branches.new(branch, always), places.k, len(free)), spend, race)
     return places.columns(named)
 
 
@@ -393,7 +328,6 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
     by = Weighing(np.array(labels.weights, np.int64), offsets(labels, layout, scale), scale,
                   rules.depth, rules.grid,
                   None if labels.standing is None else np.array(labels.standing, np.int64),
-                  apart=rules.class_prior != NUMBER,
                   by_chance=by_chance(labels, len(layout.kind), scale),
                   by_cells=by_cells(labels, scale))
     return by, rules.sensitivity(labels.largest), epsilon, labels
@@ -401,16 +335,15 @@ def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
 
 
 Racing = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
-After = Callable[[tuple[int, ...]], Sequence[int]]
 
 
 # [joint-choice]
-def choose(values: Sequence[int], after: After, sizes: tuple[int, int, int],
+def choose(values: Sequence[int], score: Sequence[int], sizes: tuple[int, int, int],
            spend: tuple[int, Fraction], race: Racing) -> tuple[int, ...]:
     """K columns, of which the first `size` come as one set; sorted, so that no order leaves.
 
     values : of each set, in lexicographic order.
-    after : scores of single columns for what follows that set.
+    score : of single columns, for what follows that set.
     sizes : size, k, and how many columns there are.
     spend : how far a value and a score move, and epsilon.
     """
@@ -418,7 +351,7 @@ def choose(values: Sequence[int], after: After, sizes: tuple[int, int, int],
     won = race(values, 1, moves, epsilon * Fraction(size, k))[0]
     chosen = next(islice(combinations(range(d), size), won, None))
     if k > size:
-        rest, score = [j for j in range(d) if j not in chosen], after(chosen)
+        rest = [j for j in range(d) if j not in chosen]
         more = race([score[j] for j in rest], k - size, moves, epsilon * Fraction(k - size, k))
         chosen = (*chosen, *(rest[j] for j in more))
     return tuple(sorted(chosen))

@@ -1,19 +1,17 @@
-"""RuleSieve where the target is a number: three ways to compare a column with it.
+"""RuleSieve where the target is a number: two ways to compare a column with it.
 
 ranks : covariance of rules on a column with cuts of the target at 15 fixed ranks; pairs and
     products against the halves of the target; one race.
 median-cut : a noisy median by a tenth of epsilon, then the classes above and below it.
-median-and-spread : and by another tenth how far from it half of the targets lie; then two ways
-    to make two classes: above and below the median, and near to it and far from it.
 
 With "auto" units times epsilon decide: few go to ranks and one race, more to the median and a first
-race over sets, and still more to the spread as well.
+race over sets.
 The proofs are in `rule_sieve_numeric.proof.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -22,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
-from privsieve.methods.branches import ONE, cuts_fit, pairs_said
+from privsieve.methods.branches import ONE
 from privsieve.methods.choosing import (
     COSTS,
     Forecast,
@@ -32,9 +30,8 @@ from privsieve.methods.choosing import (
     fewer,
     selection,
 )
-from privsieve.methods.labels import NUMBER
 from privsieve.public.canonical import EPSILON_UNITS, Json
-from privsieve.public.columns import CODES, Label, Number
+from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
 from privsieve.public.option import WISHES, Choosing, declared, settings
@@ -53,17 +50,14 @@ if TYPE_CHECKING:
     from privsieve.summaries.rules import Layout
     from privsieve.summaries.stages import AllRows, Stages
 
-METHOD = "rule-sieve-numeric/2"
+METHOD = "rule-sieve-numeric/3"
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
 LARGEST = 2**29
-#: The part of epsilon that goes to the noisy median, and as much to the noisy spread.
+#: The part of epsilon that goes to the noisy median.
 MEDIAN_SHARE = 10
-#: The ways that cut the target, and how many noisy cells each takes.
-CUTS: Mapping[str, int] = {"median-cut": 1, "median-and-spread": 2}
 #: Units times epsilon, for each column chosen, from which "auto" cuts at a median and begins with
-#: a set (three causes in four copies each: .7 of them by ranks, all by the median), and from which
-#: it cuts at a spread, too (which is found by then: all of two columns that only spread a target).
-AUTO_FROM = (100, 200)
+#: a set (three causes in four copies each: .7 of them by ranks, all by the median).
+AUTO_FROM = 100
 
 
 @declared
@@ -74,7 +68,6 @@ class NumberRules(Choosing):
     units: int
     depth: int
     grid: int
-    cuts: bool
     places: Places
 
     @property
@@ -95,7 +88,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     >>> box = ps.Domain.box(0, 1, columns=30, target=(0, 9))
     >>> [made.settings["numeric"] for made in (
     ...     ps.plan("rule-sieve", box, k=3, epsilon=1, rows=rows) for rows in (200, 9000))]
-    ['ranks', 'median-and-spread']
+    ['ranks', 'median-cut']
     """
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
     places = among(asked, domain)
@@ -105,8 +98,8 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
                              f"from 2 to {LARGEST}")
     cost.check_units(units)
     way = _way(asked, domain)
-    if way in CUTS:
-        return _cut_plan(asked, domain, cost, (way, units))
+    if way == "median-cut":
+        return _cut_plan(asked, domain, cost, units)
     if way == "auto" and (made := _auto(asked, domain, cost, (places.total, units))):
         return made
     table = branches.Extent.of(domain, units)
@@ -114,7 +107,6 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     rules = NumberRules(places.total, epsilon=cost.epsilon, delta=cost.delta,
                         ordered=asked.ordered, fewer=asked.fewer, domain=domain, units=units,
                         depth=deep, grid=grid, places=places,
-                        cuts=cuts_fit(domain, units, 1, asked.max_ops),
                         **{name: getattr(asked, name) for name in WISHES})
     rules = fewer(rules, _forecast)
     race = rules.race
@@ -122,13 +114,10 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     rules = replace(rules, delta=cost.delta)
     # Ranks cut the target into 16 classes, and products see three of them.
     tables = branches.Tables(table, (1, 16, 3), deep, [(2, grid)] if grid else [], copies=3)
-    takes = branches.takes(table, deep=deep, grid=grid,
-                           free=len(domain.gridless) if rules.cuts else 0)._replace(
-        **tables.memory(cuts=rules.cuts))
+    takes = branches.takes(table, deep=deep, grid=grid)._replace(**tables.memory())
     return selection(
         rules, cost, _forecast, method=METHOD,
-        settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name],
-                          **pairs_said(rules)),
+        settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name]),
         noise=2 * race.scale, takes=takes, event=race.event,
         theorem="rule-sieve-numeric", summarise=_summary(rules, takes),
         mechanism=partial(mechanism, rules=rules))
@@ -148,11 +137,10 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: i
     if rules.domain.person is not None:
         # [fixed] ranks, offsets and the sensitivity rest on the number of records
         rows = settled(rows, rules.domain)
-        if not rules.cuts and not rows.room.holds(size):
+        if not rows.room.holds(size):
             tables: NumberTables = _staged(rules, None)(records(rows, key, rules.domain), key)
             return tables
-    return number_tables(rows, key, domain=rules.domain, depth=rules.depth,
-                         grid=(rules.grid, *([CODES] if rules.cuts else [])))
+    return number_tables(rows, key, domain=rules.domain, depth=rules.depth, grid=rules.grid)
 
 
 def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int], NumberTables]:
@@ -160,7 +148,7 @@ def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int
     from privsieve.summaries.stages import AllRows
 
     whole = partial(summarise, rules=rules, size=takes.whole)
-    if rules.domain.person is not None or rules.cuts:
+    if rules.domain.person is not None:
         return whole
     return _staged(rules, AllRows(whole, branches.PART_ROWS, takes.whole))
 
@@ -239,29 +227,13 @@ TRIPLE_SQUARE = 10_000
 # [cut-mechanism]
 def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan,
                   ) -> tuple[int, ...]:
-    """Noisy cells cut the target; the rest is RuleSieve for classes that are then known."""
+    """A noisy cell cuts the target; the rest is RuleSieve for classes that are then known."""
     # [median-moves]
     moves = 2 if inner.domain.replaces else 1
     middle = median_cell(held.counts, moves, share, noise)
-    cells: tuple[int, ...] = (middle,)
-    if inner.domain.classes > len(cells) + 1:
-        far = median_cell(folded(held.counts, middle), moves, share, noise)
-        # [spread-cells] an end without cells has no class
-        cells = (middle - far - 1, middle, middle + far + 1)
-    tables = inner.summarise(held.labelled(cells), held.key)
+    tables = inner.summarise(held.labelled(middle), held.key)
     chosen: tuple[int, ...] = inner.mechanism(tables, noise)
     return chosen
-
-
-def folded(counts: Sequence[int], middle: int) -> list[int]:
-    """Units by how many cells lie between them and the cut after a cell; at least two numbers.
-
-    >>> folded([1, 2, 4, 8], 0), folded([1, 2, 4, 8], 1)
-    ([3, 4, 8], [6, 9])
-    """
-    below, above = counts[middle::-1], counts[middle + 1:]
-    longest = max(2, len(below), len(above))
-    return [sum(half[far] for half in (below, above) if far < len(half)) for far in range(longest)]
 
 
 def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise) -> int:
@@ -293,54 +265,48 @@ def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int,
     k, units = sizes
     joint = asked.joint or "auto"
     # [auto] of public numbers alone, before there is a row
-    strong = joint != "none" and units * cost.epsilon >= AUTO_FROM[0] * k
+    strong = joint != "none" and units * cost.epsilon >= AUTO_FROM * k
     plain = joint in ("auto", "none") and (not strong or cost.units < MEDIAN_SHARE)
     if plain and domain.replaces:
         return None
-    spread = units * cost.epsilon >= AUTO_FROM[1] * k
-    way = "median-and-spread" if spread else "median-cut"
     # [no-ranks] under add-remove there are none to fall back on
-    made = _cut_plan(asked, domain, cost, (way, units))
+    made = _cut_plan(asked, domain, cost, units)
     one = made.settings["branches"] == [ONE.name]
     return None if one and domain.replaces else made
 
 
-def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[str, int]) -> Plan:
-    """The plan where noisy cells make classes of the target.
-
-    sizes : the way, and how many units there are
-    """
+def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -> Plan:
+    """The plan where a noisy cell makes two classes of the target."""
     from privsieve.methods.rule_sieve import by_classes
     from privsieve.noise.race import Race
     from privsieve.summaries.numbers import MEDIAN_GRID
 
-    way, units = sizes
     # [cut-shares] whole ledger units, and at least one for each
-    units_each, named = -(-cost.units // MEDIAN_SHARE), CUTS[way]
-    if named * units_each >= cost.units:
-        raise ParameterError(f"epsilon is {cost.text}, and noisy cuts of the target and a race "
+    first = -(-cost.units // MEDIAN_SHARE)
+    if first >= cost.units:
+        raise ParameterError(f"epsilon is {cost.text}, and a noisy cut of the target and a race "
                              "need a share of at least 1e-9 each: choose a larger epsilon")
-    share = Fraction(units_each, EPSILON_UNITS)
-    cut = replace(domain, target=Label(_name(domain), tuple(range(2 * named))))
+    share = Fraction(first, EPSILON_UNITS)
+    halves = replace(domain, target=Label(_name(domain), (0, 1)))
 
     def left(whole: Cost) -> Plan:
-        spent = named * Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
-        return by_classes(replace(asked, epsilon=whole.epsilon - spent, class_prior=NUMBER,
-                                  numeric=None, allow_weak=True), cut, units)
+        spent = Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
+        return by_classes(replace(asked, epsilon=whole.epsilon - spent, class_prior=None,
+                                  numeric=None, allow_weak=True), halves, units, cut=True)
 
     inner = left(cost)
-    # each cut is a race for one cell
+    # the cut is a race for one cell
     cell = Race(MEDIAN_GRID - 1, 1, 1, share).event
     free = inner.cost.epsilon == 0
-    # [cut-rho] median and spread are pure
-    rho = inner.cost.rho and inner.cost.rho + named * share**2 / 2
+    # [cut-rho] the median is pure
+    rho = inner.cost.rho and inner.cost.rho + share**2 / 2
     return replace(
         inner, method=METHOD, domain=domain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
-        settings={**inner.settings, "class_prior": None, "numeric": way},
+        settings={**inner.settings, "numeric": "median-cut"},
         forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
-        event=inner.event if free else together(*[cell] * named, inner.event),
+        event=inner.event if free else together(cell, inner.event),
         summarise=partial(hold_rows, domain=domain),
         mechanism=partial(cut_mechanism, share=share, inner=inner))
 
@@ -365,8 +331,8 @@ def _way(asked: RuleSieveOptions, domain: Domain) -> str:
     assert isinstance(domain.target, Number)
     joined = asked.joint not in ("auto", "none", None)
     if domain.target.gridless and way != "ranks":
-        if way in CUTS or joined or not domain.replaces:
-            raise ParameterError("noisy cuts of the target are looked for on a grid, and the "
+        if way == "median-cut" or joined or not domain.replaces:
+            raise ParameterError("a noisy cut of the target is looked for on a grid, and the "
                                  f"target {_name(domain)!r} has none: write its low and high, "
                                  'without near, or typical = [centre, spread], or numeric="ranks"')
         way = "ranks"
@@ -379,7 +345,7 @@ def _way(asked: RuleSieveOptions, domain: Domain) -> str:
                              f"{_name(domain)!r} is a number without classes; leave it out")
     if joined and way == "ranks":
         raise ParameterError(f'joint="{asked.joint}" begins with a set of columns for classes '
-                             'above and below cuts of a target; write numeric="median-cut", '
+                             'above and below a cut of a target; write numeric="median-cut", '
                              'or leave numeric out')
     return way
 

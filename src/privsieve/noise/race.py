@@ -22,10 +22,6 @@ from privsieve.public import event
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
 
-#: The laws of noise that may be asked for: exponential noise finds most in a set, Laplace noise in
-#: an order of most columns.  Gumbel noise is for a delta.
-MECHANISMS = ("exponential", "laplace")
-
 #: Binary places at which two real scores are first compared, and the last at which we try.
 PLACES, LAST_PLACES = 32, 32 * 64
 #: Gaps, in scales of the one law, at which two are compared: from hardly seen to hardly missed.
@@ -44,7 +40,6 @@ class Race:
 
     sensitivity : how far a unit moves a score at most; either direction of a neighbour is covered
     ordered : whether the best comes first, and the order is covered as well
-    mechanism : the law of noise without a delta, "exponential" or "laplace"
 
     >>> race = Race(30, 5, 24, Fraction(1))
     >>> race.kind, race.scale, race.named, race.account
@@ -61,7 +56,6 @@ class Race:
     _: KW_ONLY
     delta: Fraction = Fraction(0)
     ordered: bool = False
-    mechanism: str = "exponential"
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= self.d:
@@ -72,9 +66,6 @@ class Race:
                                  f"{self.epsilon}; both must be larger than 0")
         if not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {self.delta}; it must lie between 0 and 1")
-        if self.mechanism not in MECHANISMS:
-            raise ParameterError(f"the mechanism is {self.mechanism!r}; write one of "
-                                 f"{', '.join(MECHANISMS)}")
 
     @property
     def named(self) -> int:
@@ -85,13 +76,12 @@ class Race:
     @property
     def smallest(self) -> bool:
         """Whether those are the ones to be left out."""
-        # Laplace noise is symmetric: naming the smallest of -s is naming the largest of s.
-        return not self.ordered and self.k > self.d - self.k and self.kind != "laplace"
+        return not self.ordered and self.k > self.d - self.k
 
     @property
-    def kind(self) -> Literal["exponential", "laplace", "gumbel"]:
-        """The law of the noise: "exponential", "laplace" or "gumbel"."""
-        return self.mechanism if self._gumbel is None else "gumbel"  # type: ignore[return-value]
+    def kind(self) -> Literal["exponential", "gumbel"]:
+        """The law of the noise: "exponential", or "gumbel" where a delta pays for it."""
+        return "exponential" if self._gumbel is None else "gumbel"
 
     @cached_property
     def scale(self) -> Fraction:
@@ -118,9 +108,8 @@ class Race:
     @cached_property
     def _pure(self) -> Fraction:
         """The scale without a delta, at sensitivity 1."""
-        # [noise-scale] twice the sensitivity for each name; with Laplace, once for each score
-        times = min(2 * self.named, self.d) if self.mechanism == "laplace" else 2 * self.named
-        return Fraction(times) / self.epsilon
+        # [noise-scale] twice the sensitivity for each name
+        return Fraction(2 * self.named) / self.epsilon
 
     @cached_property
     def _gumbel(self) -> Fraction | None:
@@ -133,8 +122,7 @@ class Race:
         scale = gumbel_scale(self.named, self.epsilon, self.delta)
         # [branch] by what is found, from public numbers; where all are ordered, of one half
         sought = self.named if self.k < self.d else self.d // 2
-        more = better("gumbel", self.mechanism, float(scale / self._pure), (self.d, sought))
-        return scale if more else None
+        return scale if better(float(scale / self._pure), self.d, sought) else None
 
     def share(self, d: int, k: int, gap: float, *, leaders: int | None = None) -> float:
         """The expected share of the leaders that it finds, each ahead of the others by this gap.
@@ -169,7 +157,7 @@ def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
     if not race.named:
         # [everything]
         return tuple(range(d))
-    run = {"exponential": geometric_race, "laplace": laplace_race, "gumbel": gumbel_race}[race.kind]
+    run = gumbel_race if race.kind == "gumbel" else geometric_race
     if not race.smallest:
         # [largest]
         return run(scores, k, race.scale, noise, ordered=race.ordered)
@@ -189,23 +177,8 @@ def geometric_race(scores: Sequence[int], k: int, mean: Fraction, noise: Noise, 
     from privsieve.noise.streams import geometric
 
     drawn = geometric(mean, len(scores), noise)
-    return _best([index(s) + g for s, g in zip(scores, drawn, strict=True)], k, ordered=ordered)
-
-
-def laplace_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
-                 ordered: bool = False) -> tuple[int, ...]:
-    """The k largest of s_j + Z_j, P(Z_j = z) ~ exp(-|z| / scale); ties to the lower index.
-
-    >>> from privsieve.noise.streams import replay
-    >>> laplace_race([900, 100, 1000, 0], 2, Fraction(2), replay(1), ordered=True)
-    (2, 0)
-    """
-    from privsieve.noise.streams import geometric
-
-    # [two-sided]
-    plus, minus = (geometric(scale, len(scores), noise) for _ in range(2))
-    noisy = [index(s) + p - m for s, p, m in zip(scores, plus, minus, strict=True)]
-    return _best(noisy, k, ordered=ordered)
+    best = _ranking([index(s) + g for s, g in zip(scores, drawn, strict=True)])[:k]
+    return tuple(best if ordered else sorted(best))
 
 
 def gumbel_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
@@ -233,11 +206,6 @@ def gumbel_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
     raise ReleaseFailed
 
 
-def _best(noisy: Sequence[int], k: int, *, ordered: bool) -> tuple[int, ...]:
-    best = _ranking(noisy)[:k]
-    return tuple(best if ordered else sorted(best))
-
-
 def _ranking(noisy: Sequence[int]) -> list[int]:
     # [ties] the lower index wins: a public rule.
     return sorted(range(len(noisy)), key=lambda j: (-noisy[j], j))
@@ -251,11 +219,10 @@ def recall(law: str, d: int, k: int, gap: float, *, leaders: int | None = None) 
     Exponential noise has no memory.  A of the d - leaders others, a binomial number with
     p = exp(-gap), pass the level of the leaders, and all that are above it are in uniform order:
     the share is k E[1 / (A + leaders)].  Of a Gumbel race each name is a choice by known weights
-    among those that are left: the names are followed.  Laplace noise, and Gumbel noise of many
-    names, to first order, on the low side where k is small.
+    among those that are left: the names are followed, and many names to first order.
 
-    >>> [round(recall(law, 100, 20, 3), 2) for law in ("exponential", "laplace", "gumbel")]
-    [0.84, 0.78, 0.74]
+    >>> [round(recall(law, 100, 20, 3), 2) for law in ("exponential", "gumbel")]
+    [0.84, 0.74]
     >>> round(recall("exponential", 100, 2, 3, leaders=20), 3)
     0.084
     """
@@ -264,9 +231,7 @@ def recall(law: str, d: int, k: int, gap: float, *, leaders: int | None = None) 
         return 1.0
     if law == "exponential":
         return k * _mean_inverse(d - leaders, exp(-gap), leaders)
-    if law == "gumbel" and k <= FOLLOWED:
-        return _followed(d, k, gap, leaders)
-    return _first_order(law, d, k, gap, leaders)
+    return (_followed if k <= FOLLOWED else _first_order)(d, k, gap, leaders)
 
 
 def _mean_inverse(n: int, p: float, k: int) -> float:
@@ -307,49 +272,35 @@ def _followed(d: int, k: int, gap: float, leaders: int) -> float:
     return sum(found * likely for found, likely in enumerate(law)) / leaders
 
 
-def _first_order(law: str, d: int, k: int, gap: float, leaders: int) -> float:
-    """The share as if the threshold did not vary.
+def _first_order(d: int, k: int, gap: float, leaders: int) -> float:
+    """The share of a Gumbel race as if the threshold did not vary.
 
     Above it k noisy scores are expected: leaders P(X > t - gap) + (d - leaders) P(X > t) = k; the
     share is P(X > t - gap).
     """
-    if law == "exponential":
-        return k / (leaders + (d - leaders) * exp(-gap))
-    low = _above(law, k / d)
+    low = -log(-log1p(-k / d))
     high = low + gap
     for _ in range(80):
         middle = (low + high) / 2
-        above = leaders * _tail(law, middle - gap) + (d - leaders) * _tail(law, middle)
+        above = leaders * _tail(middle - gap) + (d - leaders) * _tail(middle)
         low, high = (middle, high) if above > k else (low, middle)
-    return _tail(law, high - gap)
+    return _tail(high - gap)
 
 
-def better(law: str, other: str, times: float, sizes: tuple[int, int], *,
-           gaps: Sequence[float] = GAPS) -> bool:
-    """Whether `law` finds no fewer than `other` at any gap, and more at some, by a margin.
+def better(times: float, d: int, k: int, *, gaps: Sequence[float] = GAPS) -> bool:
+    """Whether Gumbel noise finds no fewer than exponential noise at any gap, and more at some.
 
-    times : the scale of `law`, where that of `other` is 1
-    sizes : d and k
+    times : its scale, where that of the exponential noise is 1
 
-    >>> better("gumbel", "exponential", 0.9, (30, 8)), better("gumbel", "exponential", 0.7, (30, 8))
+    >>> better(0.9, 30, 8), better(0.7, 30, 8)
     (False, True)
     """
-    d, k = sizes
     # Both to the same order: what one of them is said to find less has a cause of its own.
-    more = [_first_order(law, d, k, gap / (MARGIN * times), k) - _first_order(other, d, k, gap, k)
+    more = [_first_order(d, k, gap / (MARGIN * times), k) - k / (k + (d - k) * exp(-gap))
             for gap in gaps]
     return min(more) >= -SAME and max(more) > SAME
 
 
-def _tail(law: str, x: float) -> float:
-    """P(X > x), for a scale of 1."""
-    if law == "gumbel":
-        return -expm1(-exp(-x)) if x > -20 else 1.0
-    return exp(-x) / 2 if x > 0 else 1 - exp(x) / 2
-
-
-def _above(law: str, share: float) -> float:
-    """The x with P(X > x) = share."""
-    if law == "gumbel":
-        return -log(-log1p(-share))
-    return -log(2 * share) if share < 0.5 else log(2 * (1 - share))
+def _tail(x: float) -> float:
+    """P(X > x) of a standard Gumbel variable."""
+    return -expm1(-exp(-x)) if x > -20 else 1.0

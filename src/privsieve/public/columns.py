@@ -290,16 +290,6 @@ Target = Label | Number
 KINDS = {one.kind: one for one in (Number, Date, Flag, Category, Label)}
 
 
-def adds_up(column: Column) -> bool:
-    """Whether codes are equal steps of a declared range, so that those of two columns can be added.
-
-    >>> [adds_up(one) for one in (Number("age", 0, 110), Number("age"), Category("ward", ["A"]))]
-    [True, False, False]
-    """
-    steps = isinstance(column, Date) or (isinstance(column, Number) and not column.gridless)
-    return steps and not column.missing_level
-
-
 def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
     """The codes of the texts that are known, and the code of all others.
 

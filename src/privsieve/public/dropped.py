@@ -16,7 +16,17 @@ _TARGETS = ("one choice for several targets is gone: make one release for each t
 _PRICES = ("costs of columns and a price are gone: say how many columns to choose (k, or --top), "
            "and name those that are too dear with never")
 _FRACTION = "--fraction is gone: --top takes a fraction of the columns, too, such as --top 0.1"
-#: Methods, verbs, public names and options that are gone.
+_NOISE = ("Laplace noise of a choice is gone: leave the option out, and the noise is exponential, "
+          "which finds as many columns")
+_SCORE = ('the scores "disagreement" and "mutual-information" are gone: write '
+          'score="class-counts", which sees the same columns under both kinds of neighbours')
+_BOOTSTRAP = ("samples drawn with repetition are gone: leave the option out; as printed, they are "
+              "privsieve.papers.felp, which is not private")
+_AVERAGE = ('averages over classes are gone: write class_prior="centred", or "auto", which centres '
+            "more than two classes")
+_SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which sees what moves the '
+           "middle of a target, and not what only spreads it")
+#: Methods, verbs, public names, options and their values that are gone.
 DROPPED = {
     "sum": _SITES,
     "combine": _SITES,
@@ -32,6 +42,14 @@ DROPPED = {
     "costs": _PRICES,
     "cost": _PRICES,
     "price": _PRICES,
+    "mechanism": _NOISE,
+    "laplace": _NOISE,
+    "disagreement": _SCORE,
+    "mutual-information": _SCORE,
+    "sampling": _BOOTSTRAP,
+    "bootstrap": _BOOTSTRAP,
+    "average": _AVERAGE,
+    "median-and-spread": _SPREAD,
 }
 
 

@@ -37,7 +37,7 @@ class RaceEvent(_Event, frozen=True, tag="race"):
     scale : of the noise, where a unit moves each score by at most 1
     """
 
-    noise: Literal["exponential", "laplace", "gumbel"]
+    noise: Literal["exponential", "gumbel"]
     d: int
     named: int
     scale: str

@@ -20,7 +20,7 @@ from privsieve.errors import ParameterError
 from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, exact, exactly, quoted, read_flag
 from privsieve.public.domain import Domain
-from privsieve.public.dropped import DROPPED
+from privsieve.public.dropped import DROPPED, explain
 from privsieve.public.plan import Plan
 
 Kind = TypeVar("Kind")
@@ -107,7 +107,8 @@ def how_many(value: Any) -> Any:
     """
     if isinstance(value, str) and whole_number(value):
         return int(value)
-    if isinstance(value, float) or (isinstance(value, str) and value[:1].isdigit()):
+    if (isinstance(value, float) and 0 < value < 1) or (
+            isinstance(value, str) and value[:1].isdecimal()):
         return exact(number(value), "")
     return value
 
@@ -253,7 +254,7 @@ def read_option(known: Field[Any], value: Any) -> object:
     if about.choices:
         *first, last = (f'"{word}"' for word in about.choices)
         way_out = f"{', '.join(first)} or {last}" if first else last
-    raise ParameterError(f"{known.name} is {quoted(value)}; write {way_out}")
+    raise ParameterError(explain(value, f"{known.name} is {quoted(value)}; write {way_out}"))
 
 
 def _read(name: str, about: About, value: Any) -> object:
@@ -396,13 +397,14 @@ def as_json(given: Options, settings: Mapping[str, Json]) -> dict[str, Json]:
     """
     found = {}
     for one in fields(given):
-        if "about" in one.metadata:
+        if one.name == "reference":
+            if given.reference is not None:  # type: ignore[attr-defined]
+                found["reference"] = settings["reference"]
+        elif "about" in one.metadata:
             value, usual = (_as_json(each, one.metadata["about"].read)
                             for each in (getattr(given, one.name), one.default))
             if value != usual or one.metadata["about"].needed:
                 found[one.name] = value
-    if found.get("reference") is not None:
-        found["reference"] = settings["reference"]
     return found
 
 

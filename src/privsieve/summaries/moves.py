@@ -70,31 +70,7 @@ class Windows(NamedTuple):
         return np.flatnonzero(inside[scaled(tag, self.sectors)])
 
 
-class Draws(NamedTuple):
-    """Each repeat takes units by a list of ranks among the tags, one perhaps several times.
-
-    >>> Draws([np.array([1, 1, 0, 7])]).take(np.array([9, 5], np.uint64), 0).tolist()
-    [0, 0, 1]
-    """
-
-    lists: Sequence[Ints]
-
-    def take(self, tag: Units, repeat: int) -> Ints:
-        """Positions of the units that a repeat takes, by their tags, in the order of the list."""
-        return self.cut(tag, repeat, 1).order
-
-    def cut(self, tag: Units, repeat: int, block: int) -> Blocks:
-        """The blocks of a list, one after another: it is in no order."""
-        # [drawn-blocks] by places in the list, whether somebody has the rank or not
-        ranks = self.lists[repeat]
-        many = len(ranks) // block
-        ranks = ranks[:many * block].reshape(many, block)
-        there = ranks < len(tag)
-        sizes = np.append(0, np.cumsum(there.sum(axis=1, dtype=np.int64)))
-        return Blocks(np.argsort(tag)[ranks[there]], sizes)
-
-
-Sample: TypeAlias = Whole | Windows | Draws
+Sample: TypeAlias = Whole | Windows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,12 +93,9 @@ class Moves(Summary):
         tag = tags(group.unit, key)
         made = [cls.zero(len(domain.columns))]
         for repeat in range(scheme.repeats):
-            if isinstance(sample, Draws):
-                blocks = sample.cut(tag, repeat, scheme.block)
-            else:
-                taken = sample.take(tag, repeat)
-                order, sizes = cut(group.unit[taken], key, scheme, repeat)
-                blocks = Blocks(taken[order], np.append(0, np.cumsum(sizes)))
+            taken = sample.take(tag, repeat)
+            order, sizes = cut(group.unit[taken], key, scheme, repeat)
+            blocks = Blocks(taken[order], np.append(0, np.cumsum(sizes)))
             vectors = voting.block_moves(group.rows, blocks, kinds(domain))
             # [block-place] by repeat, part, and number in the part
             place = np.arange(len(vectors), dtype=np.uint64)

@@ -5,7 +5,6 @@
     alone   per column, how many rows of each bin of ranks have each code
     signs   per column, which rows lie above the median, by half of the target
     bins    per column, the public grid bin of each row, by half of the target
-    cuts    all rows, by half of the target: pairs with a column that has no grid
 
 The target is cut at fixed public ranks: exact, with the tie keys of a feature of its own, so that
 no column shares its order.
@@ -27,7 +26,6 @@ from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
-from privsieve.summaries.cuts import AllCuts
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.ranks import Record, at_ranks
 from privsieve.summaries.rules import PART_ROWS, Bins, Ints, Layout, Runs, Signs, median_cuts
@@ -52,7 +50,6 @@ class NumberTables(Summary):
     alone: Runs
     signs: Signs | SignSums | None
     bins: Bins | CellSums | None
-    cuts: AllCuts | None = None
 
     @property
     def rows(self) -> int:
@@ -61,12 +58,11 @@ class NumberTables(Summary):
 
 
 def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: int,
-                  grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> NumberTables:
+                  grid: int, part_rows: int = PART_ROWS) -> NumberTables:
     """The summary of RuleSieve for a numeric target over some batches; one row a unit.
 
-    grid : that of pairs, or 0; `CODES` beside it asks for all cuts.
+    grid : that of pairs, or 0
     """
-    pairs, *more = (grid,) if isinstance(grid, int) else grid
     layout, feature = Layout.of(halved(domain)), len(domain.columns)
     held = list(records(Passes.of(batches), key, domain).keep(part_rows)) or [
         Batch.empty(feature)]
@@ -83,8 +79,7 @@ def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: 
         NumberTables(Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
                                      len(cuts) + 1)),
                      None if signs is None else Signs.of(part, signs, key, layout),
-                     Bins.of(part, layout, pairs) if pairs else None,
-                     AllCuts.of(part) if CODES in more else None)
+                     Bins.of(part, layout, grid) if grid else None)
         for batch, part in zip(held, split, strict=True)))
 
 
@@ -148,13 +143,12 @@ class Held:
     key: int
     counts: tuple[int, ...]  # units by the target's cell on the public grid
 
-    def labelled(self, cells: Sequence[int]) -> Passes:
-        """The rows, with the number of these cells that their target lies above as their class."""
+    def labelled(self, cell: int) -> Passes:
+        """The rows, in two classes: those whose target lies above this cell, and the others."""
         # [above-cell]
-        lows = [(cell + 1) * (CODES // MEDIAN_GRID) for cell in cells]
+        low = (cell + 1) * (CODES // MEDIAN_GRID)
         return self.rows.mapped(lambda batch: replace(
-            batch, label=sum(((batch.label >= low).astype(np.int32) for low in lows),
-                             np.zeros(len(batch), np.int32))))
+            batch, label=(batch.label >= low).astype(np.int32)))
 
 
 def hold(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
@@ -196,8 +190,6 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
     best: Ints = (4 * alone - by.offset[:len(alone)]).max(axis=0, initial=nothing)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
         best = np.maximum(best, n * tables.bins.gain(HALVES, by.grid, layout))
-    if tables.cuts is not None and len(layout.kind) > 1:
-        best = np.maximum(best, n * tables.cuts.gain(HALVES, layout))
     columns, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(columns) > 1:
         best[columns] = np.maximum(best[columns], n * signs.pairs(HALVES))

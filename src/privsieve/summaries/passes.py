@@ -271,7 +271,7 @@ class RuleSums(Ranked):
         sizes = {grid: size for size, grid in GRIDS.items()}
         return RuleTables(
             runs, signs, CellSums.of(part, self.layout, PAIR, self.pairs) if self.pairs else None,
-            {grid: CellSums.of(part, self.layout, sizes.get(grid, PAIR), grid)
+            {grid: CellSums.of(part, self.layout, sizes[grid], grid)
              for grid in self.joint})
 
     def single(self, rows: Rows) -> Part:

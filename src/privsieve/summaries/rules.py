@@ -24,9 +24,8 @@ import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.frozen import dataclass
-from privsieve.kernels.joint import GRIDS, class_gain, joint_best
-from privsieve.kernels.slopes import SIDE, slope_best
-from privsieve.public.columns import CODES, MISSING, Category, Column, Number, adds_up
+from privsieve.kernels.joint import GRIDS, joint_best
+from privsieve.public.columns import MISSING, Category, Column, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
@@ -34,7 +33,6 @@ from privsieve.summaries.persons import by_person
 from privsieve.summaries.ranks import Ranked, at_ranks, where
 
 if TYPE_CHECKING:
-    from privsieve.summaries.cuts import AllCuts
     from privsieve.summaries.sums import CellSums, SignSums
 
 Ints = npt.NDArray[np.int64]
@@ -46,7 +44,7 @@ Cuts = tuple[npt.NDArray[np.uint16], Keys, Keys, Ints]
 
 #: Rows that become one part.  Any cut gives the same scores; fewer parts are faster.
 PART_ROWS = 2**23
-#: The size of sets that have slopes, and of those that may be cut into a pair and a column.
+#: The sizes of sets that are pairs, and of those that may be cut into a pair and a column.
 PAIR, TRIPLE = 2, 3
 #: kinds of the interval kernel
 ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
@@ -65,7 +63,6 @@ class Layout:
     kind: npt.NDArray[np.uint8]
     levels: npt.NDArray[np.int64]  # 0 for numbers
     classes: int
-    sloped: npt.NDArray[np.intp]  # the positions of the columns whose codes are added up
     gridless: tuple[int, ...] = ()  # the positions of numbers whose codes are no equal steps
 
     @classmethod
@@ -75,7 +72,6 @@ class Layout:
             np.array([_kind(column) for column in domain.columns], np.uint8),
             np.array([column.levels or 0 for column in domain.columns], np.int64),
             domain.classes,
-            np.array(sloped(domain), np.intp),
             gridless=tuple(j for j, column in enumerate(domain.columns)
                            if isinstance(column, Number) and column.gridless),
         )
@@ -115,15 +111,6 @@ class Layout:
         if self.levels[j]:
             return np.minimum(codes, grid - 1).astype(np.uint8)
         return (codes >> (16 - (grid.bit_length() - 1))).astype(np.uint8)
-
-
-def sloped(domain: Domain) -> tuple[int, ...]:
-    """The columns whose codes are equal parts of declared bounds, so that two can be added up.
-
-    >>> sloped(Domain.box(0, 1, columns=3))
-    (0, 1, 2)
-    """
-    return tuple(j for j, column in enumerate(domain.columns) if adds_up(column))
 
 
 def _kind(column: Column) -> int:
@@ -248,27 +235,9 @@ class Bins(Summary):
             self._rows(on), self.starts, self.weight, weights, grid, layout.nominal[on])
         return values
 
-    def classes(self, grid: int, layout: Layout) -> Ints:
-        """For each column what a partner adds for many classes; 0 where it has no grid."""
-        on, gain = layout.gridded, np.zeros(len(self.bins), np.int64)
-        gain[on] = class_gain(self._rows(on), self.starts, self.weight, grid, layout.nominal[on])
-        return gain
-
     def sets(self, weights: Ints, size: int, layout: Layout) -> Ints:
         """Twice the best rule of each set of three or four columns, in lexicographic order."""
         return joint_best(self.bins, self.starts, self.weight, weights, size, layout.nominal)
-
-    def together(self, weights: Ints, columns: tuple[int, ...], layout: Layout) -> int:
-        """Twice the best rule of three columns; of two beside one that is constant: four cells."""
-        here, constant = list(columns), TRIPLE - len(columns)
-        bins = np.pad(self.bins[here], ((0, constant), (0, 0)))
-        nominal = np.pad(layout.nominal[here], (0, constant))
-        return int(joint_best(bins, self.starts, self.weight, weights, TRIPLE, nominal)[0])
-
-    def slopes(self, weights: Ints, layout: Layout) -> Ints:
-        """Twice the best slope of each pair of columns that add up, in lexicographic order."""
-        return slope_best(np.ascontiguousarray(self.bins[layout.sloped]), self.starts, self.weight,
-                          weights)
 
     def _rows(self, on: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
         return self.bins if len(on) == len(self.bins) else np.ascontiguousarray(self.bins[on])
@@ -289,22 +258,20 @@ def of_pair(pairs: npt.NDArray[np.intp], columns: int) -> npt.NDArray[np.intp]:
 class RuleTables(Summary):
     """The summary: runs always, signs and bins where the plan asks for them, or sums of them.
 
-    `joint` has the bins of further grids, by their fineness: those of sets of columns.  `cuts` has
-    all rows, where the plan has pairs with columns that have no grid.
+    `joint` has the bins of further grids, by their fineness: those of sets of columns.
     """
 
     runs: Runs
     signs: Signs | SignSums | None
     bins: Bins | CellSums | None
     joint: Mapping[int, Bins | CellSums] = field(default_factory=dict)
-    cuts: AllCuts | None = None
 
 
 def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int,
                 grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> RuleTables:
     """The summary of RuleSieve over some batches, held as integer codes while it is made.
 
-    grid : that of pairs, or 0; and then those of sets of columns; `CODES` asks for all cuts.
+    grid : that of pairs, or 0; and then those of sets of columns
     """
     layout = Layout.of(domain)
     rows = Passes.of(batches)
@@ -315,15 +282,8 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
     return reduce(add, (
         RuleTables(Runs.of(part), None if cuts is None else Signs.of(one, cuts, key, layout),
                    Bins.of(part, layout, pairs) if pairs else None,
-                   {fine: Bins.of(part, layout, fine) for fine in joint if fine < CODES},
-                   _all_cuts(part) if CODES in joint else None)
+                   {fine: Bins.of(part, layout, fine) for fine in joint})
         for part, one in zip(whole, single, strict=True)))
-
-
-def _all_cuts(part: Part) -> AllCuts:
-    from privsieve.summaries.cuts import AllCuts
-
-    return AllCuts.of(part)
 
 
 def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
@@ -381,11 +341,9 @@ class Weighing(NamedTuple):
     order : 1, 2 or 3: how many signs a product may have.
     grid : cells a side of the pair grid, or 0.
     standing : the weights where each unit has one row, if they differ: in products.
-    apart : whether sets are valued by each labelling apart, and the mean counts; else all at once.
     by_chance : what is taken off the best pair with a column, and off its best product of two and
         of three, in 24ths: of thousands of partners one is good by chance.
-    by_cells : the same for the rule of a pair that is raced, and for half of what a third column
-        adds to a pair.
+    by_cells : the same for the rule of a pair that is raced.
     """
 
     labellings: Ints
@@ -394,9 +352,8 @@ class Weighing(NamedTuple):
     order: int
     grid: int
     standing: Ints | None = None
-    apart: bool = True
     by_chance: tuple[int, int, int] = (0, 0, 0)
-    by_cells: tuple[int, int] = (0, 0)
+    by_cells: int = 0
 
     def alone(self, cut: int) -> Weighing:
         """The same with one labelling."""
@@ -405,8 +362,8 @@ class Weighing(NamedTuple):
                              standing=None if self.standing is None else self.standing[here])
 
     def ways(self) -> list[Weighing]:
-        """What a set is valued by, one after another: each labelling, or all at once."""
-        return [self.alone(cut) for cut in range(len(self.labellings))] if self.apart else [self]
+        """What a set is valued by: each labelling, one after another."""
+        return [self.alone(cut) for cut in range(len(self.labellings))]
 
 
 # [scores]
@@ -422,8 +379,6 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
                   - by.offset).max(axis=0)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
         best = np.maximum(best, 6 * tables.bins.gain(by.labellings, by.grid, layout) - pairs)
-    if tables.cuts is not None and len(layout.kind) > 1:
-        best = np.maximum(best, 6 * tables.cuts.gain(by.labellings, layout) - pairs)
     ranked, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(ranked) > 1:
         weights = by.labellings if by.standing is None else by.standing
@@ -435,12 +390,10 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
 # [/scores]
 
 
-def grids(sizes: Iterable[int], *, slopes: bool = False) -> tuple[int, ...]:
-    """The grids that sets of these sizes, and slopes, need beside the pair grid.
+def grids(sizes: Iterable[int]) -> tuple[int, ...]:
+    """The grids that sets of these sizes need beside the pair grid.
 
-    >>> grids((2,)), grids((3, 4)), grids((2,), slopes=True)
-    ((), (8, 4), (64,))
+    >>> grids((2,)), grids((3, 4))
+    ((), (8, 4))
     """
-    return (*(GRIDS[size] for size in sizes if size in GRIDS), *((SIDE,) if slopes else ()))
-
-
+    return tuple(GRIDS[size] for size in sizes if size in GRIDS)

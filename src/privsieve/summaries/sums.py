@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.frozen import dataclass
-from privsieve.kernels.joint import class_gain, joint_best
-from privsieve.kernels.slopes import SIDE, slope_best
+from privsieve.kernels.joint import joint_best
 from privsieve.kernels.sums import cell_sums, product_sums
 from privsieve.rows.batch import Part
 from privsieve.summaries import Summary
@@ -83,7 +82,7 @@ class CellSums(Summary):
     @classmethod
     def of(cls, part: Part, layout: Layout, size: int, grid: int) -> CellSums:
         """Count the cells of a part, of those columns that the grid is for."""
-        on = layout.sloped if grid == SIDE else layout.gridded
+        on = layout.gridded
         bins = layout.bins(part.codes, grid)
         if len(on) < len(bins):
             bins = np.ascontiguousarray(bins[on])
@@ -109,32 +108,10 @@ class CellSums(Summary):
                                                           layout.nominal[pair])[0]
         return values
 
-    def classes(self, grid: int, layout: Layout) -> Ints:
-        """For each column what a partner adds for many classes; 0 where it has no grid."""
-        gain = np.zeros(len(layout.kind), np.int64)
-        for pair, bins, starts, weight in self:
-            more = class_gain(bins, starts, weight, grid, layout.nominal[pair])
-            gain[pair] = np.maximum(gain[pair], more)
-        return gain
-
     def sets(self, weights: Ints, size: int, layout: Layout) -> Ints:
         """Twice the best rule of each set of three or four columns, in lexicographic order."""
         return np.array([joint_best(bins, starts, weight, weights, size, layout.nominal[on])[0]
                          for on, bins, starts, weight in self], np.int64)
-
-    def together(self, weights: Ints, columns: tuple[int, ...], layout: Layout) -> int:
-        """Twice the best rule of so many columns, or of fewer: the others are one cell then."""
-        wanted = set(columns)
-        on, bins, starts, weight = next(one for one in self if wanted <= set(one[0].tolist()))
-        other = [j not in wanted for j in on.tolist()]
-        here, nominal = bins.copy(), layout.nominal[on]
-        here[other], nominal[other] = 0, 0
-        return int(joint_best(here, starts, weight, weights, self.size, nominal)[0])
-
-    def slopes(self, weights: Ints, _layout: Layout) -> Ints:
-        """Twice the best slope of each pair of columns that add up, in lexicographic order."""
-        return np.array([slope_best(bins, starts, weight, weights)[0]
-                         for _on, bins, starts, weight in self], np.int64)
 
     def __iter__(self) -> Iterator[tuple[Places, npt.NDArray[np.uint8], Ints, Ints]]:
         """Each set, and its cells as bins, where classes start, and weights."""

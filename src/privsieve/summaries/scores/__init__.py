@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from privsieve.errors import DomainError, ParameterError
 from privsieve.public.domain import Domain
@@ -27,16 +27,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.scores.levels import LevelCounts
 
 #: Where each score lives: module and class.  A file is imported when its score is asked for.  The
 #: checker, which shares nothing with a maker, has a list of its own: docs/add-a-selector.md.
 SCORES = {
     "mean-difference": ("mean_difference", "MeanDifference"),
-    "disagreement": ("disagreement", "Disagreement"),
     "class-counts": ("class_counts", "ClassCounts"),
     "correlation": ("correlation", "Correlation"),
-    "mutual-information": ("mutual_information", "MutualInformation"),
 }
 
 #: Rows of a person that can be told apart by their weight: sums stay exact.
@@ -102,19 +99,12 @@ S = TypeVar("S", bound=ScoreSummary)
 class Score(Protocol[S]):
     """A score for one domain.
 
-    A class sets `weighed` and `counted` as plain constants, or computes them from `public`.
+    A class sets `weighed` as a plain constant, or computes it from `public`.
     """
 
     @property
     def weighed(self) -> bool:
         """Whether `values` and `sensitivity` need class weights (else they get None)."""
-
-    @property
-    def counted(self) -> bool:
-        """Whether the proof needs that there are no more units than `public.units`.
-
-        Never under add-remove, whose bounds do not let one unit push another out.
-        """
 
     def zero(self) -> S:
         """The summary of no rows."""
@@ -129,38 +119,12 @@ class Score(Protocol[S]):
         """No neighbouring table moves a value by more."""
 
 
-@dataclass(frozen=True)
-class OfLevels:
-    """What scores share that count the rows of each class at each level of a column.
-
-    A number has `grid` levels: equal parts of its declared range.
-    """
-
-    public: Public
-    grid: ClassVar[int]
-
-    def __post_init__(self) -> None:
-        _ = self.public.domain.classes  # refuses a domain without classes
-
-    def zero(self) -> LevelCounts:
-        """The counts of no rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.zero(self.public.domain, self.grid)
-
-    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
-        """The counts of some rows."""
-        from privsieve.summaries.scores.levels import LevelCounts
-
-        return LevelCounts.of(batch, weight, self.public.domain, self.grid)
-
-
 def score_of(name: object, public: Public) -> Score[Any]:
     """The score of this name for these public facts; refuses what it cannot measure.
 
     >>> from privsieve.public.domain import Domain
-    >>> score_of("disagreement", Public(Domain.box(0, 1, columns=3), units=50)).weighed
-    False
+    >>> score_of("class-counts", Public(Domain.box(0, 1, columns=3), units=50)).weighed
+    True
     """
     if not isinstance(name, str) or name not in SCORES:
         raise ParameterError(f"score is {name!r}; known are: {', '.join(SCORES)}")

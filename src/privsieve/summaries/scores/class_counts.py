@@ -14,14 +14,21 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from privsieve.summaries.scores import OfLevels, Weights
+from privsieve.summaries.scores import Public, Weights
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from privsieve.rows.batch import Batch
     from privsieve.summaries.scores.levels import LevelCounts
+
+#: Equal parts of the declared range of a number.
+GRID = 16
 
 
 @dataclass(frozen=True)
-class ClassCounts(OfLevels):
+class ClassCounts:
     """Which columns spread differently over the classes, in any shape.
 
     >>> from privsieve.public.domain import Domain
@@ -30,9 +37,23 @@ class ClassCounts(OfLevels):
     True
     """
 
-    grid: ClassVar[int] = 16
+    public: Public
     weighed: ClassVar[bool] = True
-    counted: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _ = self.public.domain.classes  # refuses a domain without classes
+
+    def zero(self) -> LevelCounts:
+        """The counts of no rows."""
+        from privsieve.summaries.scores.levels import LevelCounts
+
+        return LevelCounts.zero(self.public.domain, GRID)
+
+    def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
+        """The counts of some rows."""
+        from privsieve.summaries.scores.levels import LevelCounts
+
+        return LevelCounts.of(batch, weight, self.public.domain, GRID)
 
     def values(self, summary: LevelCounts, weights: Weights | None) -> list[int]:
         """U_j less what chance alone would reach, for the best cut of the classes."""
@@ -43,7 +64,7 @@ class ClassCounts(OfLevels):
         # [best-cut] a maximum over cuts moves no more than one of them
         return [max(signed(levels, cut) - self._chance(len(levels), squares)
                     for cut, squares in cuts)
-                for levels in summary.columns(self.public.domain, self.grid)]
+                for levels in summary.columns(self.public.domain, GRID)]
 
     def _chance(self, levels: int, squares: int) -> int:
         # [chance] sqrt(2 levels squares / pi): public or released numbers only

@@ -70,7 +70,6 @@ class Correlation:
 
     public: Public
     weighed: ClassVar[bool] = False
-    counted: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         target = self.public.domain.target

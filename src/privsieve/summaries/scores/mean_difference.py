@@ -54,7 +54,6 @@ class MeanDifference:
 
     public: Public
     weighed: ClassVar[bool] = True
-    counted: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _ = self.public.domain.classes  # refuses a domain without classes
