@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests write four gigabytes, and wait for each write of a ledger: in memory, where that has room.
 PYTEST = $(if $(IN_MEMORY),PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) )$(PY) -m pytest -q -n $(JOBS) --maxprocesses 4 --dist worksteal
 #: Laws that hold of every method, what is stored, and the shape of the house.
-LAWS := laws net option golden race_inputs merge layers names public proofs house dependencies canonical cost
+LAWS := laws net option race_inputs merge layers names public proofs house dependencies canonical cost
 #: Tests that attack a release; PRIVSIEVE_RUNS says how often.
 ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k objective regression_session \
 	released_weights ridge numeric_sensitivity

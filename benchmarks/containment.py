@@ -1,15 +1,12 @@
-"""Containment against the floor of its memory traffic, the paper's own loops, and 0.1.0's.
+"""Containment against the floor of its memory traffic, and the paper's own loops.
 
 The floor is one pass of a C loop over all entries that looks up the label of each: what any
 count by class must do at the least.  The literal algorithm of the paper asks `np.unique` for the
 patterns of every candidate anew; it is timed on some candidates and extrapolated to all of them.
-`check` is held against what 0.1.0 did for it: each count of groups compared all patterns, and the
-rows in whose groups a row sits were counted by complements, which are full.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -20,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measure import Goal, call, paired, program
+from measure import Goal, call, paired
 from privsieve import kernels
 from privsieve.containment.choice import modular_order, weights
 from privsieve.containment.labelled import Labelled
@@ -37,7 +34,7 @@ COLUMNS, ENTRIES, K = 5000, 45, 5
 def goals(*, short):
     """Goals of the referee's page, at k = 5; the short form has a tenth of the rows."""
     rows = 100_000 if short else 1_000_000
-    return [*email(), *large(rows, 3 if short else 5), *kosarak(short=short),
+    return [*email(), *large(rows, 3 if short else 5),
             *archives(1 if short else 5), *few(300_000 if short else 1_000_000)]
 
 
@@ -165,48 +162,6 @@ def archives(runs, rows=100_000, columns=2000):
             found.append(Goal(f"{rows:,} x {columns:,}: {form} npz {how} / items_of(matrix)", ratio,
                               10, f"matrix {theirs:.4f} s, npz {ours:.4f} s"))
     return found
-
-
-def kosarak(*, short):
-    """`check`, the whole program, against what 0.1.0 did in it; the short form has a fourth."""
-    path = DATA / "fimi_kosarak_head" / "X.npz"
-    if not path.is_file():
-        print(f"containment: no {path}; a goal is not measured")
-        return []
-    from scipy.sparse import load_npz, save_npz
-
-    with tempfile.TemporaryDirectory() as folder:
-        matrix = load_npz(path)
-        save_npz(f"{folder}/t.npz", matrix[: matrix.shape[0] // 4] if short else matrix)
-        code = "import sys; from privsieve.cli import run; sys.exit(run(sys.argv[1:]))"
-        command = [sys.executable, "-c", code, "check", f"{folder}/t.npz"]
-        ours = program(command, 1 if short else 3)
-        items, _, _ = items_of(f"{folder}/t.npz")
-    spent = counts_of_old(items)
-    limit = 1 / 5 if short else 1 / 20  # what it costs to start does not shrink with the rows
-    return [Goal(f"check of {items.rows:,} x {len(items):,} / the counts of 0.1.0", ours / spent,
-                 limit, f"program {ours:.2f} s, counts {spent:.2f} s")]
-
-
-def counts_of_old(items):
-    """CPU seconds of the two passes in which 0.1.0 spent most of its time; it had two more."""
-    masks, counts, _ = patterns.pattern_table((items.indptr, items.indices),
-                                              np.zeros(items.rows, np.int32), 1)
-    with tempfile.TemporaryDirectory() as folder:
-        library = f"{folder}/supersets.so"
-        subprocess.run(["c++", "-std=c++17", "-O3", "-shared", "-fPIC",
-                        str(Path(__file__).with_name("supersets.cpp")), "-o", library], check=True)
-        sums = ctypes.CDLL(library).sums
-    out = np.zeros_like(counts)
-    start = time.process_time()
-    for some in (masks, ~masks):  # complements turn subsets into supersets
-        sums(*(ctypes.c_void_p(some.ctypes.data), *map(ctypes.c_size_t, some.shape)),
-             *(ctypes.c_void_p(part.ctypes.data) for part in (counts, out)))
-    spent = time.process_time() - start
-    _, held = patterns.around(masks, counts, masks, counts[:, 0])
-    if out[:, 0].tolist() != held.tolist():
-        raise AssertionError("the counts of 0.1.0 and ours differ")
-    return spent
 
 
 def email():

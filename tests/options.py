@@ -43,10 +43,9 @@ def page(methods=METHODS) -> str:
 def _row(name, about, default) -> str:
     line = {"n_features_to_select": "`--top`", "fewer": "`--at-most`"}.get(
         name, "" if name in SHARED else f"`{flag(name)}`")
-    was = f" ({about.was} until 0.1.0)" if about.was else ""
     left = "needed" if default is None and about.needed else f"`{default!r}`"
     words = f"; one of {', '.join(about.choices)}" if about.choices else ""
-    return f"| `{name}`{was} | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
+    return f"| `{name}` | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
 
 
 def glossary() -> str:

@@ -33,7 +33,7 @@ TARGETS = {"two": ps.Label("y", [0, 1]), "three": ps.Label("y", [0, 1, 2]),
            "number": ps.Number("y", 0, 9)}
 PUBLIC = {"row": {}, "added": {"neighbours": "add-remove", "rows": ROWS},
           "person": {"person": "id", "persons": 20, "rows_per_person": 3}}
-#: One race, whatever the number of rows: the integers of version 0.1.0.
+#: One race, whatever the number of rows.
 ALONE = {"joint": "none"}
 #: Plans: target, what is protected, method and its options.
 PLANS = {

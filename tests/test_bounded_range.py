@@ -157,12 +157,12 @@ def test_a_scale_is_at_most_the_two_others():
     (20, "1", "1e-6", .78, .79), (8, "1", "1e-6", .76, .77), (10, "1", "1e-6", .77, .775),
     (20, "1", "1e-9", .82, .825), (20, "4", "1e-6", .835, .84), (50, "1", "1e-6", .79, .80),
 ])
-def test_noise_beside_that_of_version_0_1(choices, epsilon, delta, least, most):
-    """Scales are this part of those by the plain tail bound, which version 0.1.0 took."""
-    old = math.sqrt(choices / (2 * float(by_tail(Fraction(epsilon), Fraction(delta)))))
+def test_noise_beside_that_of_the_tail_bound(choices, epsilon, delta, least, most):
+    """Scales are this part of those by the plain tail bound."""
+    plain = math.sqrt(choices / (2 * float(by_tail(Fraction(epsilon), Fraction(delta)))))
     now = gumbel_scale(choices, Fraction(epsilon), Fraction(delta))
 
-    assert least < float(now) / old < most
+    assert least < float(now) / plain < most
 
 
 def test_no_choice_is_refused():

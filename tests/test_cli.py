@@ -212,23 +212,6 @@ def test_version(privsieve):
                            for kind in ("native", "numpy")}
 
 
-def test_the_command_leaves_when_all_has_ended():
-    """What was to be done at the end is done and written, and the code is that of the verb."""
-    program = ("import atexit, sys, threading, time\n"
-               "from privsieve import __main__, cli\n"
-               "def run():\n"
-               "    atexit.register(print, 'ended')\n"
-               "    threading.Thread(target=lambda: (time.sleep(.2), print('worked'))).start()\n"
-               "    sys.stderr.write('said')\n"
-               "    return 7\n"
-               "cli.run = run\n"
-               "__main__.main()\n")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=False)
-
-    assert (7, "worked\nended\n", "said") == (done.returncode, done.stdout, done.stderr)
-
-
 def test_select(privsieve):
     """A selection: names alone on stdout, words on stderr, a folder of its own, a charge."""
     code, out, err = privsieve(*select())
@@ -290,7 +273,7 @@ def test_all_columns_are_free(privsieve):
     ({"--method": "magic"}, 2, "rule-sieve"),
     ({"--class-prior": "0.5,0.6"}, 2, "add up"),
     ({"--class-prior": "2"}, 2, "between 0 and 1"),
-    ({"--order": "4"}, 2, "--order"),
+    ({"--depth": "4"}, 2, "--depth"),
     ({"--epsilon": "0.01"}, 2, "--anyway"),
     ({"--person": "age"}, 2, "another unit"),
     ({"--rows-per-person": "2"}, 2, "person"),
@@ -722,7 +705,8 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
 
 def test_ledger_publications(privsieve):
     """What was published under containment is listed with its k."""
-    Ledger("budget.db", population="clinic").publish("2026-01", ["age", "ward"], 5, "containment")
+    Ledger("budget.db", population="clinic").publish(
+        "2026-01", ["age", "ward"], 5, "containment", claim={})
     out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
 
     assert "age, ward of 2026-01 published (containment, k = 5)" in out
@@ -959,7 +943,7 @@ def test_each_method_has_its_options(privsieve, method, given, said):
 
 @pytest.mark.parametrize(("given", "said"), [
     (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is no option"),
-    (["--method", "noisy-top-k", "--top", "2", "--order", "2"], "--order is no option"),
+    (["--method", "noisy-top-k", "--top", "2", "--depth", "2"], "--depth is no option"),
     (["--method", "magic", "--top", "1"], "known are"),
     (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is no option"),
     (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is no option"),
@@ -978,7 +962,8 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
 @pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), ("key", "rotate", "a"), (
     "verify", "out", "--rotated", "a"), (
     "plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", "--method",
-    "private-tuning"), *(
+    "private-tuning"), ("select", "a.csv", "--resamples", "3"),
+    ("select", "a.csv", "--order", "2"), ("select", "a.csv", "--class-share", "none"), *(
     ("plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", *option) for option in (
         ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3"),
         ("--fraction", "0.5"), ("--method", "noisy-top-k", "--score", "disagreement"),

@@ -112,8 +112,18 @@ def test_files(tmp_path):
     assert Domain.from_toml(str(path)) == DOMAIN
 
 
+def test_a_domain_file_of_version_0_1_0():
+    """It has no number and no key of its own; a draft that nobody filled in gets a sentence."""
+    text = ('[table]\nunit = "row"\n\n[[column]]\nname = "age"\nkind = "number"\n'
+            "low = {}\nhigh = 9\n")
+
+    assert Domain([Number("age", 0, 9)]) == parse(text.format(0))
+    with pytest.raises(DomainError, match=r"the domain file is not TOML: .* \(at line 7"):
+        parse(text.format("  <- fill in"))
+
+
 def test_roles_and_cuts_that_are_not_said():
-    """A domain without roles and cuts, or with the usual ones, has the digest of version 0.1.0."""
+    """A domain without roles and cuts, or with the usual ones, says none of them."""
     parts = [Number("age", 0, 110), Date("d", "2020-01-01", "2021-01-01"), Flag("s"),
              Category("c", ["A", 1])]
     usual = [Number("age", 0, 110, cuts=[], role="known"),

@@ -346,14 +346,3 @@ def test_breast_cancer():
     assert np.abs(expected - fitted.weights_).max() < 1e-5
     assert set(np.argsort(-expected)[:3]) == set(fitted.get_support(indices=True))
     assert (fitted.get_support() & several.get_support()).sum() >= 2
-
-
-def test_resamples_is_the_old_name_of_repeats():
-    """What version 0.1.0 called resamples is taken, with a sentence that says the new name."""
-    X = np.random.default_rng(0).random((40, 3))
-    now = ps.FWELLEnsemble(random_state=0, repeats=3)
-    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
-        before = ps.FWELLEnsemble(random_state=0, resamples=3)
-
-    assert now.get_params() == before.get_params()
-    assert (now.fit(X, X[:, 1] > 0.5).weights_ == before.fit(X, X[:, 1] > 0.5).weights_).all()

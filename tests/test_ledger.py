@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
+from privsieve.ledger import account as accounts
 from privsieve.ledger import file as ledger_file
 from privsieve.ledger import sql as ledger_sql
+from privsieve.ledger.account import Account
 from privsieve.ledger.chain import Entry, replay
 from privsieve.ledger.ledger import Ledger, populations
+from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, decimal, units_of
 from privsieve.public.plan import Cost
 
 DIGEST = "ab" * 32
@@ -147,8 +150,8 @@ def test_populations_have_separate_budgets(ledger):
 
 def test_publications_never_touch_the_budget(ledger):
     """Columns published under containment are listed in order, at no epsilon."""
-    ledger.publish("2026-spring", ["age", "ward"], 5, "containment")
-    ledger.publish("2026-spring", ["age"], 10, "containment")
+    ledger.publish("2026-spring", ["age", "ward"], 5, "containment", claim={})
+    ledger.publish("2026-spring", ["age"], 10, "containment", claim={})
 
     assert [(("age", "ward"), 5), (("age",), 10)] == [(p.columns, p.k)
                                                       for p in ledger.publications()]
@@ -157,13 +160,13 @@ def test_publications_never_touch_the_budget(ledger):
     for bad in (("", ["a"], 5, "m"), ("s", "age", 5, "m"), ("s", [1], 5, "m"),
                 ("s", ["a"], 0, "m"), ("s", ["a"], True, "m"), ("s", ["a"], 2**60, "m")):
         with pytest.raises(ParameterError):
-            ledger.publish(*bad)
+            ledger.publish(*bad, claim={})
 
 
 def test_only_a_reservation_has_a_time(ledger):
     """`reserved_at` is the one time in the chain, in whole seconds of universal time."""
     ledger.commit(ledger.reserve(Cost.of("0.5"), CLAIM), DIGEST)
-    ledger.publish("s", ["a"], 2, "m")
+    ledger.publish("s", ["a"], 2, "m", claim={})
 
     timed = [e.kind for e in ledger.entries() if "_at" in e.payload]
     assert ["reserve"] == timed
@@ -237,11 +240,33 @@ def test_a_foreign_file_is_refused_and_not_changed(tmp_path):
 
 
 def test_a_newer_ledger_is_refused(ledger):
-    """A schema that this version does not know is not guessed at."""
+    """A format that this version does not know is not guessed at."""
     with contextlib.closing(sqlite3.connect(ledger.path)) as db:
         db.execute("PRAGMA user_version=4")
 
-    assert "schema 4 and this privsieve reads 3" in _all_refused(ledger)[0]
+    assert "format 4 and this privsieve reads 3" in _all_refused(ledger)[0]
+
+
+def test_a_ledger_of_version_0_1_0_is_refused(tmp_path, cli):
+    """Whatever reads or writes it says that a new ledger is made, and no byte of it changes."""
+    path = tmp_path / "old.db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            "PRAGMA application_id=1886615089; PRAGMA user_version=1; PRAGMA journal_mode=WAL;"
+            "CREATE TABLE population(id TEXT PRIMARY KEY, account TEXT, lim INTEGER) STRICT;"
+            "INSERT INTO population VALUES ('p', 'pure', 1)")
+    before, old = path.read_bytes(), _bad(path)
+
+    assert all("made by version 0.1.0" in said and "make a new one, in another file, with "
+               "`privsieve ledger grant" in said for said in _all_refused(old))
+    place = ("--ledger", path, "--population", "p")
+    for verb, *more in (("show",), ("orphans",), ("verify",), ("grant", "--epsilon", 1),
+                        ("raise", "--epsilon", 2, "--reason", "x", "--by", "A", "--and", "B"),
+                        ("backup", tmp_path / "copy.db"), ("export",)):
+        own = place[:2] if verb in ("verify", "backup", "export") else place
+        code, _out, said = cli("ledger", verb, *more, *own)
+        assert (4, True) == (code, "was never released" in said), (verb, said)
+    assert (before, ["old.db"]) == (path.read_bytes(), _names(tmp_path))
 
 
 def test_a_missing_ledger_says_how_to_grant(tmp_path):
@@ -252,7 +277,7 @@ def test_a_missing_ledger_says_how_to_grant(tmp_path):
         _bad(tmp_path / "missing" / "b.db").grant(1)
     _bad(tmp_path / "b.db").grant(1)
     for act in (lambda lost: lost.left(), lambda lost: lost.reserve(Cost.of(1), CLAIM),
-                lambda lost: lost.publish("s", ["a"], 2, "m")):
+                lambda lost: lost.publish("s", ["a"], 2, "m", claim={})):
         with pytest.raises(LedgerError, match="--population 'the town'"):
             act(_bad(tmp_path / "b.db", "the town"))
     assert ["b.db"] == _names(tmp_path)
@@ -299,7 +324,6 @@ def test_a_read_only_ledger_is_said():
 def test_a_busy_ledger_is_said(ledger, monkeypatch):
     """A ledger that another process holds for too long refuses, and charges nothing."""
     monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
-    ledger_file._close()  # the connection that granted has the patience of before
     with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="busy"):
@@ -374,7 +398,7 @@ def _population(account, *amounts, unit="NULL", neighbours="NULL", rows="NULL"):
 def test_the_file_defends_itself(ledger, statement):
     """Each table refuses what no ledger does, whoever asks."""
     ledger.commit(ledger.reserve(Cost.of(1), CLAIM), DIGEST)
-    ledger.publish("s", ["a"], 2, "m")
+    ledger.publish("s", ["a"], 2, "m", claim={})
     other = Ledger(ledger.path, population="town")
     other.grant(1, delta="1e-6")
     other.reserve(Cost.of(1, delta="1e-7"), CLAIM)
@@ -429,7 +453,7 @@ def test_tampering_is_found(ledger, statements, reason):
     """A recount from the entries alone finds each change of balances, entries and requests."""
     ledger.commit(ledger.reserve(Cost.of("0.5"), CLAIM), DIGEST)
     ledger.reserve(Cost.of("0.5"), CLAIM)
-    ledger.publish("s", ["a"], 2, "m")
+    ledger.publish("s", ["a"], 2, "m", claim={})
     assert () == ledger.verify_chain().reasons
     _tamper(ledger.path, *statements)
 
@@ -442,22 +466,42 @@ def test_tampering_is_found(ledger, statements, reason):
     assert reason in " / ".join(report.reasons)
 
 
+def _granted(population, limit, delta="0", /, **more):
+    """The body of a grant; `more` makes it one that cannot be."""
+    made = accounts.granted(limit, units_of(delta, DELTA_UNITS))
+    return {"population": population, "account": made.account, "limit": limit,
+            "delta_limit": delta, "rho_limit": decimal(made.rho_limit, RHO_UNITS), "unit": None,
+            "neighbours": None, "rows_per_person": None, **more}
+
+
+def _reserved(units, delta="0", /, **more):
+    """The body of a charge in plain sums; `more` makes it one that cannot be."""
+    made = accounts.charge(units, units_of(delta, DELTA_UNITS), None, 1)
+    return {"population": "p", "request": "b", "units": units, "delta": delta,
+            "rho": None, "charged": accounts.charged(Account("approximate"), made, 1), **more}
+
+
+def _chain():
+    """A grant, a charge and its completion."""
+    grant = Entry.after(None, "grant", _granted("p", 10, "0.1"))
+    reserve = Entry.after(grant, "reserve", _reserved(4, "0.06", request="a"))
+    return [grant, reserve,
+            Entry.after(reserve, "commit", {"population": "p", "request": "a"})]
+
+
 @pytest.mark.parametrize(("kind", "body"), [
-    ("grant", {"population": "p", "account": "pure", "limit": 5, "delta_limit": "0"}),
-    ("grant", {"population": "q", "account": "pure", "limit": 0, "delta_limit": "0"}),
-    ("grant", {"population": "q", "account": "pure", "limit": 5, "delta_limit": "0.1"}),
-    ("grant", {"population": "q", "account": "approximate", "limit": 5, "delta_limit": "0"}),
-    ("grant", {"population": "q", "account": "approximate", "limit": 5, "delta_limit": "-0.1"}),
-    ("reserve", {"population": "p", "request": "b", "units": 7, "delta": "0"}),
-    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": "0.05"}),
-    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": "-0.01"}),
-    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": "0.010"}),
-    ("reserve", {"population": "p", "request": "b", "units": 1, "delta": 0}),
-    ("reserve", {"population": "p", "request": "b", "units": 0, "delta": "0"}),
-    ("reserve", {"population": "p", "request": "b", "units": -1, "delta": "0"}),
-    ("reserve", {"population": "p", "request": "b", "units": "1", "delta": "0"}),
-    ("reserve", {"population": "p", "request": "a", "units": 1, "delta": "0"}),
-    ("reserve", {"population": "q", "request": "b", "units": 1, "delta": "0"}),
+    ("grant", _granted("p", 5)), ("grant", _granted("q", 5, limit=0)),
+    ("grant", _granted("q", 5, delta_limit="0.1")),
+    ("grant", _granted("q", 5, account="approximate")),
+    ("grant", _granted("q", 5, "0.1", delta_limit="-0.1")),
+    ("grant", _granted("q", 5, rho_limit="1")), ("grant", _granted("q", 5, unit="table")),
+    ("reserve", _reserved(7)), ("reserve", _reserved(1, "0.05")),
+    ("reserve", _reserved(1, "0.01", delta="-0.01")),
+    ("reserve", _reserved(1, "0.01", delta="0.010")), ("reserve", _reserved(1, delta=0)),
+    ("reserve", _reserved(1, units=0)), ("reserve", _reserved(1, units=-1)),
+    ("reserve", _reserved(1, units="1")), ("reserve", _reserved(1, units=2)),
+    ("reserve", _reserved(1, rho="1")), ("reserve", _reserved(1, request="a")),
+    ("reserve", _reserved(1, population="q")), ("schema", {"version": 3}),
     ("commit", {"population": "q", "request": "a"}),
     ("commit", {"population": "p", "request": "b"}),
     ("publish", {"population": "q", "snapshot": "s", "columns": [], "k": 2, "model": "m"}),
@@ -465,18 +509,29 @@ def test_tampering_is_found(ledger, statements, reason):
 ])
 def test_an_impossible_entry_is_found(kind, body):
     """A chain whose hashes fit, and whose amounts or states cannot be, does not pass."""
-    grant = Entry.after(None, "grant", {"population": "p", "account": "approximate", "limit": 10,
-                                        "delta_limit": "0.1"})
-    reserve = Entry.after(grant, "reserve", {"population": "p", "request": "a", "units": 4,
-                                             "delta": "0.06"})
-    commit = Entry.after(reserve, "commit", {"population": "p", "request": "a"})
+    grant, reserve, commit = _chain()
 
-    assert () == replay([grant, reserve, commit])[2]
+    assert () == replay(_chain())[2]
     assert ("entry 4 is not possible after those before it",) == replay(
         [grant, reserve, commit, Entry.after(commit, kind, body)])[2]
-    if kind == "commit":
-        again = Entry.after(commit, "commit", {"population": "p", "request": "a"})
-        assert 1 == len(replay([grant, reserve, commit, again])[2])
+
+
+@pytest.mark.parametrize(("kind", "body"), [
+    ("grant", _granted("q", 5, "0.1")), ("reserve", _reserved(6, "0.04")),
+    ("people", {"population": "q"})])
+def test_what_is_possible_passes(kind, body):
+    """The entries of which each field that is changed makes one that cannot be."""
+    *_, commit = made = _chain()
+
+    assert () == replay([*made, Entry.after(commit, kind, body)])[2]
+
+
+def test_a_charge_is_committed_once():
+    """A second completion of one charge is not possible."""
+    *_, commit = made = _chain()
+    again = Entry.after(commit, "commit", {"population": "p", "request": "a"})
+
+    assert 1 == len(replay([*made, again])[2])
 
 
 def test_lost_triggers_are_found(ledger):
@@ -665,7 +720,7 @@ def test_publishing_at_once_loses_nothing(ledger):
     """Publications of eight threads all stand: each change takes its lock before it looks."""
     def publish(number):
         for k in range(1, 6):
-            ledger.publish(f"s{number}", ["a"], k, "m")
+            ledger.publish(f"s{number}", ["a"], k, "m", claim={})
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(publish, range(8)))

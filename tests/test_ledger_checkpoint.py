@@ -114,7 +114,7 @@ def test_what_is_counted_on_is_what_is_counted_anew(place):  # noqa: F811
             partial(one.commit, one.reserve(MILLI, CLAIM), DIGEST)),
         "delta": lambda one: one.reserve(Cost.of("0.01", delta="1e-9"), CLAIM),
         "commit": lambda _one: open_ and open_.pop(rng.randrange(len(open_)))(),
-        "publish": lambda one: one.publish("s", [f"c{rng.random()}"], 2, "m"),
+        "publish": lambda one: one.publish("s", [f"c{rng.random()}"], 2, "m", claim={}),
         "other": lambda one: one.other_people("t", "A. Clerk"),
         "raise": lambda one: one.raise_limit(epsilon=one.limit() + 1, reason="x",
                                              by=("A. Clerk", "B. Board")),

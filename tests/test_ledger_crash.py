@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import sqlite3
 import struct
 import subprocess
 import sys
@@ -29,7 +28,6 @@ from privsieve.public.plan import Cost
 
 HERE = Path(__file__).parent
 SOURCES = str(Path(privsieve.__file__).parents[1])
-GOLDEN = HERE / "golden"
 #: So many charges were acknowledged before: enough that pages are split and freed.
 BEFORE = 11
 #: Where each crash has many ends, one of so many is tried; all of them where somebody has the time.
@@ -242,33 +240,6 @@ def test_the_crashes_find_a_planted_fault(shim, base, plant):
     assert wrong
 
 
-@pytest.mark.parametrize("name", ["ledger-0.1.0.sql", "ledger-2.sql"])
-def test_a_crash_while_an_old_ledger_is_taken_over(shim, memory, name):
-    """Whatever call of the change is the last, the file is the old ledger or the new one."""
-    place = memory / "base"
-    place.mkdir()
-    people = "rows" if name == "ledger-0.1.0.sql" else "pure"
-    with contextlib.closing(sqlite3.connect(place / "b.db")) as db:
-        db.executescript((GOLDEN / name).read_text(encoding="utf-8"))
-        db.execute("PRAGMA journal_mode=WAL")
-    left, entries = Ledger(str(place / "b.db"), people).left(), recount(str(place / "b.db"))[1]
-    row = {"claim": {"unit": "one row of the table", "neighbours": "replace-one"}}
-    plant = (f"claim, real = {row!r}, module.Ledger\n"
-             f"module.Ledger = lambda path, _, head: real(path, {people!r})")
-    places = die_everywhere(shim, place, step=SEVERAL, plant=plant)
-
-    assert len(places) * SEVERAL > 80
-    for each, done in places:
-        path = str(each / "b.db")
-        report, found = recount(path)
-        assert ((), entries) == (report.reasons, found[:len(entries)])
-        assert Ledger(path, people).left() in ({left - Fraction(2, 5)} if done
-                                               else {left, left - Fraction(2, 5)})
-        Ledger(path, people).reserve(Cost.of("0.1"), row)
-        assert () == recount(path)[0].reasons
-        assert not (each / "b.db-wal").exists()
-
-
 FILLING = """
 import resource, sys
 from privsieve.errors import LedgerError
@@ -317,7 +288,6 @@ def mounting(place, *words):
     try:
         yield
     finally:
-        ledger_file._close()  # the connection that this process kept
         subprocess.run(["umount", place], check=True)
 
 

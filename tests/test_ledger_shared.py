@@ -150,10 +150,10 @@ def test_publications_are_kept_in_order(place):
     """What is published is noted beside, and whoever looked before another wrote is refused."""
     ledger = Ledger(place, population="clinic")
     ledger.introduce()
-    first = ledger.publish("2026", ["a", "b"], 5, "items")
+    first = ledger.publish("2026", ["a", "b"], 5, "items", claim={})
 
     with pytest.raises(LedgerError, match="while this was being prepared"):
-        ledger.publish("2026", ["c"], 5, "items", after=0)
+        ledger.publish("2026", ["c"], 5, "items", claim={}, after=0)
     assert [("a", "b")] == [one.columns for one in ledger.publications()]
     assert first.seq == ledger.publications()[0].seq
     assert ledger.verify_chain().valid
@@ -378,7 +378,7 @@ def test_a_charge_waits_for_the_disk(postgres, base, shared):
     "UPDATE request SET units = 1", "UPDATE request SET state = 'reserved'",
     "UPDATE head SET seq = 9", "UPDATE head SET hash = repeat('0', 64), seq = seq + 1",
     "DELETE FROM head", "TRUNCATE head", "INSERT INTO head VALUES (2, 0, '')",
-    "UPDATE migration SET version = 4",
+    "UPDATE safeguards SET format = 4",
     "INSERT INTO entry VALUES (9, 'commit', '{}', 'a', 'b')",
     "INSERT INTO entry VALUES (4, 'commit', '{}', 'a', 'b')"])
 def test_the_tables_refuse(postgres, base, shared, statement):
@@ -430,7 +430,7 @@ def test_roles_do_what_their_page_says(postgres, base, shared):
         assert one.verify_chain().valid
     entry = spender.reserve(Cost.of("0.5"), CLAIM)
     spender.commit(entry, DIGEST)
-    spender.publish("2026", ["a"], 5, "containment")
+    spender.publish("2026", ["a"], 5, "containment", claim={})
     granter.raise_limit(**more)
     Ledger(granter.path, population="town").grant(1)
     for refused in (lambda: reader.reserve(Cost.of("0.5"), CLAIM),

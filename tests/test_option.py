@@ -28,7 +28,7 @@ class ToyOptions(Choosing):
     """What a toy is asked for: its one option of its own is this field."""
 
     colour: str = option(default="red", choices=("red", "blue"), says="how the toy is painted",
-                         setting="paint", was="color")
+                         setting="paint")
 
     def planned(self, domain, rows):
         """A plan that is never run."""
@@ -77,24 +77,23 @@ def test_the_plan_and_the_release_say_it(toy):
         ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, colours="blue")
 
 
-def test_an_old_name_is_taken_with_a_sentence(toy):
-    """What version 0.1.0 called it is read, and said to go."""
-    for make in (lambda: toy(2, epsilon=1, color="blue"),
-                 lambda: ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, color="blue")):
-        with pytest.warns(FutureWarning, match="color is called colour now"):
+def test_what_is_gone_is_explained(toy):
+    """An option that was dropped gets its sentence from constructor, plan and `set_params`."""
+    for make in (lambda: toy(2, epsilon=1, resamples=3),
+                 lambda: toy(2, epsilon=1).set_params(resamples=3),
+                 lambda: ps.plan("toy", DOMAIN, k=2, epsilon=1, rows=9, resamples=3)):
+        with pytest.raises(ParameterError, match="resamples is gone: the option is called repeats"):
             make()
 
 
 def test_the_command_line_asks_for_it(toy):
-    """Its word, its choices and its help; what is given is read, and the old word is heard."""
+    """Its word, its choices and its help; what is given is read."""
     command = click.command("toy", cls=OfMethod, methods=("toy",))(lambda **_: None)
     said = CliRunner().invoke(command, ["--help"]).output
-    words = {"colour": None, "was_color": "blue"}
 
     assert "--colour [red|blue]" in said
     assert "How the toy is painted." in said
-    assert "--color " not in said
-    assert {"colour": "blue"} == given("toy", words)
+    assert {"colour": "blue"} == given("toy", {"colour": "blue"})
 
 
 def test_what_is_another_methods_is_refused_as_such(toy):
@@ -111,7 +110,7 @@ def test_the_page_of_options_has_a_row_for_it(toy):
     """The table that is made of the fields: name, default, word, meaning, old name."""
     row = next(line for line in options.page(["toy"]).splitlines() if "`colour`" in line)
 
-    assert "`colour` (color until 0.1.0) | `'red'` | `--colour` | how the toy is painted" in row
+    assert "`colour` | `'red'` | `--colour` | how the toy is painted" in row
     assert "one of red, blue" in row
 
 

@@ -297,7 +297,7 @@ def test_introduced_people(tmp_path):
     with pytest.raises(ParameterError, match="who signs"):
         ledger.other_people("2027", " ")
     with pytest.raises(LedgerError, match="try again"):
-        ledger.publish("2026", ["a"], 2, "containment", after=7)
+        ledger.publish("2026", ["a"], 2, "containment", claim={}, after=7)
 
 
 @pytest.mark.parametrize(("kind", "body"), [

@@ -1,4 +1,4 @@
-"""Law: the integers that meet noise are those of version 0.1.0, natively and in the NumPy twin.
+"""Law: the integers that meet noise are known, natively and in the NumPy twin.
 
 A change that is meant to move one writes the file anew and says so under **Privacy**:
 `python tests/race_inputs.py > tests/golden/race-inputs.json`.

@@ -121,7 +121,7 @@ def test_gaussian_noise_is_taken_only_where_it_is_shorter(d):
 
 
 def test_a_smaller_scale_alone_is_not_better():
-    """What version 0.1.0 took for d=30, k=8, epsilon 1 and delta 1e-6 is refused now."""
+    """For d=30, k=8, epsilon 1 and delta 1e-6 a scale that is a little smaller finds no more."""
     assert not better(15.132 / 16, 30, 8)
     assert better(float(gumbel_scale(8, Fraction(1), TINY)) / 16, 30, 8)
 

@@ -585,14 +585,3 @@ def test_all_pairs_of_methods_differ_in_theorem():
 
     assert all(a.theorem != b.theorem and a.method != b.method
                for a, b in itertools.combinations(made, 2))
-
-
-def test_resamples_is_the_old_name_of_repeats():
-    """What version 0.1.0 called resamples is taken, and a release still says it so."""
-    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
-        before = planned("felp", resamples=4)
-    with pytest.warns(FutureWarning, match="resamples is called repeats now"):
-        named = ps.FELP(3, epsilon=1, resamples=4)
-
-    assert before.settings == planned("felp", repeats=4).settings
-    assert (4, 4) == (before.settings["resamples"], named.repeats)

@@ -328,8 +328,8 @@ def test_listed_twice():
             Category("c", values)
 
 
-def test_digests_of_earlier_versions():
-    """A domain without words has the digest that version 0.1.0 gave it."""
+def test_the_digest_of_a_domain():
+    """A domain without words says no words: its digest is known."""
     domain = Domain(
         [Number("age", 0, 110), Flag("s"), Flag("t", default=True), Category("c", ["A", "01", 1]),
          Date("d", "2020-01-01", "2021-01-01")],

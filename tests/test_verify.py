@@ -13,7 +13,7 @@ import pytest
 import privsieve as ps
 from privsieve.check import verify as module
 from privsieve.check.verify import verify
-from privsieve.errors import LedgerError
+from privsieve.errors import LedgerError, SchemaError
 from privsieve.ledger.chain import certificate
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest, link
@@ -234,6 +234,24 @@ def test_an_edited_conversion_is_found(tmp_path, name, value):
         f"{formless}.charged.{name}",) == verify(body).reasons
     body["ledger"].pop("charged")
     assert (formless,) == verify(body).reasons
+
+
+def test_a_release_of_version_0_1_0_is_refused(ledger, tmp_path, cli):
+    """Verify, load, report and predict say that the release is to be made again."""
+    issued, place = _issue(ledger, _plan()), tmp_path / "old"
+    Release(issued.body, {**issued.certificate, "software": {"privsieve": "0.1.0"}}).save(place)
+    said = ("this release was made by version 0.1.0, which was never released; make the release "
+            "again, with a new ledger")
+
+    assert (said,) == verify(place / "certificate.json", place / "release.json").reasons
+    assert (said,) == ps.verify(place).reasons
+    with pytest.raises(SchemaError, match=r"made by version 0\.1\.0"):
+        ps.load(place)
+    for verb in ("verify", "report", "predict", "synthesize --rows 9 --from"):
+        code, out, err = cli(*verb.split(), place, *["u.csv"] * (verb == "predict"),
+                             *["--out", tmp_path / "x"] * (verb == "report"))
+        assert 0 != code
+        assert said in " ".join(f"{out} {err}".split()), verb
 
 
 @pytest.mark.parametrize(("change", "reason"), [

@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, prod
@@ -20,7 +21,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from privsieve.errors import SchemaError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
     LARGEST,
     Json,
@@ -32,6 +32,7 @@ from privsieve.public.canonical import (
     text_of,
 )
 from privsieve.public.canonical import exactly as exactly  # noqa: PLC0414
+from privsieve.public.dropped import OF_FIRST, is_of_first
 from privsieve.public.plan import Plan, sought
 from privsieve.public.printed import Printed
 
@@ -176,16 +177,17 @@ def load(folder: str | Path) -> Release:
     """
     from pathlib import Path
 
-    body = _read(Path(folder) / "release.json")
+    body, place = _read(Path(folder) / "release.json"), Path(folder) / "certificate.json"
+    certificate = _read(place) if place.exists() or place.is_symlink() else None
+    if certificate is not None and is_of_first(certificate):
+        raise SchemaError(OF_FIRST)
     if body.get("format") != FORMAT:
         raise SchemaError(f"release.json says format {quoted(body.get('format'))}; this version "
                           f"reads {FORMAT!r}")
     if not all(_is_names(body.get(name)) for name in ("columns", "selected")):
         raise SchemaError("release.json does not say its columns and those that were selected; "
                           "take the file as privsieve wrote it")
-    certificate = Path(folder) / "certificate.json"
-    there = certificate.exists() or certificate.is_symlink()
-    return Release(body, _read(certificate) if there else None)
+    return Release(body, certificate)
 
 
 def public(plan: Plan) -> dict[str, Json]:

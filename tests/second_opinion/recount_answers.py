@@ -1,8 +1,7 @@
 """Recount the answers of a session: their grid and noise, and each answer from what was released.
 
 Answers are made of the released numbers by the kernel of the queries, all of it public.  For many
-queries that would take long, and version 0.1.0 does not say which of them the numbers stand for:
-these answers are not recounted.
+queries that would take long: these answers are not recounted.
 """
 
 from __future__ import annotations
@@ -204,13 +203,13 @@ def recounted(release: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
         return asked**2 * (asked + 3 * wide) <= 6 * MOST_PRODUCTS
     if settings["answers"] == "one":
         return True
-    return "points" in settings and asked * settings["kept"]**2 <= MOST_PRODUCTS
+    return bool(asked * settings["kept"]**2 <= MOST_PRODUCTS)
 
 
 def notes(release: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
     """What of a session's answers could not be shown."""
-    return failed({"the answers were not made again from the released numbers: they are too many, "
-                   "or the release does not say where they belong": recounted(release, plan)})
+    return failed({"the answers were not made again from the released numbers: they are too many":
+                   recounted(release, plan)})
 
 
 def triangle(points: Sequence[Any], kernel: Any) -> list[list[float]]:

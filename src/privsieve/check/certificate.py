@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from privsieve.check.reasons import Unreadable
 from privsieve.public.canonical import LARGEST, canonical, link
+from privsieve.public.dropped import OF_FIRST, is_of_first
 from privsieve.public.event import Event
 from privsieve.public.plan import FORMAT, LONGEST_QUERY
 
@@ -298,6 +299,8 @@ def _declared(form: type[Struct]) -> set[str]:
 
 def demand_certificate(body: Mapping[str, Any]) -> None:
     """Refuse what is no certificate of a known kind."""
+    if is_of_first(body):
+        raise Unreadable(OF_FIRST)
     if body.get("format", FORMAT) != FORMAT:
         raise Unreadable(f"the certificate is not a {FORMAT}; a newer privsieve may read it")
     claim = body.get("claim")

@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +32,6 @@ from privsieve.check.table import (
     recounted,
     weigh,
 )
-from privsieve.frozen import dataclass
 from privsieve.public import strangers
 from privsieve.public.canonical import digest, visible
 from privsieve.public.plain import opened
@@ -54,12 +54,11 @@ MOST_CELLS = 10**10
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     """What contradicts itself in a certificate."""
     claim = body["claim"]
-    if "roles" in claim:
-        yield from _role_reasons(claim)
-        noted = body["ledger"] is not None
-        if (claim["fingerprint"] is not None) != noted or (
-                noted and not re.fullmatch(_FINGERPRINT, claim["fingerprint"])):
-            yield "the table has no fingerprint in the ledger, or one that is none"
+    yield from _role_reasons(claim)
+    noted = body["ledger"] is not None
+    if (claim["fingerprint"] is not None) != noted or (
+            noted and not re.fullmatch(_FINGERPRINT, claim["fingerprint"])):
+        yield "the table has no fingerprint in the ledger, or one that is none"
     yield from failed({
         "the claim names no known model": claim["model"] in MODELS,
         "the claim counts neither rows, nor persons or sources":
@@ -113,7 +112,7 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
     demand_fields(release, PublicationRelease, "the release", RELEASE_FORMAT)
     claim, plan = body["claim"], release["plan"]
     chosen: dict[str, list[str]] = {}
-    for name, origin in zip(claim["columns"], claim.get("origins", ()), strict=False):
+    for name, origin in zip(claim["columns"], claim["origins"], strict=False):
         chosen.setdefault(origin, []).append(name)
     part = release["partial"]
     yield from failed({
@@ -139,8 +138,7 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
             release.get("columns") == body["claim"]["columns"],
         "the plan of the release is not the certified one": release.get("plan") == body["plan"],
         "the columns of the table that the release names are not those of the claim":
-            "origins" not in body["claim"]
-            or release.get("selected") == list(dict.fromkeys(body["claim"]["origins"])),
+            release.get("selected") == list(dict.fromkeys(body["claim"]["origins"])),
     })
 
 
@@ -166,8 +164,7 @@ def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes
         columns = read_columns(_bytes(table, claim["table_sha256"]))
         found = recount_table(
             columns, target=claim["target"], model=claim["model"], absent=claim["absent"],
-            target_known="roles" in claim and claim["roles"]["target_known"],
-            sensitive=claim.get("sensitive", ()))
+            target_known=claim["roles"]["target_known"], sensitive=claim["sensitive"])
         values = recounted(claim, columns)
     except Unreadable as error:
         yield str(error)
@@ -180,7 +177,7 @@ def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes
         "the table does not keep the claimed l-diversity":
             claim["target"] is None or found.classes >= claim["l_diversity"],
         "the table has another number of rows than claimed":
-            found.rows == claim.get("rows", found.rows),
+            found.rows == claim["rows"],
     })
     yield from limit_reasons(claim, values)
     if release is not None:
@@ -197,10 +194,7 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{role}: {', '.join(map(visible, names))}"
                 for role, names in strangers.spoken(claim))
     yield from limit_notes(claim)
-    beside = "roles" not in claim and claim["target"] is not None
     yield from failed({
-        "made by version 0.1.0: the published target was not counted toward k, so that who knows "
-        "the class of a person, too, may find fewer rows": not beside,
         "the target is published, and a group may have one class: who is in it is known to be of "
         "that class": claim["target"] is None or claim["l_diversity"] > 1,
         f"k counts {strangers.counted(claim)[1]}, which the table does not hold: only that a group "
@@ -253,13 +247,13 @@ class Opened:
     @classmethod
     def of(cls, table: Mapping[str, Sequence[str]], claim: Mapping[str, Any]) -> Opened:
         """A table as its claim says it."""
-        if not {*claim["columns"], *claim.get("sensitive", ())} <= table.keys():
+        if not {*claim["columns"], *claim["sensitive"]} <= table.keys():
             raise Unreadable("the table lacks a claimed column")
         held = {name: table[name] for name in claim["columns"]}
         shown = held if claim["model"] == "k-anonymity" else claim["absent"]
         target = None if claim["target"] is None else table[claim["target"]]
         return cls(held, OpenGroups.of(held), frozenset(shown), target,
-                   tuple(table[name] for name in claim.get("sensitive", ())))
+                   tuple(table[name] for name in claim["sensitive"]))
 
     def crowds(self, absent: frozenset[str], texts: Sequence[Sequence[str]] = (), *,
                without: str | None = None) -> Crowds:
@@ -291,18 +285,12 @@ def _measured(claim: Mapping[str, Any], release: Mapping[str, Any],
     if patterns * patterns * len(table.held) > MOST_CELLS:
         return
     every = frozenset(table.held)
-    if "roles" not in claim:
-        found = {"has": table.crowds(frozenset()), "all": table.crowds(every)}
-        said: Mapping[str, Any] = {name: told[name] for name in found}
-        promised = found["has"]
-        absent: frozenset[str] = frozenset()
-    else:
-        found = _strangers(table, every)
-        said, absent = told["strangers"], table.absent
-        known = "known_class" if claim["roles"]["target_known"] else "known"
-        yield from failed({"the release promises for another stranger than the claim":
-                           told["promised"] == known and known in found})
-        promised = found.get(known, found["known"])
+    found, said = _strangers(table, every), told["strangers"]
+    known = "known_class" if claim["roles"]["target_known"] else "known"
+    yield from failed({
+        "the release promises for another stranger than the claim":
+            told["promised"] == known and known in found})
+    promised = found.get(known, found["known"])
     yield from failed({
         "the release tells of other strangers than the table has":
             said.keys() == found.keys(),
@@ -310,13 +298,10 @@ def _measured(claim: Mapping[str, Any], release: Mapping[str, Any],
             said.keys() == found.keys() and all(
                 _crowd(said[who], _sizes(crowds), claim["k"]) for who, crowds in found.items()),
         "the rows whose crowd has one class are not those of the table":
-            told["one_class"] == _one_class(table, absent if "roles" in claim else frozenset())
-            and told.get("one_class_equals") == (
-                _one_class(table, every) if "roles" not in claim else None),
+            told["one_class"] == _one_class(table, table.absent),
     })
-    with_class = "roles" in claim and claim["roles"]["target_known"]
     yield from _items(table, told["items"], min(_sizes(promised)),
-                      (absent, with_class, patterns * patterns))
+                      (table.absent, claim["roles"]["target_known"], patterns * patterns))
 
 
 def _strangers(table: Opened, every: frozenset[str]) -> dict[str, Crowds]:
@@ -333,10 +318,7 @@ def _strangers(table: Opened, every: frozenset[str]) -> dict[str, Crowds]:
 def _crowd(said: Mapping[str, Any], sizes: Mapping[int, int], k: int) -> bool:
     """Whether what is said of crowds is what their sizes are."""
     share = sum(Fraction(count, size) for size, count in sizes.items()) / sum(sizes.values())
-    # 0.1.0, which told no bins, rounded a sum of doubles up
-    near = Fraction(0 if "bins" in said else 1, 1000)
-    averages = {-int(-(share * PARTS + off) // 1) for off in (-near, 0, near)}
-    told = int(Fraction(said["average"]) * PARTS)
+    average = -int(-(share * PARTS) // 1)  # rounded up
     starts = [1, *_starts(k, max(sizes))]
     ends = [*(start - 1 for start in starts[1:]), None]
     bins = [[low, high, sum(rows for size, rows in sizes.items()
@@ -344,9 +326,9 @@ def _crowd(said: Mapping[str, Any], sizes: Mapping[int, int], k: int) -> bool:
             for low, high in zip(starts, ends, strict=True)]
     below = sum(rows for size, rows in sizes.items() if size < k)
     return (said["level"] == min(sizes) and said["below"] == below
-            and said.get("alone", 0) == (sizes.get(1, 0) if "alone" in said else 0)
-            and told in averages and said["average"] == f"{told // PARTS}.{told % PARTS:09d}"
-            and ("bins" not in said or [list(one) for one in said["bins"]] == bins))
+            and said["alone"] == sizes.get(1, 0)
+            and said["average"] == f"{average // PARTS}.{average % PARTS:09d}"
+            and [list(one) for one in said["bins"]] == bins)
 
 
 def _starts(k: int, largest: int) -> Iterator[int]:

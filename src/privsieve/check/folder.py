@@ -11,14 +11,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.check import verify as two_files
 from privsieve.check.reasons import Unreadable
 from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
 from privsieve.errors import CheckFailed, PrivsieveError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import digest, parsed, quoted, visible
 from privsieve.public.plain import opened
 from privsieve.public.plan import sentence

@@ -279,12 +279,7 @@ def recount_values(data: File, column: str, of: Sequence[str], *, absent: Iterab
 
 
 def recounted(claim: Mapping[str, Any], data: File) -> dict[str, Disclosed]:
-    """The published target and sensitive columns of a claim, each with what groups tell of it.
-
-    Nothing of a claim of version 0.1.0, which has no roles.
-    """
-    if "roles" not in claim:
-        return {}
+    """The published target and sensitive columns of a claim, each with what groups tell of it."""
     target, ordered = claim["target"], _ordered(claim)
     known = target if claim["roles"]["target_known"] else None
     absent = claim["columns" if claim["model"] == "k-anonymity" else "absent"]
@@ -296,10 +291,8 @@ def recounted(claim: Mapping[str, Any], data: File) -> dict[str, Disclosed]:
 
 def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) -> Iterator[str]:
     """What the published values, as `recounted`, do not keep of the claimed limits."""
-    limits = claim.get("limits")
-    if limits is None:
-        return
-    if any(limits.get(name) is not None and not re.fullmatch(_DECIMAL, limits[name])
+    limits = claim["limits"]
+    if any(limits[name] is not None and not re.fullmatch(_DECIMAL, limits[name])
            for name in ("share", "entropy", "closeness")):
         yield "a claimed limit is no decimal number"
         return
@@ -324,9 +317,7 @@ def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) ->
 def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any],
                    counted: Mapping[str, Disclosed]) -> Iterator[str]:
     """What a release says of its groups' values, and the published table does not."""
-    said = release.get("measured", {}).get("disclosure")
-    if said is None:
-        return
+    said = release["measured"]["disclosure"]
     if [one["column"] for one in said] != list(counted):
         yield "the release speaks of values of other columns than the table's"
         return
@@ -342,9 +333,9 @@ def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any],
 
 def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
     """What of the claimed limits nobody can recount from the table."""
-    limits = claim.get("limits")
-    if limits is None or not (any(limits.get(name) is not None for name in (
-            "share", "entropy", "closeness")) or claim["l_diversity"] > 1):
+    limits = claim["limits"]
+    if claim["l_diversity"] == 1 and all(limits[name] is None for name in (
+            "share", "entropy", "closeness")):
         return
     roles = claim["roles"]
     hidden = [name for name in roles["sensitive"] if name not in claim["sensitive"]]
@@ -356,11 +347,8 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _ordered(claim: Mapping[str, Any]) -> set[str]:
-    """The columns of numbers and dates; without a word of them every column is one of categories.
-
-    That is the stricter reading: the ordered distance is never the larger one.
-    """
-    return set(claim["limits"].get("ordered", ()))
+    """The columns of numbers and dates; all others are of categories."""
+    return set(claim["limits"]["ordered"])
 
 
 @dataclass(repr=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +21,6 @@ from privsieve.check import events
 from privsieve.check.certificate import CONTAINMENT, RELEASE_FORMAT, bound, demand_certificate
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
     EPSILON_UNITS,
     RHO_UNITS,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from privsieve.check.audit import Audit, audit
+from privsieve.check.pairs import pair
 from privsieve.cli import words
 from privsieve.cli.options import methods_beginning
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
-
-if TYPE_CHECKING:
-    from privsieve.check.audit import Audit
+from privsieve.public.plan import Cost
 
 #: How each verdict is said, and in which colour.
 _SAID = {"refuted": ("REFUTED", "red"), "stands": ("stands", "green"),
@@ -39,10 +39,6 @@ def command(method: str, mode: str, epsilon: str, runs: int | None, as_json: boo
     the claim refutes it (exit code 7), and is wrong once in a hundred times; a bound below proves
     nothing, and an attack that saw nothing says so.  Ctrl-C ends it with the bound so far.
     """
-    from privsieve.check.audit import audit
-    from privsieve.check.pairs import pair
-    from privsieve.public.plan import Cost
-
     claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method, mode)
     name = f"{method}, {mode}" if mode else method
     attacked = tables.attacked(claimed.epsilon)

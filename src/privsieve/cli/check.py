@@ -13,20 +13,33 @@ from privsieve.cli import tables, words
 from privsieve.cli.options import refuse
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
+from privsieve.containment.breaking import Rare, gains, rare_sets
+from privsieve.containment.disclosure import Disclosure, columns_of, disclosures
+from privsieve.containment.fingerprint import target_of
+from privsieve.containment.groups import SourceCrowds, source_crowds
+from privsieve.containment.labelled import Labelled, Roles, as_known
+from privsieve.containment.measures import Crowd, Risk, Sample, crowd, demand_k, risk_of, surveyed
+from privsieve.containment.together import read_also
+from privsieve.containment.union import (
+    Differing,
+    Strict,
+    Verified,
+    bounds,
+    counted,
+    differing,
+    is_folder,
+    published,
+    targets,
+)
 from privsieve.errors import CheckFailed
-from privsieve.public.canonical import Json
+from privsieve.kernels.patterns import Rule
+from privsieve.public.canonical import Json, text_of
+from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from privsieve.containment.breaking import Rare
-    from privsieve.containment.disclosure import Disclosure
-    from privsieve.containment.groups import SourceCrowds
-    from privsieve.containment.labelled import Labelled, Roles
-    from privsieve.containment.measures import Crowd, Risk, Sample
-    from privsieve.containment.union import Differing, Verified
-    from privsieve.rows.matrix import Items
 
 #: The k against which risks are counted where nobody names one.
 USUAL_K = 5
@@ -70,8 +83,6 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
-    from privsieve.containment.measures import demand_k
-
     asked = USUAL_K if k is None else k
     demand_k(asked)
     if len(data) > 1 or Path(data[0]).is_dir():
@@ -89,11 +100,6 @@ def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: b
 def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int | None) -> Checked:
     """Read the table and count; each stage is told to who waits."""
     import numpy as np
-
-    from privsieve.containment.breaking import gains, rare_sets
-    from privsieve.containment.groups import source_crowds
-    from privsieve.containment.labelled import as_known
-    from privsieve.containment.measures import risk_of, surveyed
 
     with shown() as progress:
         progress.stage("reading the table")
@@ -137,10 +143,6 @@ def _demand_level(found: Checked, k: int | None) -> None:
 def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
                 sample: int | None) -> tuple[Crowd, Crowd] | None:
     """The crowds of who knows the class, too: what may be known, and all; None of no class."""
-    from privsieve.containment.labelled import as_known
-    from privsieve.containment.measures import crowd, surveyed
-    from privsieve.public.canonical import text_of
-
     if len(table.classes) < 2:
         return None
     label = table.target or "label", table.y, [text_of(one) for one in table.classes]
@@ -254,9 +256,6 @@ def _disclosed(table: Labelled, absent: npt.NDArray[np.bool_] | None, patterns: 
 
     absent : the items of which it may be known that a person lacks them.
     """
-    from privsieve.containment.disclosure import columns_of, disclosures
-    from privsieve.kernels.patterns import Rule
-
     if not columns_of(table):
         return []
     if patterns**2 > MOST_PAIRS:
@@ -314,8 +313,6 @@ _CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
 def _check_folders(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
                    as_json: bool) -> None:
     """Say between what bounds the smallest group lies, or with the table what it is."""
-    from privsieve.containment.union import Strict, bounds, counted, differing, published
-
     paths, table = _told_apart(data)
     folders = [published(path) for path in paths]
     strict = Strict.of(folders)
@@ -357,8 +354,6 @@ _BACK = "take one of them back, and publish what follows with a ledger"
 
 def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
     """The folders, and the table if there is one."""
-    from privsieve.containment.union import is_folder
-
     paths = [one for one in data if is_folder(one)]
     others = [one for one in data if one not in paths]
     refuse(any(Path(one).is_dir() for one in others),
@@ -374,16 +369,12 @@ def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
 def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
           ) -> dict[str | None, Labelled]:
     """The table as it was published from, once for each target; the first has all columns."""
-    from privsieve.containment.fingerprint import target_of
-    from privsieve.containment.together import read_also
-    from privsieve.containment.union import targets
-
     claims = [one.claim for one in folders]
     columns = read_also(claims)
     names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
     if not names or names[0] in columns:  # the target of one folder may be a column of another
         names.insert(0, None)
-    if (all("origins" in one for one in claims) and not any("," in name for name in columns)
+    if (not any("," in name for name in columns)
             and not any(options[name] for name in _CHOSEN)):
         options = {**options, "columns": ",".join(columns)}  # others need not be readable
     return {name: tables.opened(data, {**options, "target": name},

@@ -24,7 +24,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.cli import words
+from privsieve.cli import verbs, words
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
@@ -146,8 +146,6 @@ def _kept(told: list[Json], arguments: list[str]) -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    from privsieve.cli import verbs
-
     verbs.main(arguments, "privsieve", standalone_mode=False,
                color=click.get_current_context().color)
 

@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from privsieve import kernels
+from privsieve._version import __version__
 from privsieve.cli import words
 from privsieve.cli.verb import Verb
 from privsieve.public.canonical import Json
@@ -53,9 +55,6 @@ def command(as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
 
 def _found() -> dict[str, Json]:
     import sqlite3
-
-    from privsieve import kernels
-    from privsieve._version import __version__
 
     reason = kernels.reason()
     return {

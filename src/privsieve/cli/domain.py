@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from privsieve.bridges.back import generalised
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
+from privsieve.public.code_book import entries_for
 from privsieve.public.domain import Csv
-
-if TYPE_CHECKING:
-    from privsieve.public.draft import TableFacts
+from privsieve.public.domain_file import to_toml
+from privsieve.public.draft import TableFacts
+from privsieve.rows.drafting import drafted
+from privsieve.rows.source import TEXT_FILES, open_source
+from privsieve.rows.written import looked_at, recognised
 
 _CSV = ("delimiter", "decimal", "encoding")
 
@@ -63,13 +67,7 @@ def command(data: str, **options: Any) -> None:
     _check(options)
     path, levels, look = Path(data), options["levels"], options["look"]
     csv = _csv(path, options)
-    if levels:
-        from privsieve.bridges.back import generalised
-        from privsieve.public.domain_file import to_toml
-
-        draft = to_toml(generalised(path, csv))
-    else:
-        draft = _draft(path, csv, options)
+    draft = to_toml(generalised(path, csv)) if levels else _draft(path, csv, options)
     _write(draft, options)
     words.say("next", _next(draft, look=look, levels=levels))
 
@@ -86,9 +84,6 @@ def _check(options: dict[str, Any]) -> None:
 
 def _csv(path: Path, options: dict[str, Any]) -> Csv:
     """How the file is written: as the options say, else as its first line does, or a look."""
-    from privsieve.rows.source import TEXT_FILES
-    from privsieve.rows.written import looked_at, recognised
-
     if path.suffix.lower() not in TEXT_FILES:
         return Csv()
     given = {key: options[f"csv_{key}"].replace("\\t", "\t") for key in _CSV
@@ -109,21 +104,14 @@ def _csv(path: Path, options: dict[str, Any]) -> Csv:
 
 def _draft(path: Path, csv: Csv, options: dict[str, Any]) -> str:
     """What names, types and a code book say; with a look, what the rows hold."""
-    from privsieve.rows.drafting import drafted
-    from privsieve.rows.source import open_source
-
     source, book = open_source(path, csv=csv), None
     if options["code_book"] is not None:
-        from privsieve.public.code_book import entries_for
-
         book = entries_for(options["code_book"], source.columns)
         words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
     return drafted(source, _facts(csv, options), book=book, look=options["look"])
 
 
 def _facts(csv: Csv, options: dict[str, Any]) -> TableFacts:
-    from privsieve.public.draft import TableFacts
-
     classes = [one.strip() for one in (options["classes"] or "").split(",") if one.strip()]
     named = {key: options[key] for key in ("target", "unit", "person", "rows_per_person",
                                            "persons")}

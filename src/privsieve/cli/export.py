@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from privsieve.cli import words
+from privsieve.bridges.arx import arx, read_arx
+from privsieve.bridges.sdcmicro import sdcmicro
+from privsieve.bridges.table import exported, write_folder
+from privsieve.check.folder import Contents, FolderCheck
+from privsieve.check.reasons import Unreadable
+from privsieve.cli import tables, words
 from privsieve.cli.options import refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb, existing
+from privsieve.containment.labelled import Labelled, Roles
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
+from privsieve.ledger import sql
 from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.release import WRONG
-
-if TYPE_CHECKING:
-    from privsieve.check.folder import FolderCheck
-    from privsieve.containment.labelled import Labelled, Roles
-    from privsieve.report.officer import Spending
+from privsieve.report import exports, officer
+from privsieve.report.officer import Spending
 
 #: What can be made, and of what.
 FORMS = ("registry", "label", "acro", "officer")
@@ -73,9 +77,6 @@ def command(form: str, release: str, ledger: str | None, out: str | None,
 
 def _checked(place: Path, ledger: str | None) -> FolderCheck:
     """The folder, if all that can be checked of it holds."""
-    from privsieve.check.folder import Contents, FolderCheck
-    from privsieve.check.reasons import Unreadable
-
     try:
         found = FolderCheck.of(Contents.of(place), ledger, None)
         found.beside()
@@ -90,8 +91,6 @@ def _checked(place: Path, ledger: str | None) -> FolderCheck:
 
 
 def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
-    from privsieve.report import exports, officer
-
     release, certificate = checked.release, checked.body
     if form == "registry":
         return exports.entry(release, certificate).encode()
@@ -111,9 +110,6 @@ def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:
     kept = checked.body["ledger"]
     if ledger is None or not kept or "reserve" not in kept:
         return None
-    from privsieve.ledger import sql
-    from privsieve.report.officer import Spending
-
     population, seq = str(checked.body["population"]), int(kept["reserve"]["seq"])
     with sql.store(ledger).reading(sql.checked_path(ledger)) as db:
         account, charges = sql.account_of(db, population), sql.charges_of(db, population)
@@ -130,11 +126,6 @@ def for_tool(data: str, table: Labelled, roles: Roles, options: Mapping[str, Any
 
     `options` are its own; those of its limits and of its domain need not be there.
     """
-    from privsieve.bridges.arx import arx, read_arx
-    from privsieve.bridges.sdcmicro import sdcmicro
-    from privsieve.bridges.table import exported, write_folder
-    from privsieve.cli import tables
-
     kind = options["export"]
     refuse(options.get("by_path") and kind != "sdcmicro",
            "--by-path is for --export sdcmicro: ARX is given the cells in a form of its own; leave "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +12,11 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
-from privsieve.public.canonical import visible
-
-if TYPE_CHECKING:
-    from privsieve.rows.inspect import Inspection
+from privsieve.public.canonical import canonical, visible
+from privsieve.public.domain import Domain
+from privsieve.public.inspected import ENDING, is_recorded
+from privsieve.report import inspected_html
+from privsieve.rows.inspect import Inspection, inspect
 
 _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 
@@ -35,10 +35,6 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
     shows is not to be shared.  Beside the domain file it keeps the verdict, for its owner alone:
     after a STOP a release of the same table asks for --anyway.
     """
-    from privsieve.public.domain import Domain
-    from privsieve.public.inspected import ENDING, is_recorded
-    from privsieve.rows.inspect import inspect
-
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
@@ -62,12 +58,8 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
 
 def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:
     if as_json or path.lower().endswith(".json"):
-        from privsieve.public.canonical import canonical
-
         return canonical(found.told()) + b"\n"
     if path.lower().endswith((".html", ".htm")):
-        from privsieve.report import inspected_html
-
         return inspected_html(found.told())
     return "\n".join([*found.lines(), ""]).encode()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,6 +13,11 @@ from privsieve.cli.options import asking, head, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
+from privsieve.ledger.account import Account
+from privsieve.ledger.chain import ChainReport, exported
+from privsieve.ledger.head import known
+from privsieve.ledger.ledger import Entry, Ledger, populations, recount, recount_export
+from privsieve.ledger.ledger import backup as copied
 from privsieve.public.canonical import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -23,11 +28,6 @@ from privsieve.public.canonical import (
     parsed,
 )
 from privsieve.public.plain import opened
-
-if TYPE_CHECKING:
-    from privsieve.ledger.account import Account
-    from privsieve.ledger.chain import ChainReport
-    from privsieve.ledger.ledger import Entry, Ledger
 
 _LEDGER = click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
 _POPULATION = click.option("--population", metavar="NAME",
@@ -60,8 +60,6 @@ def command() -> None:
 def grant(path: str, population: str, head: str | None, as_json: bool,  # noqa: FBT001  # click gives it by name
           **options: Any) -> None:
     """Give a population its budget, once."""
-    from privsieve.ledger.ledger import Ledger
-
     ledger = Ledger(path, population=population, head=head)
     ledger.grant(options.pop("epsilon"), **options)
     kept = ledger.account()
@@ -86,8 +84,6 @@ def raise_limit(path: str, population: str, head: str | None, **options: Any) ->
 
     What was promised about these people becomes weaker; what was charged stays charged.
     """
-    from privsieve.ledger.ledger import Ledger
-
     ledger = Ledger(path, population=population, head=head)
     as_json, by = options.pop("as_json"), (options.pop("by"), options.pop("other"))
     ledger.raise_limit(by=by, **options)
@@ -109,9 +105,6 @@ def verify(releases: tuple[str, ...], path: str | None, export: str | None, head
     RELEASES are folders of releases: an older copy of the ledger lacks an entry that a later
     release knows of.  Exit code 7 where something does not add up.
     """
-    from privsieve.ledger.head import known
-    from privsieve.ledger.ledger import recount, recount_export
-
     refuse((path is None) == (export is None), "name the ledger (--ledger FILE), or an export of "
            "it (--export FILE), and one of them only")
     outside = known(head, releases)
@@ -156,8 +149,6 @@ def backup(copy: str, path: str, as_json: bool) -> None:  # noqa: FBT001  # clic
 
     FILE must not exist.  The copy is recounted.
     """
-    from privsieve.ledger.ledger import backup as copied
-
     entries = copied(path, copy)
     words.say("copied", f"{entries} entries, which add up, to {copy}")
     words.say("restore", "a copy has the balance of its day: what was charged since would be free "
@@ -174,9 +165,6 @@ def backup(copy: str, path: str, as_json: bool) -> None:  # noqa: FBT001  # clic
 @click.option("--out", metavar="FILE", help="Write here; the file must not exist.")
 def export(path: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Print all entries, a line of canonical JSON each: `ledger verify --export` recounts them."""
-    from privsieve.ledger.chain import exported
-    from privsieve.ledger.ledger import recount
-
     text = exported(recount(path)[1])
     if as_json:
         words.json({"entries": [parsed(line) for line in text.encode().splitlines()],
@@ -219,8 +207,6 @@ def _lost(ledger: Ledger, entry: Entry) -> dict[str, Json]:
 
 
 def _ledgers(path: str, population: str | None, head: str | None) -> tuple[Ledger, ...]:
-    from privsieve.ledger.ledger import Ledger, populations
-
     if population:
         return (Ledger(path, population=population, head=head),)
     return populations(path, head)
@@ -287,8 +273,7 @@ def _sums(kept: Account) -> str:
     left = (f"delta {decimal(kept.delta_left, DELTA_UNITS)} of {decimal(whole, DELTA_UNITS)} "
             "left")
     if not kept.rho_limit:
-        return (f"{left}; epsilons and deltas are simply added, because of its first release or "
-                "because 0.1.0 granted it")
+        return f"{left}; epsilons and deltas are simply added, because of its first release"
     other = f"rho {decimal(kept.rho_left, RHO_UNITS)} of {decimal(kept.rho_limit, RHO_UNITS)} left"
     if not kept.summed:
         return f"{other}, which is what still counts: epsilons and deltas added up are beyond it"
@@ -305,10 +290,6 @@ def _speak(ledger: Ledger) -> None:
         words.show(f"{ledger.population}: protects {_protects(kept)}")
     if kept.delta_limit:
         words.show(f"{ledger.population}: {_sums(kept)}")
-    if not kept.rho_limit and sum(made.units for made in ledger.charges()) > kept.limit:
-        words.show(f"{ledger.population}: its releases by 0.1.0 protect different things, and "
-                   "what they come to in one of them is more than was granted, or has no limit; "
-                   "nothing is left", fg="yellow")
     if count := len(ledger.orphans()):
         lost = "1 charge has" if count == 1 else f"{count} charges have"
         words.show(f"{ledger.population}: {lost} no release ({words.amount(_orphaned(ledger))} in "

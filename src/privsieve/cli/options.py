@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privsieve.cli import words
 from privsieve.cli.verb import Verb
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
@@ -267,7 +266,7 @@ def of_methods(*methods: str) -> list[click.Parameter]:
             if name not in SHARED:
                 known.setdefault(name, {})[method] = about
     more = [_bin()] if "bins" in known else []
-    return [*(made for name, by in known.items() for made in _options(name, by, methods)), *more]
+    return [*(_option(name, by, methods) for name, by in known.items()), *more]
 
 
 def _bin() -> click.Option:
@@ -276,8 +275,8 @@ def _bin() -> click.Option:
                         help="Bins of one column of a table of counts; once for each.")
 
 
-def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iterator[click.Option]:
-    """The click option of a name, and a hidden one of its old name."""
+def _option(name: str, by: Mapping[str, About], methods: Sequence[str]) -> click.Option:
+    """The click option of a name."""
     about = next(iter(by.values()))
     choices = dict.fromkeys(word for one in by.values() for word in one.choices)
     more: dict[str, Any] = {"metavar": about.metavar, "multiple": about.several is not None}
@@ -288,9 +287,7 @@ def _options(name: str, by: Mapping[str, About], methods: Sequence[str]) -> Iter
         more["type"] = click.IntRange(limits[0], limits[-1]) if limits else int
     elif choices:
         more["type"] = Word(list(choices))
-    yield click.Option([flag(name), name], help=_help(by, methods), **more)
-    for old in dict.fromkeys(one.was for one in by.values() if one.was):
-        yield click.Option([flag(old), f"was_{old}"], hidden=True, callback=_renamed(name), **more)
+    return click.Option([flag(name), name], help=_help(by, methods), **more)
 
 
 def _help(by: Mapping[str, About], methods: Sequence[str]) -> str:
@@ -315,8 +312,7 @@ def flag(name: str) -> str:
 def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the method as far as they were given."""
     known, values = abouts(options_of(method)), {}
-    for said, value in options.items():
-        name = _today(said, known)
+    for name, value in options.items():
         # 0 was said by somebody, and is refused by the method; a flag that is not given is False
         if name in SHARED or value is None or value is False or value == ():
             continue
@@ -337,24 +333,6 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse(name in values and kernel != "rbf",
                f"{flag(name)} is for --kernel rbf, and the kernel is {kernel}; leave it away")
     return values
-
-
-def _renamed(now: str) -> Callable[[Any, click.Option, Any], Any]:
-    """Take an option by its name of 0.1.0, and say what it is called."""
-
-    def say(_context: Any, option: click.Option, value: Any) -> Any:
-        if value not in (None, False, ()):
-            words.say("renamed", f"{option.opts[0]} is called {flag(now)} now, and its old name "
-                                 "will go", fg="yellow")
-        return value
-
-    return say
-
-
-def _today(name: str, known: Mapping[str, About]) -> str:
-    """A name of 0.1.0 by what it is called now."""
-    old = name.removeprefix("was_")
-    return next((now for now, about in known.items() if about.was == old and old != name), old)
 
 
 def _read(name: str, about: About, value: Any) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,16 +22,18 @@ from privsieve.cli.planned import (
     share,
 )
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
+from privsieve.fit import SOFTWARE
+from privsieve.ledger import account as accounts
+from privsieve.ledger.account import Account
+from privsieve.ledger.ledger import Ledger
 from privsieve.methods import METHODS
-from privsieve.public.canonical import EPSILON_UNITS, Json, exact, visible
+from privsieve.public.canonical import EPSILON_UNITS, Json, exact, factor, visible
 from privsieve.public.domain import Domain
 from privsieve.public.option import WISHES
-from privsieve.public.plan import Plan, Takes, sought
+from privsieve.public.plan import Plan, Takes, sought, terms
+from privsieve.public.policy import Policy
 
 if TYPE_CHECKING:
-    from privsieve.ledger.account import Account
-    from privsieve.ledger.ledger import Ledger
     from privsieve.rows.source import Source
 
 #: The forecasts of a plan, by epsilon.
@@ -129,16 +131,11 @@ def ledger_of(options: Mapping[str, Any]) -> Ledger | None:
                  "--ledger and --population go together; give both or neither")
     if options["ledger"] is None:
         return None
-    from privsieve.ledger.ledger import Ledger
-
     return Ledger(options["ledger"], population=options["population"], head=options["head"])
 
 
 def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
     """What a ledger says of the plan: what is left, and how the charge would be converted."""
-    from privsieve.fit import SOFTWARE
-    from privsieve.public.plan import terms
-
     ledger = ledger_of(options)
     if ledger is None:
         return {}
@@ -184,9 +181,6 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
 
 def _terms(plan: Plan) -> dict[str, Json]:
     """What a certificate will say of the release, as far as it is known: this can be signed."""
-    from privsieve.fit import SOFTWARE
-    from privsieve.public.plan import terms
-
     return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
@@ -375,7 +369,6 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
 
 
 def _bought(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> Buys:
-    from privsieve.public.canonical import factor
     from privsieve.report.page import belief, percent
 
     epsilon = plan.cost.epsilon
@@ -387,10 +380,6 @@ def _bought(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> 
 
 def _after(plan: Plan, account: Account) -> Fraction | None:
     """What an account has left after a plan, converted as its charge would be; None: too little."""
-    from privsieve.fit import SOFTWARE
-    from privsieve.ledger import account as accounts
-    from privsieve.public.plan import terms
-
     cost = plan.cost
     has, factor = accounts.protecting(account, accounts.change_of(terms(plan, SOFTWARE)))
     after = has.plus(accounts.charge(cost.units, cost.delta_units, cost.rho_units, factor))
@@ -400,8 +389,6 @@ def _after(plan: Plan, account: Account) -> Fraction | None:
 def _refused(plan: Plan, options: Mapping[str, Any]) -> str | None:
     if options["policy"] is None:
         return None
-    from privsieve.public.policy import Policy
-
     try:
         Policy.load(options["policy"]).demand_plan(plan, method=options["method"])
     except ParameterError as error:

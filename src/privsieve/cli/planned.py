@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from privsieve.cli import words
-from privsieve.public.plan import Plan
+from privsieve.public.columns import Number
+from privsieve.public.plan import UNIT, Plan
 
 #: Where the meanings of a table's columns begin.
 INDENT = 15
@@ -40,8 +41,6 @@ _MANY = 1000
 
 def heading(plan: Plan, *, settled: bool = True) -> None:
     """Print what is planned, for whom and how; `settled` where an epsilon was."""
-    from privsieve.public.plan import UNIT
-
     if plan.kind == "selection":
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
@@ -102,8 +101,6 @@ def noise(plan: Plan) -> str:
 
 def _prediction(plan: Plan) -> str:
     """By how much noise moves a prediction, in the unit of the target where it has one."""
-    from privsieve.public.columns import Number
-
     target, share = plan.domain.target, Fraction(str(plan.forecast["noise_prediction"]))
     assert isinstance(target, Number)
     low, high = target.ends

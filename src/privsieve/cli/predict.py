@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,11 +10,11 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import verified
 from privsieve.cli.verb import Verb, existing
-
-if TYPE_CHECKING:
-    from privsieve.methods.ridge.ridge import Released
-    from privsieve.methods.ridge.session import SavedFunction
-    from privsieve.release import Release
+from privsieve.methods.ridge.ridge import Released
+from privsieve.methods.ridge.session import SavedFunction
+from privsieve.public.domain import Domain, demand_cells
+from privsieve.release import ANSWERS, Regression, Release
+from privsieve.rows import open_source, resolve
 
 
 @click.command("predict", cls=Verb,
@@ -33,9 +32,6 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
     The release is verified first.  One number a line goes to stdout below the target's name, in the
     order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
     """
-    from privsieve.public.domain import Domain, demand_cells
-    from privsieve.rows import open_source, resolve
-
     model = _model(verified(release, "no prediction is made"))
     demand_cells([model.target])
     csv = Domain.from_toml(domain_file).csv if domain_file else None
@@ -54,10 +50,6 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
 
 def _model(release: Release) -> Released | SavedFunction:
     """What predicts: a formula, or the function of a session."""
-    from privsieve.methods.ridge.ridge import Released
-    from privsieve.methods.ridge.session import SavedFunction
-    from privsieve.release import ANSWERS, Regression
-
     answers = Regression.read(release.body).map == ANSWERS
     return SavedFunction.of(release) if answers else Released.of(release)
 

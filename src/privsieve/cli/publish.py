@@ -6,27 +6,46 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import tables, words
 from privsieve.cli.check import USUAL_K
+from privsieve.cli.export import for_tool
 from privsieve.cli.options import asking, head, policy, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
+from privsieve.containment.breaking import closed
+from privsieve.containment.choice import Choice, gap, listening, tell
+from privsieve.containment.exploring import (
+    Uniques,
+    Way,
+    costs,
+    curve,
+    ks_of,
+    method_way,
+    profile_ways,
+    shut,
+)
+from privsieve.containment.greedy import demand_rule
+from privsieve.containment.labelled import Labelled, Roles, with_classes
+from privsieve.containment.publish import Form, Issued, Promise, Snapshot, issue, people_of
+from privsieve.containment.publishable import PROFILES, by_method, publishable
+from privsieve.containment.together import open_part, recognise, tightened, tightened_limits
 from privsieve.errors import ParameterError
+from privsieve.kernels.patterns import Rule
+from privsieve.ledger.folder import Folder
+from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json
-
-if TYPE_CHECKING:
-    from privsieve.containment.choice import Choice
-    from privsieve.containment.exploring import Uniques, Way
-    from privsieve.containment.labelled import Labelled, Roles
-    from privsieve.containment.publish import Issued, Promise, Snapshot
-    from privsieve.kernels.patterns import Rule
-    from privsieve.report.looks import Explored, Population
-    from privsieve.rows.matrix import Items
+from privsieve.public.plan import sentence
+from privsieve.public.policy import Policy
+from privsieve.public.strangers import COUNTED, WHO, counted, spoken
+from privsieve.report import explored_html, internal_html
+from privsieve.report import looks as page
+from privsieve.report.looks import Alone, Asked, Explored, Population
+from privsieve.rows.matrix import Items
 
 #: Seconds of the search, where nobody says more.
 SECONDS = 300
@@ -114,8 +133,6 @@ def command(data: str, **options: Any) -> None:
 def _demand_policy(options: Mapping[str, Any]) -> None:
     """Refuse what the place does not allow."""
     if options["policy"] is not None:
-        from privsieve.public.policy import Policy
-
         kept = {"head": options["head"]} if options["ledger"] else {}
         Policy.load(options["policy"]).demand(kind="containment", k=options["k"],
                                               ledger=options["ledger"], **kept)
@@ -123,11 +140,6 @@ def _demand_policy(options: Mapping[str, Any]) -> None:
 
 def _publish(data: str, options: Mapping[str, Any]) -> None:
     """Read, choose, write, count, note: in this order."""
-    from privsieve.containment.choice import listening
-    from privsieve.containment.publish import Form, issue, people_of
-    from privsieve.ledger.folder import Folder
-    from privsieve.ledger.ledger import Ledger
-
     people = people_of(
         Ledger(options["ledger"], population=options["population"], head=options["head"]),
         options["snapshot"], signed=options["other_people"], first=options["first"],
@@ -157,9 +169,6 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
                     raise
         _show(table, choice, issued, options)
         if write:
-            from privsieve.containment.breaking import closed
-            from privsieve.report import internal_html
-
             write(internal_html(issued.release, issued.certificate,
                                 closed(table, promise.rule, choice.selected)))
             words.say("internal", f"{page} (PRIVATE: not to be released)", fg="yellow")
@@ -168,9 +177,6 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
 def _read(data: str, options: Mapping[str, Any],
           people: Snapshot | None) -> tuple[Labelled, Promise]:
     """The table, recognised by its ledger, and what is to be promised of it."""
-    from privsieve.containment.greedy import demand_rule
-    from privsieve.containment.together import recognise
-
     table = tables.opened(data, options, people.before if people else ())
     if people:
         recognise(table, people.before, people.seal)
@@ -183,8 +189,6 @@ def _read(data: str, options: Mapping[str, Any],
 def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
             before: Sequence[Mapping[str, Any]]) -> Choice:
     """A choice that keeps rule and limits, also together with what was published before."""
-    from privsieve.containment.together import open_part, tightened, tightened_limits
-
     return open_part(table, promise.rule, tables.kept(
         table, tightened(table, promise.rule, before), tightened_limits(promise.limits, before),
         options, partial(_choose, options)))
@@ -192,8 +196,6 @@ def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
 
 def _export(data: str, options: Mapping[str, Any]) -> None:
     """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
-    from privsieve.cli.export import for_tool
-
     with shown() as progress:
         progress.stage("reading the table")
         table = tables.opened(data, options)
@@ -202,8 +204,6 @@ def _export(data: str, options: Mapping[str, Any]) -> None:
 
 def _explore(data: str, options: Mapping[str, Any]) -> None:
     """Write the page for who has to choose k; the profiles are compared, whichever is named."""
-    from privsieve.containment.choice import listening
-
     asked = {**options, "k": USUAL_K if options["k"] is None else options["k"]}
     with shown() as progress, listening(progress.known):
         progress.stage("reading the table")
@@ -253,9 +253,6 @@ def _check(options: Mapping[str, Any]) -> None:
 
 def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
     """What the columns must keep, and what a stranger may know; a profile says a part of it."""
-    from privsieve.containment.publish import Promise
-    from privsieve.kernels.patterns import Rule
-
     profile = _profile(options)
     refuse(profile not in (None, "strict") and options["model"] == "k-anonymity",
            "--model k-anonymity is --profile strict; or name a --method")
@@ -287,8 +284,6 @@ def _profile(options: Mapping[str, Any]) -> str | None:
 
 def _choose(options: Mapping[str, Any], table: Labelled, rule: Rule) -> Choice:
     """What the profile chooses, or the method."""
-    from privsieve.containment.publishable import by_method, publishable
-
     profile = _profile(options)
     if profile:
         return publishable(table, rule, profile)
@@ -309,10 +304,6 @@ def _plan(table: Labelled, promise: Promise, options: Mapping[str, Any]) -> dict
 
 
 def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str, Any]) -> None:
-    from privsieve.containment.publishable import PROFILES
-    from privsieve.public.plan import sentence
-    from privsieve.public.strangers import WHO, counted, spoken
-
     selected = list(dict.fromkeys(table.items.origin[j] for j in choice.selected))
     claim, promise = issued.certificate["claim"], sentence(issued.certificate)
     measured = issued.release["measured"]
@@ -345,16 +336,12 @@ def _show(table: Labelled, choice: Choice, issued: Issued, options: Mapping[str,
     words.say("hub", tables.hub(issued.hub, claim["k"]))
     if issued.hub.warning:
         words.say("warning", issued.hub.warning, fg="yellow")
-    for note in issued.notes:
-        words.say("ledger", note, fg="yellow")
     words.page(written=issued.page)
     words.say("folder", options["out"])
 
 
 def _searched(choice: Choice) -> str:
     """What a search knows of its own result."""
-    from privsieve.containment.choice import gap
-
     if choice.bound is None:
         return "stopped before it was done: another set may be better"
     if choice.proved:
@@ -395,8 +382,6 @@ def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
     path = options["explore"]
     _check_explored(table, options)
     with new_file(path, "of --explore") as write:
-        from privsieve.report import explored_html
-
         told = _explored(table, rule, options, population)
         write(explored_html(told))
     for text in told.unreached:
@@ -425,10 +410,6 @@ def _check_explored(table: Labelled, options: Mapping[str, Any]) -> None:
 
 def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
               population: Items | None) -> Explored:
-    from privsieve.containment.choice import tell
-    from privsieve.containment.exploring import costs, curve, ks_of, shut
-    from privsieve.report import looks as page
-
     ways, asked = _ways(rule, options), _asked(table, rule, options)
     people = options.get("population_size") if population is None else population
     ks = ks_of(table, rule, asked.k)
@@ -453,9 +434,6 @@ def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
 
 
 def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
-    from privsieve.public.strangers import COUNTED
-    from privsieve.report.looks import Asked
-
     origin = dict.fromkeys(table.items.origin)
     known = set() if rule.absent is None else {
         name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
@@ -479,8 +457,6 @@ def _diversity(options: Mapping[str, Any]) -> int:
 
 def _ways(rule: Rule, options: Mapping[str, Any]) -> Sequence[Way]:
     """The profiles, or the method that was named."""
-    from privsieve.containment.exploring import method_way, profile_ways
-
     if not options["method"]:
         return profile_ways(replace(rule, l_diversity=_diversity(options), suppress=0))
     return [method_way(rule, options["method"], options["weights"] or "mutual-information",
@@ -491,9 +467,6 @@ def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int
                 people: Any) -> Population:
     """Rows that are alone on the columns of each way, and on all columns."""
     from privsieve.containment.exploring import counted, estimated
-    from privsieve.containment.labelled import with_classes
-    from privsieve.report.looks import Alone, Population
-
     def uniques(positions: Sequence[int]) -> Uniques:
         part = table.items.take(positions)
         if isinstance(people, int):

@@ -7,6 +7,7 @@ import click
 from privsieve.cli import words
 from privsieve.cli.verb import Verb, existing
 from privsieve.errors import ReleaseFailed
+from privsieve.finish import recover
 
 
 @click.command("recover", cls=Verb, epilog="Example: privsieve recover first")
@@ -19,8 +20,6 @@ def command(folder: str, ledger: str | None, as_json: bool) -> None:  # noqa: FB
     No row is read, no noise is drawn, and nothing is charged.  Exit code 6 where the budget is
     charged and there is no release.
     """
-    from privsieve.finish import recover
-
     found = recover(folder, ledger=ledger)
     if as_json:
         words.json({"state": found.state, "did": list(found.did)})

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
+from privsieve.cli.planned import noise
 from privsieve.cli.releasing import release
-
-if TYPE_CHECKING:
-    from privsieve.release import Release
+from privsieve.methods.ridge.ridge import Released
+from privsieve.release import Release
 
 
 @click.command("regress", cls=asked.OfMethod, methods=("kernel-ridge",), epilog=(
@@ -33,15 +33,11 @@ def command(data: str, **options: Any) -> None:
                                         anyway=options["anyway"])
     plan = asked.planned(domain, rows, {**options, "method": "kernel-ridge"})
     release(plan, source, options, lines)
-    from privsieve.cli.planned import noise
-
     words.say("noise", noise(plan))
 
 
 def lines(made: Release) -> Iterator[str]:
     """The columns by the length of their weights; none where features mix all columns."""
-    from privsieve.methods.ridge.ridge import Released
-
     lengths = Released.of(made).lengths()
     if lengths is not None:
         places = sorted(range(len(lengths)), key=lambda j: -lengths[j])

@@ -13,20 +13,26 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from privsieve.check.signatures import demand_signed
+from privsieve.check.verify import verify
 from privsieve.cli import words
 from privsieve.cli.progress import Progress, shown
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
+from privsieve.finish import repeated
+from privsieve.fit import SOFTWARE, fit
+from privsieve.ledger.folder import Folder
+from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, decimal
-from privsieve.public.plan import Plan
-
-if TYPE_CHECKING:
-    from privsieve.ledger.folder import Folder
-    from privsieve.ledger.ledger import Ledger
-    from privsieve.release import Release
-    from privsieve.rows import Source
+from privsieve.public.plan import Plan, conversion, sentence, terms
+from privsieve.public.policy import Policy
+from privsieve.release import Release, load
+from privsieve.report import NAME
+from privsieve.rows import Source
+from privsieve.rows.room import Room
+from privsieve.trust.signers import Signers
 
 #: The lines of a release, and what else is put into its folder.
 Show = Callable[["Release"], Iterable[str]]
@@ -40,8 +46,6 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     A request that was charged before gives the release that it gave.
     """
-    from privsieve.ledger.ledger import Ledger
-
     if plan.warning and not options["anyway"]:
         advice = plan.forecast.get("advice")
         more = f" ({advice})" if advice else ""
@@ -51,8 +55,6 @@ def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
     ledger = Ledger(options["ledger"], population=options["population"],
                     head=options["head"], request=options["request"])
     if options["request"] is not None and plan.cost.epsilon:
-        from privsieve.finish import repeated
-
         made = repeated(replace(plan, record=source.record), ledger, options["out"])
         if made is not None:
             _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})
@@ -64,16 +66,9 @@ def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> No
     """Refuse another plan than the signed one, and signers who are not those of the policy."""
     if options["policy"] is None and options["signed_plan"] is None:
         return
-    from privsieve.public.policy import Policy
-
     policy = Policy() if options["policy"] is None else Policy.load(options["policy"])
     policy.demand_signed(options["signed_plan"])
     if options["signed_plan"] is not None:
-        from privsieve.check.signatures import demand_signed
-        from privsieve.fit import SOFTWARE
-        from privsieve.public.plan import terms
-        from privsieve.trust.signers import Signers
-
         demand_signed(options["signed_plan"], terms(replace(plan, record=source.record), SOFTWARE),
                       Signers.of(*policy.signed_by or (), threshold=policy.threshold))
 
@@ -81,11 +76,6 @@ def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> No
 def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
              then: tuple[Show, Beside]) -> None:
     """A new request: its name is said before it is charged."""
-    from privsieve.fit import fit
-    from privsieve.ledger.folder import Folder
-    from privsieve.report import NAME
-    from privsieve.rows.room import Room
-
     (show, beside), room = then, Room.usual(options["max_memory"], options["jobs"])
     with Folder.create(options["out"]) as folder, sealed() as hold:
         try:
@@ -125,8 +115,6 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
 
 def verified(folder: str, otherwise: str) -> Release:
     """The release in a folder; refused where its certificate does not hold."""
-    from privsieve.release import load
-
     release = load(Path(folder))
     if release.certificate is None:
         raise CheckFailed(f"certificate.json is missing beside the release; {otherwise} from what "
@@ -137,8 +125,6 @@ def verified(folder: str, otherwise: str) -> Release:
 
 def demand_valid(release: Release, otherwise: str) -> None:
     """Refuse a release that its certificate does not speak of, or does not speak well of."""
-    from privsieve.check.verify import verify
-
     wrong = verify(dict(release.certificate or {}), dict(release.body)).reasons
     if wrong:
         raise CheckFailed(f"{wrong[0]}; {otherwise} a release that does not hold (privsieve "
@@ -172,8 +158,6 @@ def _lasting(plan: Plan, seconds: float) -> str:
 def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mapping[str, Any],
           ) -> None:
     """The release, and what it cost; `charged` is None where it was charged before."""
-    from privsieve.public.plan import conversion, sentence
-
     assert made.certificate is not None
     left, promise = _left(ledger), sentence(made.certificate)
     kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none

@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
+from privsieve._version import __version__
 from privsieve.check.folder import LARGEST_PAGE, ours
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import demand_valid
 from privsieve.cli.verb import Verb, existing
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
+from privsieve.release import load
+from privsieve.report import NAME, html
 
 
 @click.command("report", cls=Verb, epilog="Example: privsieve report first --out first.html")
@@ -27,8 +30,6 @@ def command(release: str, out: str | None, check: bool, as_json: bool) -> None: 
 
     The two files are verified first; neither the table nor a ledger is needed.
     """
-    from privsieve.report import NAME
-
     made = _made(Path(release))
     place = Path(out) if out is not None else Path(release) / NAME
     if check:
@@ -46,9 +47,6 @@ def command(release: str, out: str | None, check: bool, as_json: bool) -> None: 
 
 
 def _made(folder: Path) -> bytes:
-    from privsieve.release import load
-    from privsieve.report import html
-
     release: Any = load(folder)
     if release.certificate is None:
         raise SchemaError("the release has no certificate: it is not private, and gets no report")
@@ -65,8 +63,6 @@ def _compare(place: Path, made: bytes) -> None:
                              "it with --out") from None
     if page == made:
         return
-    from privsieve._version import __version__
-
     raise CheckFailed("the report is not what the release gives: it was changed, or belongs to "
                       "another release" if ours(page) else
                       f"the report was not made by privsieve {__version__}, and cannot be "

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
+from privsieve.cli.planned import figure
 from privsieve.cli.releasing import release
-
-if TYPE_CHECKING:
-    from privsieve.public.description import ClassFigures, Figure
-    from privsieve.public.plan import Plan
-    from privsieve.release import Release
+from privsieve.public.description import ClassFigures, Figure
+from privsieve.public.plan import Plan
+from privsieve.release import Release, Selection
 
 #: More levels than these stand in the release and on its page only.
 SHOWN = 8
@@ -38,8 +37,6 @@ def command(data: str, **options: Any) -> None:
     plan = asked.planned(domain, rows, options)
     release(plan, source, options, lambda made: shown(made, plan))
     if plan.kind == "weights":
-        from privsieve.cli.planned import figure
-
         words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
                              "and report.html; noise of standard deviation "
                              f"{figure(plan.forecast['noise_each'])} on each")
@@ -47,8 +44,6 @@ def command(data: str, **options: Any) -> None:
 
 def shown(made: Release, plan: Plan) -> Iterator[str]:
     """The names, one a line; then, in words, what else was asked for."""
-    from privsieve.release import Selection
-
     yield from made.selected
     if plan.kind != "selection":
         return

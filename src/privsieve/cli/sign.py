@@ -10,11 +10,15 @@ from typing import Any
 
 import click
 
+from privsieve.check.folder import CERTIFICATE, SIGNATURES, Contents, FolderCheck
+from privsieve.check.reasons import Unreadable
+from privsieve.check.signatures import signed_parts
 from privsieve.cli import words
 from privsieve.cli.key import needing_cryptography, opened
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed, ParameterError
+from privsieve.ledger.folder import sync
 from privsieve.public.canonical import parsed
 from privsieve.trust.envelope import (
     LARGEST_ENVELOPE,
@@ -63,10 +67,6 @@ def command(what: str, key_file: str, role: str | None, out: str | None,
 
 def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:
     """Add a signature to a folder that holds; what is signed, in a sentence."""
-    from privsieve.check.folder import CERTIFICATE, SIGNATURES, Contents, FolderCheck
-    from privsieve.check.reasons import Unreadable
-    from privsieve.check.signatures import signed_parts
-
     with _locked(folder):
         try:
             checked = FolderCheck.of(Contents.of(folder), None, None)
@@ -158,6 +158,4 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
         hidden.unlink(missing_ok=True)
         raise ParameterError("the signatures cannot be written; the folder must be "
                              "writable") from None
-    from privsieve.ledger.folder import sync
-
     sync(path.parent)

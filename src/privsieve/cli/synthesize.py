@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,11 +14,10 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.releasing import release, verified
 from privsieve.cli.verb import existing
+from privsieve.ledger.folder import Folder
+from privsieve.methods.histogram.released import CountTable, as_csv, check_rows
 from privsieve.public.domain import demand_cells
-
-if TYPE_CHECKING:
-    from privsieve.ledger.folder import Folder
-    from privsieve.release import Release
+from privsieve.release import Release
 
 #: What a release folder calls its synthetic rows.
 NAME = "synthetic.csv"
@@ -52,8 +51,6 @@ def command(data: str | None, **options: Any) -> None:
         _again(data, options)
         return
     _check(data, options)
-    from privsieve.methods.histogram.released import check_rows
-
     check_rows(options["rows"])
     # `--rows` speaks of the rows to make, and not of DATA.
     planned = {**options, "rows": None, "method": "noisy-histogram"}
@@ -93,8 +90,6 @@ def _check(data: str | None, options: Mapping[str, Any]) -> None:
 def rows_of(made: Release, rows: int) -> bytes:
     """Synthetic rows of a release as a CSV file."""
     import numpy as np
-
-    from privsieve.methods.histogram.released import CountTable, as_csv
 
     table = CountTable.of(made.body)
     demand_cells(axis.column for axis in table.axes)

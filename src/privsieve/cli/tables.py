@@ -6,20 +6,22 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.cli.options import asking, refuse
+from privsieve.containment.choice import Choice
+from privsieve.containment.labelled import Labelled, Roles
+from privsieve.containment.limits import RUNS, Limits, Method, limited
+from privsieve.containment.measures import Hub
+from privsieve.containment.together import beside, reading
 from privsieve.errors import ParameterError
+from privsieve.kernels.patterns import Rule
 from privsieve.public.domain import Domain
-
-if TYPE_CHECKING:
-    from privsieve.containment.choice import Choice
-    from privsieve.containment.labelled import Labelled, Roles
-    from privsieve.containment.limits import Limits
-    from privsieve.containment.measures import Hub
-    from privsieve.kernels.patterns import Rule
+from privsieve.rows.cells import date_cell, number_cell
+from privsieve.rows.items import Reading, Thermometer, column_of, table_of
+from privsieve.rows.long_log import Long, read_long
 
 #: Gives a command the options of a table of items.
 table = asking(
@@ -63,10 +65,6 @@ table = asking(
 def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = (),
            ) -> Labelled:
     """Read the table that the options describe, and what claims of `before` published of it."""
-    from privsieve.containment.labelled import Labelled
-    from privsieve.containment.together import beside, reading
-    from privsieve.rows.items import Reading, column_of, table_of
-
     person = person_of(options)
     if options["long"]:
         columns, closed = reading(_names(options["columns"]), before)
@@ -120,8 +118,6 @@ def domain_of(options: Mapping[str, Any]) -> Domain | None:
 
 
 def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -> Any:
-    from privsieve.rows.long_log import Long, read_long
-
     refuse(options["target"] and not options["people"],
            "the target of a log stands in a table of its users: give --people FILE")
     refuse(any(options[name] for name in ("cuts", "thermometer", "levels", "without", "labels")),
@@ -134,8 +130,6 @@ def _log(data: str, options: Mapping[str, Any], columns: Sequence[str] | None) -
 
 def _columns(options: Mapping[str, Any], target: str | None) -> Any:
     """What `items_of` takes: names, or how each column is coded."""
-    from privsieve.rows.items import Thermometer
-
     how: dict[Any, Any] = {}
     for option, flag, coded in (
             ("cuts", "--cut", lambda values: [*map(_number, values)]),
@@ -166,8 +160,6 @@ def _names(text: str | None) -> list[str] | None:
 
 def _number(text: str) -> float | dt.datetime:
     """A number; of a date column a date."""
-    from privsieve.rows.cells import date_cell, number_cell
-
     found = number_cell(text)
     refuse(isnan(found) and isnan(date_cell(text)),
            f"the cut point {text!r} is no number and no date (2020-12-31)")
@@ -199,8 +191,6 @@ def _roles_said(domain: Domain | None) -> dict[str, str | None]:
 def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None, *,
              target_known: bool = False) -> Roles:
     """The role of each column: the command line before the domain file before its kind."""
-    from privsieve.containment.labelled import Roles
-
     items = table.items
     names = tuple(dict.fromkeys(items.origin))
     by_kind = {name for name, absent in zip(items.origin, items.absent, strict=False) if absent}
@@ -266,8 +256,6 @@ _FEW = 5
 
 def limits_of(distinct: int | None, given: Mapping[str, Any]) -> Limits:
     """The limits that are asked for; `distinct` is that of values in a group."""
-    from privsieve.containment.limits import Limits
-
     return Limits.of(distinct=distinct, share=given.get("max_share"),
                      entropy=given.get("entropy_l"), closeness=given.get("closeness"))
 
@@ -275,8 +263,6 @@ def limits_of(distinct: int | None, given: Mapping[str, Any]) -> Limits:
 def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],
          choose: Callable[[Labelled, Rule], Choice]) -> Choice:
     """What `choose` gives under limits."""
-    from privsieve.containment.limits import RUNS, Method, limited
-
     slow = given["method"] in ("maximal", "exact") or given["profile"] == "most"
     return limited(table, rule, limits, Method(
         choose, weights_of(table, given) if given["method"] else None,

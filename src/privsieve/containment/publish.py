@@ -395,7 +395,6 @@ class Issued:
     release: Mapping[str, Any]
     certificate: Mapping[str, Any]
     hub: Hub
-    notes: tuple[str, ...] = ()
     page: bool = True
 
 
@@ -450,14 +449,14 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     body = {**body_of(table.items, choice, form.plan), "measured": measured}
     release = canonical(body)
     folder.stage("release.json", release)
-    entry, notes = _note(table, claim, digest(release), people)
+    entry = _note(table, claim, digest(release), people)
     certificate = contained(claim, form.plan, digest(release), entry, {"privsieve": __version__})
     folder.stage("certificate.json", canonical(certificate))
     folder.link()
     folder.sync()
     page = write_report(folder, body, certificate)
     return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
-                  notes, page)
+                  page)
 
 
 def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapping[str, Any],
@@ -488,14 +487,14 @@ def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]
 
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: Snapshot | None,
-          ) -> tuple[Entry | None, tuple[str, ...]]:
+          ) -> Entry | None:
     """The ledger's entry, unless all publications of the snapshot together break a promise."""
     if people is None:
-        return None, ()
+        return None
     ledger, snapshot = people.ledger, people.seal.snapshot
-    notes = check_together(table, claim, ledger.publications(), people.seal)
+    check_together(table, claim, ledger.publications(), people.seal)
     if people.signed is not None:
         ledger.other_people(snapshot, people.signed)
     return ledger.publish(snapshot, claim["columns"], claim["k"], claim["model"],
                           claim={**claim, "release_sha256": release_sha256},
-                          after=people.seen), notes
+                          after=people.seen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isnan
@@ -28,8 +28,6 @@ from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.coding import Thermometer
 
-#: An item's name, of which the first part is its column's, where no claim says which that is.
-_COLUMN = r"(?s)\A(.+?)(<[^<>=]+|>=[^<>=]+|=.+)?\Z"
 _RANGE = r"(?s)=(.+)\.\.(.+)"
 #: A limit of attribute disclosure, and which of two is the stricter.
 STRICTER = {"share": min, "entropy": max, "closeness": min}
@@ -70,7 +68,8 @@ class Cut:
 def read_also(claims: Claims) -> dict[str, How]:
     """How the columns of which something was published have to be read: the same items come out.
 
-    >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker", "dose>=3", "dose>=6"]}])
+    >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker", "dose>=3", "dose>=6"],
+    ...             "origins": ["age", "age", "ward", "smoker", "dose", "dose"]}])
     {'age': [40.0, 60.0], 'ward': None, 'smoker': None, 'dose': Thermometer(cuts=(3.0, 6.0))}
     """
     return {name: cut.how for name, cut in _cuts(claims).items()}
@@ -82,9 +81,9 @@ def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
 
     `columns` is what was asked for, as `items_of` takes it; what it says of a column is kept.
 
-    >>> reading(["ward"], [{"columns": ["age<40"]}])
+    >>> reading(["ward"], [{"columns": ["age<40"], "origins": ["age"]}])
     ({'ward': None, 'age': [40.0]}, frozenset({'age'}))
-    >>> reading(["ward"], [{"columns": ["ward=A", "smoker"]}])
+    >>> reading(["ward"], [{"columns": ["ward=A", "smoker"], "origins": ["ward", "smoker"]}])
     (['ward', 'smoker'], frozenset({'smoker'}))
     """
     also = read_also(claims)
@@ -108,12 +107,12 @@ def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
     >>> import numpy as np
     >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1, 0]], ["a", "b"]), np.zeros(1, np.int32), (None,))
-    >>> counted_items(table, [{"columns": ["b"]}])
+    >>> counted_items(table, [{"columns": ["b"], "origins": ["b"]}])
     (1,)
     """
     place = {name: at for at, name in enumerate(table.items.names)}
     for one in claims:
-        for item, column in zip(one["columns"], _origins(one), strict=True):
+        for item, column in zip(one["columns"], one["origins"], strict=True):
             if item not in place:
                 raise LedgerError(_lost(table, item, column, _cuts(claims)[column]))
     return tuple(sorted({place[item] for one in claims for item in one["columns"]}))
@@ -125,7 +124,7 @@ def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled
     Where rows were left out nothing can be chosen beside it, and nothing is marked.
     """
     counted = set(counted_items(table, claims))
-    alone = any(one.get("suppressed") for one in claims)
+    alone = any(one["suppressed"] for one in claims)
     kept = [j for j, name in enumerate(table.items.origin) if name not in closed or j in counted]
     return replace(table, items=table.items.take(kept), closed=tuple(sorted(closed)),
                    counted=() if alone else tuple(at for at, j in enumerate(kept) if j in counted))
@@ -149,18 +148,11 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
                    proved=False)
 
 
-def _origins(claim: Mapping[str, Any]) -> Sequence[str]:
-    """The column of each published item; version 0.1.0 did not note it."""
-    found: Sequence[str] = claim.get("origins") or [
-        re.sub(_COLUMN, r"\1", item) for item in claim["columns"]]
-    return found
-
-
 def _cuts(claims: Claims) -> dict[str, Cut]:
     """How each column was cut."""
     found: dict[str, dict[str, list[str]]] = {}
     for one in claims:
-        for item, column in zip(one["columns"], _origins(one), strict=True):
+        for item, column in zip(one["columns"], one["origins"], strict=True):
             ends = found.setdefault(column, {"below": [], "above": [], "between": [], "levels": []})
             rest = item.removeprefix(column)
             between = re.fullmatch(_RANGE, rest)
@@ -226,12 +218,16 @@ def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> No
 
 def claims_of(earlier: Sequence[Any], snapshot: str) -> tuple[Mapping[str, Any], ...]:
     """What was claimed of a snapshot, one mapping for each of the ledger's publications of it."""
-    return tuple({"k": noted.k, "model": noted.model, "columns": noted.columns, **noted.claim}
-                 for noted in earlier if noted.snapshot == snapshot)
+    claims = tuple(noted.claim for noted in earlier if noted.snapshot == snapshot)
+    if not all(claim.get("fingerprint") for claim in claims):
+        raise LedgerError(f"something of {snapshot} was noted without a fingerprint of its table, "
+                          "so that nobody can tell whether this is that table; publish nothing "
+                          "more of this snapshot")
+    return claims
 
 
 def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any], seal: Seal,
-                   ) -> tuple[str, ...]:
+                   ) -> None:
     """Refuse a publication that with those of the same snapshot breaks what was promised.
 
     Parameters
@@ -240,38 +236,28 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
     claim : what is to be published, and promised of it.
     earlier : the ledger's publications of these people.
     seal : the snapshot, and what its fingerprints are made with.
-
-    Returns what `recognise` does.
     """
     before = claims_of(earlier, seal.snapshot)
-    notes = recognise(table, before, seal)
+    recognise(table, before, seal)
     claims = [claim, *before]
     if not before:
-        return notes
-    if any(one.get("suppressed") for one in claims):
+        return
+    if any(one["suppressed"] for one in claims):
         if any(_terms(one) != _terms(claim) for one in claims):
             raise LedgerError("of this snapshot something was or would be published without some "
                               "rows, and who is missing shows beside the rest; publish the same "
                               "columns under the same rule, or nothing more")
-        return notes  # the same rows of the same columns
+        return  # the same rows of the same columns
     _check_union(table, claims, seal.snapshot)
-    return notes
 
 
-def recognise(table: Labelled, before: Claims, seal: Seal) -> tuple[str, ...]:
-    """Refuse another table than the one of which claims were made, or one that is read otherwise.
-
-    Returns sentences on what could not be compared: version 0.1.0 noted less.
-    """
+def recognise(table: Labelled, before: Claims, seal: Seal) -> None:
+    """Refuse another table than the one of which claims were made, or one read otherwise."""
     counted_items(table, before)
-    notes = {note for one in before for note in _same_classes(table, one)}
+    for one in before:
+        _check_classes(table, one)
     for one in before:
         _check_table(table, one, seal)
-    if any(not one.get("fingerprint") for one in before):
-        notes.add(f"an earlier publication of {seal.snapshot} is of version 0.1.0, which noted no "
-                  "fingerprint: that this is the same table was not checked, only that it has the "
-                  "columns")
-    return tuple(sorted(notes))
 
 
 def strictest(table: Labelled, claims: Claims) -> Rule:
@@ -280,15 +266,15 @@ def strictest(table: Labelled, claims: Claims) -> Rule:
     An absence that one of them counts is counted of all items of its column.
     """
     place = {name: at for at, name in enumerate(table.items.names)}
-    lacking = {table.items.origin[place[name]] for one in claims for name in one.get("absent", ())
+    lacking = {table.items.origin[place[name]] for one in claims for name in one["absent"]
                if name in place}
     equal = any(one["model"] == "k-anonymity" for one in claims)
     return Rule(
         k=max(one["k"] for one in claims), classes=len(table.classes),
         model="k-anonymity" if equal else "containment",
-        l_diversity=max(one.get("l_diversity", 1) for one in claims),
+        l_diversity=max(one["l_diversity"] for one in claims),
         absent=np.array([name in lacking for name in table.items.origin], np.bool_),
-        labelled=any((one.get("roles") or {}).get("target_known") for one in claims))
+        labelled=any(one["roles"]["target_known"] for one in claims))
 
 
 def limits_of(claims: Claims) -> dict[str, str]:
@@ -297,7 +283,7 @@ def limits_of(claims: Claims) -> dict[str, str]:
     >>> limits_of([{"limits": {"share": "0.9", "entropy": None}}, {"limits": {"share": "0.85"}}])
     {'share': '0.85'}
     """
-    found = {name: [one["limits"][name] for one in claims if (one.get("limits") or {}).get(name)]
+    found = {name: [one["limits"][name] for one in claims if one["limits"].get(name)]
              for name in STRICTER}
     return {name: STRICTER[name](texts, key=Fraction) for name, texts in found.items() if texts}
 
@@ -307,7 +293,7 @@ def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
 
     Refused where what was published before does not keep it already.
     """
-    if not before or any(one.get("suppressed") for one in before):
+    if not before or any(one["suppressed"] for one in before):
         return rule  # beside left-out rows nothing may stand but the same
     first = strictest(table, before)
     equal = "k-anonymity" in (rule.model, first.model)
@@ -368,7 +354,7 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     return replace(whole, small=small, poor=poor)
 
 
-def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:
+def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
     """Refuse a table without the classes or sensitive values on which an earlier claim rests."""
     classes, sensitive = rests_on(before)
     name = target_of(before)
@@ -376,10 +362,10 @@ def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:
         raise LedgerError(f"of this snapshot something was published whose classes count in "
                           f"groups, and this table is read without them; name the target"
                           f"{f' {name!r}' if name else ''}, too (--target)")
-    if classes and name is not None and name != table.target:
+    if classes and name != table.target:
         why = ("was published, and both together are not counted"
-               if before.get("target") is not None else
-               f"was promised in {before.get('l_diversity', 1)} classes a group or within a "
+               if before["target"] is not None else
+               f"was promised in {before['l_diversity']} classes a group or within a "
                "limit, which the classes at hand cannot show")
         raise LedgerError(f"another target of this snapshot, {name!r}, {why}; publish with that "
                           f"target, or nothing more of this snapshot")
@@ -388,19 +374,13 @@ def _same_classes(table: Labelled, before: Mapping[str, Any]) -> Iterator[str]:
         raise LedgerError(f"the sensitive column {lost[0]!r} of this snapshot was published or "
                           "promised within a limit, and here it is not sensitive; name it, too "
                           "(--sensitive)")
-    if classes and name is None:
-        yield ("an earlier publication counted classes and did not note of which target (version "
-               "0.1.0): they were counted by the target at hand")
 
 
 def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None:
     """Refuse another table than the one of which a claim was made."""
-    known = before.get("fingerprint")
-    if not known:
-        return
     if before.get("counted") and table.sources is None:
         _refuse_sources()
-    if fingerprint(table, before, seal) == known:
+    if fingerprint(table, before, seal) == before["fingerprint"]:
         return
     rows = before["rows"] + before["suppressed"]
     change = ("rows or cells were changed, or are read in another way" if rows == table.items.rows
@@ -442,11 +422,11 @@ def _refuse_sources() -> None:
 
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
     """What decides which rows of which columns leave."""
-    roles = claim.get("roles") or {}
-    return (sorted(claim["columns"]), claim["k"], claim["model"], claim.get("l_diversity", 1),
-            sorted(claim.get("absent", ())), claim.get("suppressed"), claim.get("counted"),
-            roles.get("target"), roles.get("target_known"), claim.get("rows"),
-            sorted((claim.get("limits") or {}).items()), sorted(claim.get("sensitive", ())))
+    roles = claim["roles"]
+    return (sorted(claim["columns"]), claim["k"], claim["model"], claim["l_diversity"],
+            sorted(claim["absent"]), claim["suppressed"], claim.get("counted"), roles["target"],
+            roles["target_known"], claim["rows"], sorted(claim["limits"].items()),
+            sorted(claim["sensitive"]))
 
 
 def _few(names: Sequence[str]) -> str:

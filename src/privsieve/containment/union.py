@@ -60,8 +60,7 @@ class Verified:
     @property
     def known(self) -> str | None:
         """The target, where its classes may be known."""
-        known = (self.claim.get("roles") or {}).get("target_known", False)
-        return self.claim["target"] if known else None
+        return self.claim["target"] if self.claim["roles"]["target_known"] else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +103,7 @@ def published(path: str) -> Verified:
     if claim is None or claim["kind"] != "containment":
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
                              "promises")
-    beside = [*claim.get("sensitive", ()), *([claim["target"]] if claim["target"] else [])]
+    beside = [*claim["sensitive"], *([claim["target"]] if claim["target"] else [])]
     cells = _cells(inside[0])
     held = [cells[name] == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
@@ -163,8 +162,7 @@ class Strict:
         """What all of them keep."""
         claims = [one.claim for one in folders]
         columns = {name: origin for one in claims
-                   for name, origin in zip(one["columns"], one.get("origins") or one["columns"],
-                                           strict=True)}
+                   for name, origin in zip(one["columns"], one["origins"], strict=True)}
         both = {columns[name] for one in claims for name in one["absent"]}
         equal = any(one["model"] == "k-anonymity" for one in claims)
         return cls(max(one["k"] for one in claims), max(one["l_diversity"] for one in claims),
@@ -226,10 +224,7 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
     poor = 0
     for one in folders:
         name = target_of(one.claim)
-        if one.claim["l_diversity"] > 1 and name is None:
-            notes.append("classes were counted in a group, and it was not noted of which target "
-                         "(version 0.1.0): here they are not")
-        elif one.claim["l_diversity"] > 1:
+        if one.claim["l_diversity"] > 1:
             of = tables[name]
             diverse = Rule(1, len(of.classes), l_diversity=rule.l_diversity,
                            absent=rule.absent(chosen))

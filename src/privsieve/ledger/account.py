@@ -1,8 +1,7 @@
 """Account: a population's name, the one change that it protects, and what its releases add up to.
 
 Two names of the same people are two budgets.  What a screen shows alike, or differs in punctuation
-alone, is therefore one name, and a name of mixed scripts is none; one that was in the ledger before
-this rule stays as it stands.
+alone, is therefore one name, and a name of mixed scripts is none.
 
 A population protects one change: of a row or of a person, replaced or added and removed.  A release
 that protects another one is charged as many times as its own steps make that change.  With a delta
@@ -154,10 +153,10 @@ def granted(limit: int, delta: int) -> Account:
                    delta_share=delta // 2 if rho else delta, rho_limit=rho)
 
 
-def raised(account: Account, limit: int, delta: int, charges: Iterable[Charge]) -> Account:
-    """The account with higher limits, in units, which its charges have to keep.
+def raised(account: Account, limit: int, delta: int) -> Account:
+    """The account with higher limits, in units.
 
-    >>> raised(Account("pure", 5, 4), 7, 0, [Charge(4, 0, 1)]).left
+    >>> raised(Account("pure", 5, 4), 7, 0).left
     3
     """
     if not account.limit:
@@ -173,16 +172,8 @@ def raised(account: Account, limit: int, delta: int, charges: Iterable[Charge]) 
                           + "; it is only raised: write a larger one")
     # [raised] what kind of sums it keeps was chosen before anything was said of these people
     rho = account.rho_limit and max(account.rho_limit, rho_limit(limit, delta - delta // 2))
-    # [all] an account that 0.1.0 left closed has spent more than stands there
-    units, deltas, rhos = (min(TOP, sum(part)) for part in zip((0, 0, 0), *charges, strict=True))
-    after = account._replace(
-        limit=limit, delta_limit=delta, delta_share=delta // 2 if rho else delta, rho_limit=rho,
-        spent=units, delta_spent=deltas, rho_spent=rhos)
-    if not _holds(after):
-        come = "no finite amount" if units == TOP else f"epsilon {decimal(units)}"
-        raise BudgetExceeded(f"the charges of these people come to {come}, which is not within "
-                             "that limit")
-    return after
+    return account._replace(limit=limit, delta_limit=delta,
+                            delta_share=delta // 2 if rho else delta, rho_limit=rho)
 
 
 def signed(reason: object, by: object) -> tuple[str, list[Json]]:

@@ -15,17 +15,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
-from fractions import Fraction
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, PrivsieveError
-from privsieve.frozen import dataclass
+from privsieve.errors import LedgerError, ParameterError, PrivsieveError
 from privsieve.ledger import account as accounts
-from privsieve.ledger.account import Account, Change, Charge, change_of, checked_name, facts
+from privsieve.ledger.account import Account, change_of, checked_name, facts
 from privsieve.public.canonical import (
     DELTA_UNITS,
-    EPSILON_UNITS,
     RHO_UNITS,
     TOP,
     Json,
@@ -35,7 +32,7 @@ from privsieve.public.canonical import (
     parsed,
     units_of,
 )
-from privsieve.public.plan import FORMAT, Cost, Plan, terms
+from privsieve.public.plan import FORMAT, Plan, terms
 
 EXPORT = "privsieve-ledger-export/1"
 GENESIS = "00" * 32
@@ -107,7 +104,7 @@ class ChainReport:
 class Publication:
     """Columns that were published under containment; `snapshot` names the state of the table.
 
-    claim : what their certificate claims; empty where nothing was said.
+    claim : what their certificate claims.
     """
 
     seq: int
@@ -115,7 +112,7 @@ class Publication:
     columns: tuple[str, ...]
     k: int
     model: str
-    claim: Mapping[str, Any] = field(default_factory=dict)
+    claim: Mapping[str, Any]
 
 
 class Request(NamedTuple):
@@ -174,8 +171,6 @@ def paid_before(population: str, name: str, *, once: bool) -> ParameterError:
 class Balance:
     """What a chain adds up to, shaped as the ledger's tables.
 
-    version : of the tables that the entries so far need, 1 to 3; 0 where there is none that tells.
-    before : the charges of version 1, with the change that each says it protects.
     new : the rows that entries wrote since somebody looked: a table and a key.
     marked : the entry of the newest checkpoint.
     """
@@ -183,53 +178,29 @@ class Balance:
     population: dict[str, Account] = field(default_factory=dict)
     request: dict[str, Request] = field(default_factory=dict)
     publication: dict[int, tuple[str, str, str, int, str]] = field(default_factory=dict)
-    version: int = 0
-    before: dict[str, Change | None] = field(default_factory=dict)
     new: set[tuple[str, str | int]] = field(default_factory=set)
     marked: int = 0
 
     def due(self, seq: int) -> bool:
-        """Whether a checkpoint follows this entry; 0.1.0's charges are always counted anew."""
-        return not self.before and seq - self.marked >= spacing(len(self.population))
+        """Whether a checkpoint follows this entry."""
+        return seq - self.marked >= spacing(len(self.population))
 
     def checkpoint(self) -> dict[str, Json]:
         """What a checkpoint says: all accounts, and what the publications come to."""
-        return {"version": self.version,
-                "accounts": {name: [value if value is None else str(value) for value in account]
+        return {"accounts": {name: [value if value is None else str(value) for value in account]
                              for name, account in self.population.items()},
                 "publications": digest(canonical(sorted(
                     [key, *row] for key, row in self.publication.items())))}
 
-    def rows(self, version: int = 2) -> dict[str, set[tuple[Any, ...]]]:
-        """Each table's rows, as a file of this version has them."""
-        wide, narrow = (None, None) if version > 1 else (5, 5)
-        return {
-            "population": {(key, *row[:wide]) for key, row in self.population.items()},
-            "request": {(key, *row[:narrow]) for key, row in self.request.items()},
-            "publication": {(key, *row) for key, row in self.publication.items()},
-        }
+    def rows(self) -> dict[str, set[tuple[Any, ...]]]:
+        """Each table's rows."""
+        return {table: {(key, *row) for key, row in getattr(self, table).items()}
+                for table in ("population", "request", "publication")}
 
     def touched(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """The rows of `new` as they are now, each with its table."""
         for table, key in self.new:
             yield table, (key, *getattr(self, table)[key])
-
-    def of(self, version: int) -> None:
-        """Go on with entries of this version; the chain says where it changes.
-
-        Entries of version 2 stand in tables of version 3, too.
-        """
-        if min(self.version, 2) not in (0, version):
-            raise ValueError
-        self.version = max(self.version, version)
-
-    def charged_to(self, population: str) -> tuple[Charge, ...]:
-        """Every charge of a population, in the change that it protects, or what they come to."""
-        if not self.before:
-            known = self.population[population]
-            return (Charge(known.spent, known.delta_spent, known.rho_spent),)
-        return tuple(Charge(made.units, made.delta_units, made.rho_units)
-                     for made in self.request.values() if made.population == population)
 
 
 @dataclass(frozen=True)
@@ -260,8 +231,7 @@ def resumed(mark: Entry, publications: Mapping[int, tuple[str, str, str, int, st
         body = mark.body
         accounts = {name: Account._make(int(value) if value and value.isdecimal() else value
                                         for value in row) for name, row in body["accounts"].items()}
-        balance = Balance(accounts, publication=dict(publications), version=body["version"],
-                          marked=mark.seq)
+        balance = Balance(accounts, publication=dict(publications), marked=mark.seq)
         if _sound(mark, body) and _says(mark.seq, body, balance):
             return Tally(balance, mark.seq, mark.hash)
     return None
@@ -386,19 +356,13 @@ def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
         raise ValueError
     if said != ("approximate" if delta else "pure"):
         raise ValueError
-    balance.of(2 if "rho_limit" in body else 1)
-    if balance.version == 1:
-        # Plain sums of the whole delta: nothing is known of the rho of what was released.
-        made = Account(said, body["limit"], delta_limit=delta, delta_share=delta)
-    else:
-        # The limits that a grant says are no more than follows from epsilon and delta.
-        made = accounts.granted(body["limit"], delta)
-        rho = _units(body["rho_limit"], RHO_UNITS)
-        if rho > made.rho_limit or (rho == 0) != (made.rho_limit == 0):
-            raise ValueError
-        made = made._replace(rho_limit=rho, **facts(body["unit"], body["neighbours"],
-                                                    body["rows_per_person"]))
-    balance.population[name] = made
+    # The limits that a grant says are no more than follows from epsilon and delta.
+    made = accounts.granted(body["limit"], delta)
+    rho = _units(body["rho_limit"], RHO_UNITS)
+    if rho > made.rho_limit or (rho == 0) != (made.rho_limit == 0):
+        raise ValueError
+    balance.population[name] = made._replace(rho_limit=rho, **facts(
+        body["unit"], body["neighbours"], body["rows_per_person"]))
 
 
 def _raise(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
@@ -406,78 +370,30 @@ def _raise(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
     name = body["population"]
     known, rho = balance.population[name], _units(body["rho_limit"], RHO_UNITS)
     accounts.signed(body["reason"], body["by"])
-    made = accounts.raised(known, _amount(body["limit"]), _delta(body["delta_limit"]),
-                           balance.charged_to(name))
+    made = accounts.raised(known, _amount(body["limit"]), _delta(body["delta_limit"]))
     # As in a grant: no more than follows, and never less than there was.
-    if not known.rho_limit <= rho <= made.rho_limit or balance.version == 1:
+    if not known.rho_limit <= rho <= made.rho_limit:
         raise ValueError
-    balance.version = 3
     balance.population[name] = made._replace(rho_limit=rho)
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
+    """A charge, which says what it comes to in the population's own change."""
     name, request = body["population"], body["request"]
     units, delta = _amount(body["units"]), _delta(body["delta"])
-    known = balance.population[name]
     if request in balance.request or units < 1:
         raise ValueError
     balance.new.add(("request", request))
-    balance.of(2 if "charged" in body else 1)
-    change = change_of(body.get("claim", {}))
-    if balance.version >= 2:
-        balance.population[name] = _charged(balance, seq, body, change)
-        return
-    now = known._replace(spent=known.spent + units, delta_spent=known.delta_spent + delta)
-    balance.population[name] = now
-    balance.request[request] = Request(name, units, delta, "reserved", seq)
-    balance.before[request] = change
-    if not now.summed:
-        raise ValueError
-
-
-def _charged(balance: Balance, seq: int, body: Mapping[str, Any], change: Change | None,
-             ) -> Account:
-    """The account after a charge of version 2, which says what it comes to."""
-    units, delta = body["units"], _delta(body["delta"])
     rho = None if body["rho"] is None else _units(body["rho"], RHO_UNITS)
-    known, factor = accounts.protecting(balance.population[body["population"]], change)
+    known, factor = accounts.protecting(balance.population[name],
+                                        change_of(body.get("claim", {})))
     made = accounts.charge(units, delta, rho, factor)
     now = known.plus(made)
     if now is None or body["charged"] != accounts.charged(known, made, factor):
         raise ValueError
-    balance.request[body["request"]] = Request(body["population"], made.units, made.delta,
-                                               "reserved", seq, made.rho, str(factor))
-    return now
-
-
-def _schema(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    """From here on tables are of this version; what 0.1.0 charged is counted anew.
-
-    An account that its own charges pass is spent: it admits nothing more.
-    """
-    version, before = _amount(body["version"]), balance.version
-    if version not in (2, 3) or before >= version:
-        raise ValueError
-    balance.version = version
-    if before == 2:
-        return
-    for name, known in balance.population.items():
-        balance.population[name] = known._replace(spent=0, delta_spent=0)
-    for request, change in balance.before.items():
-        made = balance.request[request]
-        known = balance.population[made.population]
-        rho = None if made.delta_units else Cost(Fraction(made.units, EPSILON_UNITS)).rho_units
-        try:
-            known, factor = accounts.protecting(known, change)
-            cost = accounts.charge(made.units, made.delta_units, rho, factor)
-        except BudgetExceeded:
-            factor, cost = 0, accounts.Charge(TOP, TOP, TOP)
-        balance.request[request] = made._replace(
-            units=cost.units, delta_units=cost.delta, rho_units=cost.rho, factor=str(factor))
-        balance.population[made.population] = known._replace(
-            spent=min(known.limit, known.spent + cost.units),
-            delta_spent=min(known.delta_share, known.delta_spent + cost.delta),
-            rho_spent=min(TOP, known.rho_spent + cost.rho))
+    balance.population[name] = now
+    balance.request[request] = Request(name, made.units, made.delta, "reserved", seq, made.rho,
+                                       str(factor))
 
 
 def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
@@ -529,5 +445,5 @@ def _units(text: object, per: int) -> int:
 
 
 _APPLY = {"people": _people, "grant": _grant, "raise": _raise, "reserve": _reserve,
-          "commit": _commit, "publish": _publish, "other-people": _other_people, "schema": _schema,
+          "commit": _commit, "publish": _publish, "other-people": _other_people,
           "checkpoint": _checkpoint}

@@ -7,7 +7,6 @@ and writes nothing into one that does not add up.  What is wrong is said in a se
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import sqlite3
@@ -24,18 +23,14 @@ from privsieve.ledger.chain import Tally
 from privsieve.ledger.folder import sync
 from privsieve.ledger.sql import (
     APPLICATION,
+    FORMAT,
     STATEMENTS,
-    VERSION,
     counted_on,
     holds,
     mark,
-    migrate,
     recounted,
-    version_of,
 )
 
-#: What a file was when a connection left it.
-Mark = tuple[int, ...]
 #: How long to wait for another process, in seconds.
 PATIENCE = 60.0
 #: And for one that is making the ledger, whose file has two names for a moment.
@@ -55,9 +50,6 @@ _SHARED = {
 _APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says "
           "what is wrong; if a program was killed, put the -journal file that it left back beside "
           "the ledger, else restore the newest copy")
-#: Of each process, its newest connection that wrote, to the file that it left: a commit follows its
-#: reserve, and the tables are read once for both.  A child never takes that of its parent.
-_kept: dict[int, tuple[str, Mark, sqlite3.Connection]] = {}
 #: What this process has counted of each file: the next charge counts what came since.
 _counted: dict[str, Tally] = {}
 
@@ -73,9 +65,9 @@ def create(path: str) -> None:
     draft = f"{path}.{os.urandom(8).hex()}"
     try:
         with _draft(draft), _spoken(), closing(_connect(draft)) as db:
-            for statement in ("PRAGMA synchronous=EXTRA", "BEGIN", *STATEMENTS[VERSION],
+            for statement in ("PRAGMA synchronous=EXTRA", "BEGIN", *STATEMENTS,
                               f"PRAGMA application_id={APPLICATION}",
-                              f"PRAGMA user_version={VERSION}", "COMMIT"):
+                              f"PRAGMA user_version={FORMAT}", "COMMIT"):
                 db.execute(statement)
             with suppress(FileExistsError):
                 os.link(draft, path)
@@ -99,16 +91,12 @@ def transaction(path: str, population: str = "",  # noqa: ARG001  # a file is lo
                 ) -> Iterator[sqlite3.Connection]:
     """One locked transaction: durable when the block ends, undone when it raises.
 
-    A ledger of an earlier version is taken over first.  What does not add up is not written: the
-    first transaction of a process counts from a checkpoint of the chain, where there is none from
-    the beginning, and each later one what came since.
+    What does not add up is not written: the first transaction of a process counts from a checkpoint
+    of the chain, where there is none from the beginning, and each later one what came since.
     """
-    with _spoken(), _connected(place := _placed(path, own=True)) as db:
+    with _spoken(), closing(_open(place := _placed(path, own=True))) as db:
         db.execute("BEGIN IMMEDIATE")
-        if _version(db) != VERSION:
-            db.execute("ROLLBACK")
-            migrate(db)
-            db.execute("BEGIN IMMEDIATE")
+        _demand_format(db)
         _demand_sum(db, place)
         yield db
         db.execute("COMMIT")
@@ -129,9 +117,9 @@ def _demand_sum(db: sqlite3.Connection, place: str) -> None:
 @contextmanager
 def reading(path: str) -> Iterator[sqlite3.Connection]:
     """One consistent view; who may not write can read, too."""
-    with _spoken(), closing(_readable(path)) as db:
+    with _spoken(), closing(_open(_placed(path))) as db:
         db.execute("BEGIN")
-        _version(db)
+        _demand_format(db)
         yield db
 
 
@@ -147,8 +135,9 @@ def backup(path: str, copy: str) -> int:
     draft = f"{copy}.{os.urandom(8).hex()}"
     try:
         with _draft(draft):
-            with _spoken(), closing(_readable(path)) as db, closing(_connect(draft)) as made:
-                _version(db)
+            with _spoken(), closing(_open(_placed(path))) as db, (
+                    closing(_connect(draft))) as made:
+                _demand_format(db)
                 made.execute("PRAGMA synchronous=EXTRA")
                 try:
                     db.backup(made)
@@ -157,7 +146,6 @@ def backup(path: str, copy: str) -> int:
                         raise
                     raise LedgerError("the disk of the copy is full, and no copy was kept; make "
                                       "room, or name a file on another disk") from None
-                made.execute("PRAGMA journal_mode=DELETE")
                 report = recounted(made)[0]
             if not report.valid:
                 raise LedgerError(f"the copy does not add up, and was not kept: {report.reasons[0]}"
@@ -191,7 +179,7 @@ def _connect(path: str, more: str = "mode=rw") -> sqlite3.Connection:
 
 
 def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
-    """A connection that keeps what it writes; `_version` says whether this is a ledger."""
+    """A connection that keeps what it writes; `_demand_format` says whether this is a ledger."""
     db = _connect(path, more)
     try:
         # EXTRA: the name of the journal is gone from the disk before a charge is acknowledged.
@@ -202,106 +190,6 @@ def _open(path: str, more: str = "mode=rw") -> sqlite3.Connection:
     except BaseException:
         db.close()
         raise
-    return db
-
-
-@contextmanager
-def _connected(place: str) -> Iterator[sqlite3.Connection]:
-    """A connection that writes, which is kept where all went well: see `_again`."""
-    db = _again(place) or _writable(place)
-    try:
-        yield db
-        mark = _mark(place)
-    except BaseException:
-        db.close()
-        raise
-    # Elsewhere a file that is open cannot be moved or deleted.
-    if mark is None or os.name != "posix" or (
-            _kept.setdefault(os.getpid(), (place, mark, db))[2] is not db):
-        db.close()
-
-
-def _again(place: str) -> sqlite3.Connection | None:
-    """The connection that this process kept, if the file is the one that it left, untouched.
-
-    What anybody else wrote, moved or put in its place is looked at over a new one.  It is taken out
-    while it is used: another thread, or a child, opens its own.
-    """
-    if (kept := _kept.pop(os.getpid(), None)) is None:
-        return None
-    known, mark, db = kept
-    if known == place and mark == _mark(place):
-        return db
-    db.close()
-    return None
-
-
-def _mark(place: str) -> Mark | None:
-    """What changes when a file is written, replaced, or given to others."""
-    found = _stat(place)
-    return found and (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid,
-                      found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-
-@atexit.register
-def _close() -> None:
-    """Leave no connection open behind the program."""
-    if kept := _kept.pop(os.getpid(), None):
-        kept[2].close()
-
-
-def _writable(place: str) -> sqlite3.Connection:
-    """A connection that has the journal of this version; a write-ahead log of 0.1.0 is written in.
-
-    That needs the file for a moment alone: who cannot have it goes away and comes back.
-    """
-    until = time.monotonic() + PATIENCE
-    while True:
-        db = _open(place)
-        try:
-            if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                return db
-            _version(db)
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            if db.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete":
-                return db
-        except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                db.close()
-                raise
-        except BaseException:
-            db.close()
-            raise
-        db.close()
-        if time.monotonic() > until:
-            raise LedgerError(_SAID[sqlite3.SQLITE_BUSY])
-        time.sleep((1 + os.urandom(1)[0]) / 5000)  # of those who wait, each another time
-
-
-def _readable(path: str) -> sqlite3.Connection:
-    place = _placed(path)
-    try:
-        return _open(place)
-    except sqlite3.OperationalError as error:
-        # A log of 0.1.0 needs a writable folder.  Without one, and with nothing in the log, the
-        # file is all there is.
-        if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or (
-                error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK) or (
-                os.access(Path(place).parent, os.W_OK)) or _left(place, "-wal"):
-            raise
-        return _snapshot(place)
-
-
-def _snapshot(place: str) -> sqlite3.Connection:
-    """What a file holds that nobody wrote while it was read, without its lock or its log."""
-    file = Path(place)
-    before, data, after = file.stat(), bytearray(file.read_bytes()), file.stat()
-    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size) or (
-            _left(place, "-wal")):
-        raise LedgerError(_SAID[sqlite3.SQLITE_BUSY])
-    data[18:20] = b"\1\1"  # in memory there is no log
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    db.deserialize(bytes(data))
     return db
 
 
@@ -326,10 +214,10 @@ def _placed(path: str, *, own: bool = False) -> str:
         _demand_own_disk(place, points)
     if _left(place, "-wal"):
         with closing(_connect(place, "mode=ro&immutable=1")) as db:
-            # SQLite would apply it, whatever it is, and take back what was charged since.
-            if version_of(db) >= VERSION:
-                raise LedgerError("a -wal file lies beside the ledger and does not belong to it: "
-                                  "an earlier state would come back; move that file away")
+            _demand_format(db)
+        # SQLite would apply it, whatever it is, and take back what was charged since.
+        raise LedgerError("a -wal file lies beside the ledger and does not belong to it: an "
+                          "earlier state would come back; move that file away")
     return place
 
 
@@ -387,15 +275,20 @@ def _demand_own_disk(place: str, points: Mapping[str, str]) -> None:
                           "where a lock cannot be relied on; keep it on a disk of this machine")
 
 
-def _version(db: sqlite3.Connection) -> int:
-    """The version of a ledger; refused where it is none, or of a version that is not known."""
+def _demand_format(db: sqlite3.Connection) -> None:
+    """Refuse a file that is no ledger, or is one of another format."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerError("the file is not a privsieve ledger; name another file, or a new one")
-    version = version_of(db)
-    if version not in STATEMENTS:
-        raise LedgerError(f"the ledger has schema {version} and this privsieve reads {VERSION}; "
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    if found < FORMAT:
+        raise LedgerError("this ledger was made by version 0.1.0, or a draft after it, which was "
+                          f"never released; make a new one, in another file, with {HOW}")
+    if found > FORMAT:
+        raise LedgerError(f"the ledger has format {found} and this privsieve reads {FORMAT}; "
                           "install the newer privsieve that wrote it")
-    return version
+    if db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        raise LedgerError("another program gave the ledger a write-ahead log, with which it cannot "
+                          "be kept; run sqlite3 FILE 'PRAGMA journal_mode=DELETE' and try again")
 
 
 # --- what is said -------------------------------------------------------------------------------

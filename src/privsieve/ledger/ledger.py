@@ -13,13 +13,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
-from privsieve.frozen import dataclass
 from privsieve.ledger import account as accounts
 from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
@@ -146,9 +145,7 @@ class Ledger(Printed):
             if delta is None:
                 delta = Fraction(has.delta_limit, DELTA_UNITS)
             limit = Cost.of(epsilon, delta=delta, allow_weak=True)
-            charges = (accounts.Charge(made.units, made.delta_units, made.rho_units)
-                       for made in sql.charges_of(db, self.population))
-            after = accounts.raised(has, limit.units, limit.delta_units, charges)
+            after = accounts.raised(has, limit.units, limit.delta_units)
             sql.append(db, "raise", {
                 "population": self.population, "limit": after.limit,
                 "delta_limit": decimal(after.delta_limit, DELTA_UNITS),
@@ -332,7 +329,7 @@ class Ledger(Printed):
                 "release_sha256": release_sha256})
 
     def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,
-                claim: Mapping[str, Json] | None = None, after: int | None = None) -> Entry:
+                claim: Mapping[str, Json], after: int | None = None) -> Entry:
         """Note columns published under containment; this never adds to the epsilon account.
 
         What several publications of one snapshot say together is for the containment methods:
@@ -352,10 +349,9 @@ class Ledger(Printed):
             if after is not None and newest != after:
                 raise LedgerError(f"{self.population}: something was published while this was "
                                   "being prepared, and nothing was noted; try again")
-            body: dict[str, Json] = {
+            entry = sql.append(db, "publish", {
                 "population": self.population, "snapshot": snapshot, "columns": list(columns),
-                "k": k, "model": model}
-            entry = sql.append(db, "publish", {**body, "claim": claim} if claim else body)
+                "k": k, "model": model, "claim": claim})
             db.execute("INSERT INTO publication VALUES (?, ?, ?, ?, ?, ?)",
                        (entry.seq, self.population, snapshot,
                         canonical(list(columns)).decode(), k, model))
@@ -379,9 +375,9 @@ class Ledger(Printed):
                               (self.population,))
             try:
                 return tuple(Publication(seq, snapshot, tuple(parsed(columns)), k, model,
-                                         parsed(payload).get("claim") or {})
+                                         parsed(payload)["claim"])
                              for seq, snapshot, columns, k, model, payload in rows)
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, TypeError, LookupError):
                 raise LedgerError("a publication in the ledger is damaged; `privsieve ledger "
                                   "verify` lists what is wrong") from None
 

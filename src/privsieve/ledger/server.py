@@ -90,10 +90,10 @@ _TRIGGER = r"(?s)CREATE TRIGGER (\w+) BEFORE (\w+) ON (\w+) (?:WHEN (.*))? BEGIN
 _OWN_TABLES = (
     "CREATE TABLE head(one BIGINT PRIMARY KEY CHECK(one = 1), seq BIGINT NOT NULL, hash TEXT)",
     f"INSERT INTO head VALUES (1, 0, '{GENESIS}')",  # noqa: S608 - constant text
-    "CREATE TABLE migration(version BIGINT PRIMARY KEY, safeguards TEXT NOT NULL)")
+    "CREATE TABLE safeguards(format BIGINT PRIMARY KEY, definition TEXT NOT NULL)")
 #: A writer of grants may change limits; of who may not, the chain takes no entry that does.
 _FOLLOWS = """
-  IF NEW.kind IN ('grant', 'people', 'raise', 'schema')
+  IF NEW.kind IN ('grant', 'people', 'raise')
      AND NOT has_column_privilege('population', 'lim', 'UPDATE') THEN
     RAISE insufficient_privilege;
   END IF;
@@ -121,7 +121,7 @@ SELECT string_agg(line, chr(10) ORDER BY line COLLATE "C") FROM (
 
 def statements() -> Iterator[str]:
     """The tables and triggers of a ledger, from those of a file."""
-    for statement in sql.STATEMENTS[sql.VERSION]:
+    for statement in sql.STATEMENTS:
         if found := re.fullmatch(_TRIGGER, statement):
             name, event, table, when = found.groups()
             yield from _refused(name, f"BEFORE {event} ON {table}", _said_here(when or "true"))
@@ -131,9 +131,9 @@ def statements() -> Iterator[str]:
     yield from _called("entry_follows", "AFTER INSERT ON entry", _FOLLOWS)
     yield from _refused("head_update", "BEFORE UPDATE ON head", _HEAD_STAYS)
     yield from _refused("append_only", "BEFORE DELETE ON head", "true")
-    yield ("CREATE TRIGGER migration_stays BEFORE UPDATE OR DELETE ON migration "
+    yield ("CREATE TRIGGER safeguards_stay BEFORE UPDATE OR DELETE ON safeguards "
            "FOR EACH ROW EXECUTE FUNCTION append_only()")
-    for table in ("population", "entry", "request", "publication", "head", "migration"):
+    for table in ("population", "entry", "request", "publication", "head", "safeguards"):
         yield (f"CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table} "
                "FOR EACH STATEMENT EXECUTE FUNCTION append_only()")
 
@@ -166,7 +166,7 @@ def create(path: str) -> None:
                 db.execute("CREATE SCHEMA privsieve")
             for statement in statements():
                 db.execute(statement)
-            db.execute("INSERT INTO migration VALUES (?, ?)", (sql.VERSION, db.safeguards()))
+            db.execute("INSERT INTO safeguards VALUES (?, ?)", (sql.FORMAT, db.safeguards()))
         db.execute("COMMIT")
 
 
@@ -220,11 +220,6 @@ class Session:
 
     raw: psycopg.Connection[Any]
 
-    @property
-    def version(self) -> int:
-        """The version of the tables; there is one so far."""
-        return sql.VERSION
-
     def execute(self, statement: str, given: Sequence[Any] = ()) -> sql.Answer:
         """One statement."""
         if given:
@@ -236,8 +231,8 @@ class Session:
         """Whether tables, checks, triggers or the head are not what they were made as."""
         newest = sql.last(self)
         head = (newest.seq, newest.hash) if newest else (0, GENESIS)
-        kept = self.execute("SELECT safeguards FROM migration WHERE version = ?",
-                            (self.version,)).fetchone()
+        kept = self.execute("SELECT definition FROM safeguards WHERE format = ?",
+                            (sql.FORMAT,)).fetchone()
         return (kept is None or kept[0] != self.safeguards()
                 or [head] != list(self.execute("SELECT seq, hash FROM head")))
 
@@ -246,13 +241,13 @@ class Session:
         return str(self.execute(_SAFEGUARDS).fetchone()[0])
 
     def made(self) -> bool:
-        """Whether there is a ledger; refused where it is of a version that is not known."""
-        if not self.execute("SELECT to_regclass('privsieve.migration')").fetchone()[0]:
+        """Whether there is a ledger; refused where it is of another format."""
+        if not self.execute("SELECT to_regclass('privsieve.safeguards')").fetchone()[0]:
             return False
-        version = self.execute("SELECT max(version) FROM migration").fetchone()[0]
-        if version != sql.VERSION:
-            raise LedgerError(f"the ledger has schema {version} and this privsieve reads "
-                              f"{sql.VERSION}; install the privsieve that wrote it")
+        found = self.execute("SELECT max(format) FROM safeguards").fetchone()[0]
+        if found != sql.FORMAT:
+            raise LedgerError(f"the ledger has format {found} and this privsieve reads "
+                              f"{sql.FORMAT}; install the privsieve that wrote it")
         return True
 
     def demand_made(self) -> None:

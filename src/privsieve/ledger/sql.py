@@ -4,8 +4,7 @@ A place that begins with postgresql:// is a schema of a server; any other is a f
 said on command lines, in notes and in errors, so it never holds a password.
 
 Every amount is an integer.  The rule of admission is a CHECK of the table, entries are append-only
-by trigger, and a balance only grows: a mistake in the code above meets a refusal below.  Tables of
-0.1.0 are read as they are, and taken over before they are written.
+by trigger, and a balance only grows: a mistake in the code above meets a refusal below.
 """
 
 from __future__ import annotations
@@ -55,10 +54,6 @@ class Served(Protocol):
     def execute(self, statement: str, given: Any = ..., /) -> Answer:
         """One statement, with "?" for each value."""
 
-    @property
-    def version(self) -> int:
-        """The version of its tables."""
-
     def altered(self) -> bool:
         """Whether tables, checks or triggers were changed."""
 
@@ -72,25 +67,20 @@ _COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, 
             "neighbours, rows_per_person")
 #: What a grant decides, and no charge.
 _LIMITS = {"account", "lim", "delta_lim"}
-#: The version of the tables that this program writes.
-VERSION = 3
+#: The format of the tables.
+FORMAT = 3
 
 #: What a row of a table is found by.
 _KEY = {"request": "id", "publication": "seq"}
 
 
-def _people(most: str, owed: str, more: str = "") -> str:
-    return f"""
+_POPULATION = f"""
 CREATE TABLE population(
   id TEXT PRIMARY KEY, account TEXT NOT NULL CHECK(account IN ('pure', 'approximate')),
   lim INTEGER NOT NULL DEFAULT 0 CHECK(lim >= 0),
-  spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND {most}),
+  spent INTEGER NOT NULL DEFAULT 0 CHECK(spent BETWEEN 0 AND {TOP}),
   delta_lim INTEGER NOT NULL DEFAULT 0 CHECK((delta_lim > 0) = (account = 'approximate')),
-  delta_spent INTEGER NOT NULL DEFAULT 0 CHECK(delta_spent BETWEEN 0 AND {owed}){more}) STRICT"""
-
-
-_OLD_POPULATION = _people("lim", "delta_lim")
-_POPULATION = _people(f"{TOP}", f"{TOP}", f""",
+  delta_spent INTEGER NOT NULL DEFAULT 0 CHECK(delta_spent BETWEEN 0 AND {TOP}),
   delta_share INTEGER NOT NULL DEFAULT 0 CHECK(delta_share BETWEEN 0 AND delta_lim),
   rho_lim INTEGER NOT NULL DEFAULT 0
     CHECK(rho_lim >= 0 AND (rho_lim = 0 OR account = 'approximate')),
@@ -101,20 +91,18 @@ _POPULATION = _people(f"{TOP}", f"{TOP}", f""",
     CHECK(rows_per_person IS NULL OR (rows_per_person >= 1 AND unit IS 'person')),
   CHECK((unit IS NULL) = (neighbours IS NULL)),
   CHECK((spent <= lim AND delta_spent <= delta_share)
-    OR (rho_lim > 0 AND rho_spent <= rho_lim))""")
+    OR (rho_lim > 0 AND rho_spent <= rho_lim))) STRICT"""
 _ENTRY = """
 CREATE TABLE entry(
   seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL,
   prev TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE) STRICT"""
-_CHARGE = """
+_REQUEST = """
 CREATE TABLE request(
   id TEXT PRIMARY KEY, population TEXT NOT NULL REFERENCES population(id),
   units INTEGER NOT NULL CHECK(units > 0),
   delta_units INTEGER NOT NULL CHECK(delta_units >= 0),
   state TEXT NOT NULL CHECK(state IN ('reserved', 'committed')),
-  seq INTEGER NOT NULL UNIQUE REFERENCES entry(seq)"""
-_OLD_REQUEST = f"{_CHARGE}) STRICT"
-_REQUEST = f"""{_CHARGE},
+  seq INTEGER NOT NULL UNIQUE REFERENCES entry(seq),
   rho_units INTEGER NOT NULL CHECK(rho_units > 0),
   factor TEXT NOT NULL) STRICT"""
 _PUBLICATION = """
@@ -129,18 +117,16 @@ def _never(table: str, event: str, when: str = "") -> str:
             f"BEGIN SELECT RAISE(ABORT, 'append-only'); END")
 
 
-_CHARGE_STAYS = ("WHEN OLD.state <> 'reserved' OR NEW.id <> OLD.id OR "
-                 "NEW.population <> OLD.population OR NEW.units <> OLD.units OR "
-                 "NEW.delta_units <> OLD.delta_units OR NEW.seq <> OLD.seq")
-_FEWER = "WHEN NEW.spent < OLD.spent OR NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id"
-_LESS = (f"{_FEWER} OR (OLD.lim > 0 AND "
-         "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim))")
-_LESS_RHO = ("OR NEW.rho_spent < OLD.rho_spent OR (OLD.spent > 0 "
-             "AND (NEW.delta_share, NEW.rho_lim) <> (OLD.delta_share, OLD.rho_lim)) OR "
-             "(OLD.unit IS NOT NULL AND (NEW.unit IS NOT OLD.unit OR NEW.neighbours IS NOT "
-             "OLD.neighbours OR NEW.rows_per_person IS NOT OLD.rows_per_person))")
+#: A balance never falls, and what a first charge settled stays.
+_LESS = ("NEW.spent < OLD.spent OR NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id OR "
+         "(OLD.lim > 0 AND "
+         "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim)) "
+         "OR NEW.rho_spent < OLD.rho_spent OR (OLD.spent > 0 "
+         "AND (NEW.delta_share, NEW.rho_lim) <> (OLD.delta_share, OLD.rho_lim)) OR "
+         "(OLD.unit IS NOT NULL AND (NEW.unit IS NOT OLD.unit OR NEW.neighbours IS NOT "
+         "OLD.neighbours OR NEW.rows_per_person IS NOT OLD.rows_per_person))")
 #: Limits only grow, and with the newest entry, which says so in canonical JSON.
-_RAISED = f"{_LESS} {_LESS_RHO}".replace("WHEN ", "WHEN (", 1) + """) AND NOT (
+_RAISED = """
   OLD.lim > 0 AND NEW.id = OLD.id AND NEW.account = OLD.account AND NEW.lim >= OLD.lim
   AND NEW.delta_lim >= OLD.delta_lim AND NEW.delta_share >= OLD.delta_share
   AND NEW.rho_lim >= OLD.rho_lim AND NEW.spent >= OLD.spent AND NEW.rho_spent >= OLD.rho_spent
@@ -148,51 +134,39 @@ _RAISED = f"{_LESS} {_LESS_RHO}".replace("WHEN ", "WHEN (", 1) + """) AND NOT (
   AND NEW.neighbours IS OLD.neighbours AND NEW.rows_per_person IS OLD.rows_per_person
   AND EXISTS (SELECT 1 FROM entry WHERE kind = 'raise' AND seq = (SELECT max(seq) FROM entry)
     AND instr(payload, '"limit":' || NEW.lim || ',"population":"' || replace(replace(NEW.id,
-      '\\', '\\\\'), '"', '\\"') || '","reason":')))"""  # noqa: S608 - constant text
-_STAYS = (_never("entry", "UPDATE"), _never("entry", "DELETE"),
-          _never("publication", "UPDATE"), _never("publication", "DELETE"))
-_OLD_OWN = (_never("request", "DELETE"), _never("request", "UPDATE", _CHARGE_STAYS),
-            _never("population", "DELETE"), _never("population", "UPDATE", _LESS))
-_OWN = (
+      '\\', '\\\\'), '"', '\\"') || '","reason":'))"""
+#: The tables and triggers, a statement each.
+STATEMENTS = (
+    _POPULATION, _ENTRY, _REQUEST, _PUBLICATION,
+    _never("entry", "UPDATE"), _never("entry", "DELETE"),
+    _never("publication", "UPDATE"), _never("publication", "DELETE"),
     _never("request", "DELETE"),
-    _never("request", "UPDATE", f"{_CHARGE_STAYS} OR NEW.rho_units <> OLD.rho_units "
-           "OR NEW.factor <> OLD.factor"),
+    _never("request", "UPDATE",
+           "WHEN OLD.state <> 'reserved' OR NEW.id <> OLD.id OR NEW.population <> OLD.population "
+           "OR NEW.units <> OLD.units OR NEW.delta_units <> OLD.delta_units OR NEW.seq <> OLD.seq "
+           "OR NEW.rho_units <> OLD.rho_units OR NEW.factor <> OLD.factor"),
     _never("population", "DELETE"),
-    _never("population", "UPDATE", f"{_LESS} {_LESS_RHO}"),
+    _never("population", "UPDATE", f"WHEN ({_LESS}) AND NOT ({_RAISED})"),
 )
-_RAISABLE = (*_OWN[:-1], _never("population", "UPDATE", _RAISED))
-#: Each version's tables and triggers, a statement each.
-STATEMENTS: dict[int, tuple[str, ...]] = {
-    1: (_OLD_POPULATION, _ENTRY, _OLD_REQUEST, _PUBLICATION, *_STAYS, *_OLD_OWN),
-    2: (_POPULATION, _ENTRY, _REQUEST, _PUBLICATION, *_STAYS, *_OWN),
-    VERSION: (_POPULATION, _ENTRY, _REQUEST, _PUBLICATION, *_STAYS, *_RAISABLE),
-}
 
 
 def account_of(db: Database, population: str) -> Account:
-    """A population's account, of a ledger of 0.1.0 as it will be when that is taken over."""
-    found: Account | None
-    if version_of(db) == 1:
-        found = _before(db).population.get(population)
-    else:
-        row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
-                         (population,)).fetchone()
-        found = Account(*row) if row else None
-    if found is None:
+    """A population's account."""
+    row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
+                     (population,)).fetchone()
+    if row is None:
         import shlex
 
         check_unlike(population, [row[0] for row in db.execute("SELECT id FROM population")])
         raise LedgerError(f"{population}: the ledger has no such population; "
                           "`privsieve ledger grant --ledger FILE --population "
                           f"{shlex.quote(population)} --epsilon E` grants it a budget")
-    return found
+    return Account(*row)
 
 
 def charges_of(db: Database, population: str) -> tuple[Request, ...]:
     """Every charge of a population, in the change that it protects."""
     account_of(db, population)
-    if version_of(db) == 1:
-        return tuple(made for made in _before(db).request.values() if made.population == population)
     return tuple(Request(*row) for row in db.execute(
         "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
         "WHERE population = ? ORDER BY seq", (population,)))
@@ -253,13 +227,6 @@ def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> s
     return f"{name}: {asked} asked, {said}.  {see}"
 
 
-def version_of(db: Database) -> int:
-    """The version of an open ledger."""
-    if isinstance(db, sqlite3.Connection):
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
-    return db.version
-
-
 def chain(db: Database) -> tuple[Entry, ...]:
     """All entries, in order."""
     return tuple(Entry(*row) for row in db.execute("SELECT * FROM entry ORDER BY seq"))
@@ -295,15 +262,12 @@ def recounted(db: Database) -> tuple[ChainReport, tuple[Entry, ...]]:
 
 def _apart(db: Database, balance: Balance) -> Iterator[str]:
     """What the tables say otherwise than the entries."""
-    version = version_of(db)
     if isinstance(db, sqlite3.Connection) and (
             db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok"):
         yield "the file is damaged"
-    for name, rows in balance.rows(version).items():
+    for name, rows in balance.rows().items():
         if rows != set(db.execute(f"SELECT * FROM {name}")):  # noqa: S608 - constant names
             yield f"the table {name} is not what the entries add up to"
-    if (balance.version or version) not in ((version, 2) if version == 3 else (version,)):
-        yield "the entries are of another version than the tables"
     if altered(db):
         yield "the tables, checks or triggers were changed"
 
@@ -367,53 +331,10 @@ def mark(db: Database, tally: Tally) -> None:
         append(db, "checkpoint", tally.balance.checkpoint())
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Take over a ledger of an earlier version: one transaction, after which it is of this one.
-
-    Its entries stay byte for byte.  One more says that from here on each is of this version; what
-    0.1.0 charged is counted anew, in the change that its population protects.
-    """
-    db.execute("PRAGMA foreign_keys=OFF")  # not possible inside of a transaction
-    db.execute("BEGIN IMMEDIATE")
-    if version_of(db) != VERSION:  # another process may have been first
-        _taken_over(db)
-    db.execute("COMMIT")
-    db.execute("PRAGMA foreign_keys=ON")
-
-
-def _taken_over(db: sqlite3.Connection) -> None:
-    version = version_of(db)
-    report, entries = recounted(db)
-    if not report.valid:
-        raise LedgerError("the ledger is of an earlier version and does not add up, and was left "
-                          "as it is: restore it from its newest copy")
-    marker = append(db, "schema", {"version": VERSION})
-    if version == 1:
-        rows = replay((*entries, marker))[0].rows()
-        db.execute("DROP TABLE request")
-        db.execute("DROP TABLE population")
-        for statement in (_POPULATION, _REQUEST, *_RAISABLE):
-            db.execute(statement)
-        for table, width in (("population", 12), ("request", 8)):
-            marks = ", ".join("?" * width)
-            db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows[table])  # noqa: S608 - constant names
-    else:
-        db.execute("DROP TRIGGER population_update")
-        db.execute(_RAISABLE[-1])
-    db.execute(f"PRAGMA user_version={VERSION}")
-
-
-def _before(db: Database) -> Balance:
-    """What the entries of a ledger of 0.1.0 will add up to when it is taken over."""
-    entries = chain(db)
-    marker = Entry.after(entries[-1] if entries else None, "schema", {"version": VERSION})
-    return replay((*entries, marker))[0]
-
-
 def altered(db: Database) -> bool:
     """Whether tables, checks or triggers are not those that were made."""
     if isinstance(db, sqlite3.Connection):
-        return safeguards(db) != expected_safeguards(version_of(db))
+        return safeguards(db) != expected_safeguards()
     return db.altered()
 
 
@@ -422,15 +343,15 @@ def safeguards(db: Database) -> frozenset[tuple[str, str]]:
     return frozenset(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
 
-@cache  # its keys are versions, and each transaction asks
-def expected_safeguards(version: int = VERSION) -> frozenset[tuple[str, str]]:
+@cache  # each transaction asks
+def expected_safeguards() -> frozenset[tuple[str, str]]:
     """The tables, checks and triggers that a ledger has.
 
-    >>> len(expected_safeguards()), len(expected_safeguards(1))
-    (12, 12)
+    >>> len(expected_safeguards())
+    12
     """
     with closing(sqlite3.connect(":memory:")) as db:
-        for statement in STATEMENTS[version]:
+        for statement in STATEMENTS:
             db.execute(statement)
         return safeguards(db)
 

@@ -286,7 +286,7 @@ class FWELLEnsemble(FWELL):
     array([False, False,  True, False])
     """
 
-    repeats: int = option(default=20, was="resamples", says="how many samples are drawn")
+    repeats: int = option(default=20, says="how many samples are drawn")
     beta: float = option(default=0.9,
                          says="rows of a sample, as a share of all; above 0, and at most 1")
     replace: bool = option(

@@ -19,12 +19,12 @@ so much more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from typing import Any, NamedTuple
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Takes
 

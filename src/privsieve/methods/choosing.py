@@ -14,13 +14,12 @@ numbers alone: see `fewer`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 from privsieve.methods.branches import Extent, takes
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
 from privsieve.public.domain import Domain, after_coding

@@ -422,11 +422,6 @@ class NoisyHistogram(Estimator, HistogramOptions):
         CountTable.of(release.body)  # refuses what is no table of counts
         return super().of_release(release)
 
-    @classmethod
-    def of(cls, release: Release) -> Self:
-        """The same, by its name in version 0.1.0."""
-        return cls.of_release(release)
-
     @property
     def counts_(self) -> npt.NDArray[np.int64]:
         """The whole table: counts from 0 on, an axis for each column and the target."""

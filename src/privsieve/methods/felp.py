@@ -31,7 +31,7 @@ LARGEST_ENSEMBLE, MOST_SECTORS = 1000, 10_000
 class EnsembleOptions(OutputOptions):
     """What FELP is asked for."""
 
-    repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples", was="resamples",
+    repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples",
                           says="how many members the ensemble has")
     beta: Any = option(
         default="0.9", metavar="B", read=number,

@@ -51,7 +51,7 @@ class TopKOptions(Choosing):
     score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
     class_prior: Any = option(
-        default="noisy", read=written_shares, metavar="P", setting="class_share", was="class_share",
+        default="noisy", read=written_shares, metavar="P", setting="class_share",
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 

@@ -71,7 +71,7 @@ class RuleSieveOptions(Choosing):
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
              "none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: Any = option(
-        default=None, read=whole, choices=("1", "2", "3"), setting="order", was="order",
+        default=None, read=whole, choices=("1", "2", "3"), setting="order",
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
     joint: str | None = option(

@@ -11,6 +11,7 @@ The proof is in `votes.proof.md`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -18,7 +19,6 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from privsieve.errors import DomainError, ParameterError
-from privsieve.frozen import dataclass
 from privsieve.methods.choosing import Forecast, Places, among, fewer, selection
 from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Domain

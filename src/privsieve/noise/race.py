@@ -8,7 +8,7 @@ The theorems are in `race.proof.md`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import exp, expm1, lgamma, log, log1p, sqrt
@@ -16,7 +16,6 @@ from operator import index
 from typing import TYPE_CHECKING, Literal
 
 from privsieve.errors import ParameterError, ReleaseFailed
-from privsieve.frozen import dataclass
 from privsieve.public import event
 
 if TYPE_CHECKING:

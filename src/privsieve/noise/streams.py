@@ -11,6 +11,7 @@ The logarithm of one number, which is all that a plain choice needs, is here; ot
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
@@ -76,8 +77,6 @@ class _Replay(Noise):
         self._left = bytearray()
 
     def bytes(self, count: int) -> bytes:
-        import hashlib
-
         while len(self._left) < count:
             block = self._blocks.to_bytes(16) + self._seed
             self._left += hashlib.blake2b(block, person=b"privsieve-replay").digest()

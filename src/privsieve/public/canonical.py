@@ -18,22 +18,15 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from hashlib import sha256
 from json.encoder import encode_basestring
 from typing import Any, Literal
 
 from privsieve.errors import DomainError, ParameterError
-
-# As the standard library's `random` does: `hashlib` loads OpenSSL, which takes longer to load than
-# a certificate takes to be read.
-if sys.version_info >= (3, 12):
-    from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
-else:
-    from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -132,8 +125,7 @@ def digest(data: bytes) -> str:
     >>> digest(b"")[:8]
     'e3b0c442'
     """
-    found: str = sha256(data).hexdigest()
-    return found
+    return sha256(data).hexdigest()
 
 
 def link(prev: str, payload: bytes) -> str:

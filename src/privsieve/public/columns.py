@@ -6,12 +6,11 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from privsieve.errors import DomainError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
     FLAGS,
     check_name,
@@ -81,7 +80,7 @@ class Number(_Graded):
     """
 
     name: str
-    # Left out of a domain's JSON where they are not given: its digest is that of earlier versions.
+    # Left out of a domain's JSON where they are not given.
     low: float | None = field(default=None, metadata={"optional": True})
     high: float | None = field(default=None, metadata={"optional": True})
     scale: Literal["linear", "log"] = "linear"

@@ -8,9 +8,9 @@ to where the table's own figure lies.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import LARGEST, Json
 
 Figure = tuple[Any, Any, Any]

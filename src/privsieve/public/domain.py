@@ -7,14 +7,13 @@ import datetime as dt
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cache, cached_property
 from math import lcm
 from operator import index
 from typing import Any, Literal
 
 from privsieve.errors import DomainError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import (
     FORMULA,
     LARGEST,

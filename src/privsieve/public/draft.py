@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 from privsieve.errors import DomainError, SchemaError
-from privsieve.frozen import dataclass
 from privsieve.public.blocks import written
 from privsieve.public.canonical import hidden, is_whole, plain
 from privsieve.public.domain import Csv

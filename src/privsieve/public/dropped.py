@@ -5,6 +5,9 @@ docs/decisions/030 gives the reasons.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 _SITES = ("releases of several sites are gone: put their tables together with a database, or make "
           "one release at each site")
 _TUNING = ("private tuning is gone: name one method, which has few options; docs/"
@@ -26,6 +29,8 @@ _AVERAGE = ('averages over classes are gone: write class_prior="centred", or "au
             "more than two classes")
 _SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which sees what moves the '
            "middle of a target, and not what only spreads it")
+#: Options that have another name.
+_RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Methods, verbs, public names, options and their values that are gone.
 DROPPED = {
     "sum": _SITES,
@@ -50,6 +55,7 @@ DROPPED = {
     "bootstrap": _BOOTSTRAP,
     "average": _AVERAGE,
     "median-and-spread": _SPREAD,
+    **{old: f"{old} is gone: the option is called {now}" for old, now in _RENAMED.items()},
 }
 
 
@@ -60,3 +66,18 @@ def explain(name: object, otherwise: str) -> str:
     ('releases of several sites are gone: ', 'no such verb')
     """
     return DROPPED.get(name, otherwise) if isinstance(name, str) else otherwise
+
+
+def is_of_first(certificate: Mapping[str, Any]) -> bool:
+    """Return whether version 0.1.0 wrote a certificate; nobody reads what it wrote.
+
+    >>> is_of_first({"software": {"privsieve": "0.1.0"}})
+    True
+    """
+    software = certificate.get("software")
+    return isinstance(software, Mapping) and software.get("privsieve") == "0.1.0"
+
+
+#: What is said of a release that version 0.1.0 made.
+OF_FIRST = ("this release was made by version 0.1.0, which was never released; make the release "
+            "again, with a new ledger")

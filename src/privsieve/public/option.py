@@ -7,9 +7,8 @@ table of the documentation are made from the fields of one frozen dataclass, `Op
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
@@ -17,7 +16,6 @@ from inspect import cleandoc
 from typing import Any, Self, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, exact, exactly, quoted, read_flag
 from privsieve.public.domain import Domain
 from privsieve.public.dropped import DROPPED, explain
@@ -162,7 +160,6 @@ class About:
     metavar : what stands for its value in help; None where the command line has another way.
     needed : whether a plan without it is refused.
     setting : its name in a release, where that differs; None where a release does not say it.
-    was : its name in version 0.1.0, where that differs.
     several : what several words of a command line become: a list, or a dict of what has names.
     unsaid : whether a release leaves it out where it has its default.
     """
@@ -173,7 +170,6 @@ class About:
     metavar: str | None = None
     needed: bool = False
     setting: str | None = ""
-    was: str = ""
     several: type | None = None
     unsaid: bool = False
 
@@ -367,12 +363,6 @@ def abouts(kind: type) -> dict[str, About]:
     return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
 
 
-def current_abouts(kind: type) -> dict[str, About]:
-    """The options of a class by every name that is taken, old ones too."""
-    now = abouts(kind)
-    return {**{about.was: about for about in now.values() if about.was}, **now}
-
-
 def settled(kind: type[Kind], asked: Options, **facts: Any) -> Kind:
     """A class of options with the values of another, and what is known beside them."""
     return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)} | facts)
@@ -438,21 +428,20 @@ def _plain(value: Any) -> Json:
 
 
 def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by their names of today: an old name is taken with a sentence.
+    """Return options by their names: `k` is the number of columns; refuse what was dropped.
 
     >>> current(Choosing, {"k": 3, "epsilon": 1})
     {'n_features_to_select': 3, 'epsilon': 1}
     """
-    for name in given.keys() & DROPPED.keys() - abouts(kind).keys():
+    known = {one.name for one in fields(kind)}
+    for name in given.keys() & DROPPED.keys() - known:
         raise ParameterError(DROPPED[name])
-    now = {"k": "n_features_to_select"} if "n_features_to_select" in abouts(kind) else {}
-    if now and {"k", "n_features_to_select"} <= given.keys():
+    if "n_features_to_select" not in known or "k" not in given:
+        return dict(given)
+    if "n_features_to_select" in given:
         raise ParameterError("k and n_features_to_select are two names of one option; give one")
-    old = {about.was: name for name, about in abouts(kind).items() if about.was}
-    for name in old.keys() & given.keys():
-        warnings.warn(f"{name} is called {old[name]} now, and its old name will go",
-                      FutureWarning, stacklevel=3)
-    return {(now | old).get(name, name): value for name, value in given.items()}
+    return {"n_features_to_select" if name == "k" else name: value
+            for name, value in given.items()}
 
 
 def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
@@ -475,19 +464,17 @@ def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
 def estimator(kind: type[Kind]) -> type[Kind]:
     """Make scikit-learn's constructor of the options that a class has or inherits.
 
-    It takes an option by its old name, too, and `k` for the number of columns.  What scikit-learn
-    sets is not frozen.
+    It takes `k` for the number of columns, too.  What scikit-learn sets is not frozen.
     """
     made: Any = declared(kind)
     made.__setattr__, made.__delattr__ = object.__setattr__, object.__delattr__
-    if any(about.was or name == "n_features_to_select" for name, about in abouts(made).items()):
-        init = made.__init__
+    init = made.__init__
 
-        @wraps(init)
-        def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807  # it is the constructor
-            init(self, *args, **current(made, given))
+    @wraps(init)
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807  # it is the constructor
+        init(self, *args, **current(made, given))
 
-        made.__init__ = __init__
+    made.__init__ = __init__
     said, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
     made.__doc__ = f"{said.rstrip()}\n\n{documented(made)}\n\n{head}{examples}"
     return made  # type: ignore[no-any-return]
@@ -500,6 +487,5 @@ def documented(kind: type) -> str:
         about: About = one.metadata["about"]
         default = "" if one.default in (None, MISSING) else f", {one.default!r} where left out"
         words = " | ".join(about.choices) or ("value" if one.type == "Any" else one.type)
-        was = f" (`{about.was}` in version 0.1.0)" if about.was else ""
-        lines += [f"{one.name} : {words}{default}", f"    {about.says}{was}."]
+        lines += [f"{one.name} : {words}{default}", f"    {about.says}."]
     return "\n".join(lines)

@@ -12,12 +12,11 @@ two together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 from privsieve.public import strangers
 from privsieve.public.canonical import (
     DELTA_UNITS,

@@ -7,11 +7,11 @@ what is allowed.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import exact, quoted
 from privsieve.public.plan import Plan
 

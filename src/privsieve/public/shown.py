@@ -7,13 +7,12 @@ HTML has no script and no colour of its own: it takes those of the page, be they
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from html import escape
 from itertools import chain
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import exact, visible
 from privsieve.public.domain import fields_of
 from privsieve.public.printed import fitted

@@ -19,8 +19,6 @@ SENSITIVE_OUT = "sensitive, published, declared unknown"
 TARGET_KNOWN = "target, published, known"
 TARGET_UNKNOWN = "target, published, declared unknown"
 TARGET_INSIDE = "target, not published"
-#: Releases of version 0.1.0 published a target beside k.
-TARGET_BESIDE = "target, published, not counted"
 #: Whoever may look, by what is known: as a publication measures them.
 WHO = {
     "known": "what may be known of the columns",
@@ -46,9 +44,7 @@ def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     ...                                    "target": "ill", "target_known": True}})
     (('known, presences only', ('a',)), ('target, published, known', ('ill',)))
     """
-    roles = claim.get("roles")
-    if roles is None:
-        return _before_roles(claim)
+    roles = claim["roles"]
     used, out = set(claim["origins"]), claim["sensitive"]
     found = {
         PRESENCES: [name for name in roles["presences"] if name in used],
@@ -87,10 +83,8 @@ def promise(claim: Mapping[str, Any]) -> str:
                     if role in (TARGET_UNKNOWN, SENSITIVE_OUT) for name in names)
     declared = (f"; it is declared, and was not checked, that nobody outside knows "
                 f"{_named(unknown)} of a person" if unknown else "")
-    beside = [names for role, names in spoken(claim) if role == TARGET_BESIDE]
-    aside = f"; who also knows {_named(beside[0])} may find fewer" if beside else ""
     return (f"Whoever knows {known(claim)}, among the {len(claim['columns'])} columns, finds "
-            f"{rows.format(claim['k'])} that fit{declared}{aside}; this is neither differential "
+            f"{rows.format(claim['k'])} that fit{declared}; this is neither differential "
             "privacy nor a promise against other knowledge.")
 
 
@@ -105,15 +99,6 @@ def known(claim: Mapping[str, Any]) -> str:
     if TARGET_KNOWN in by_role:
         parts.append(f"the class of a person ({by_role[TARGET_KNOWN][0]})")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
-
-
-def _before_roles(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The same of a claim of version 0.1.0, which speaks of items alone."""
-    equal, absent = claim["model"] == "k-anonymity", set(claim["absent"])
-    both = [name for name in claim["columns"] if equal or name in absent]
-    found = {PRESENCES: [name for name in claim["columns"] if name not in both], BOTH: both,
-             TARGET_BESIDE: [claim["target"]] if claim["target"] is not None else []}
-    return tuple((role, tuple(names)) for role, names in found.items() if names)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ A number is shown as far as its noise lets anybody read it, and no finer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,6 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import EXACT
 from privsieve.release import (
     ANSWERS,
@@ -231,7 +231,7 @@ class HistogramPage(_NumbersPage):
         held = self.content.cells
         sums = dense(held.shape, held.q) if isinstance(held.place, str) else sparse(
             held.shape, held.q, held.place)
-        parts = [*self.domain["columns"], self.target] if self.domain else []
+        parts = [*self.domain["columns"], self.target]
         declared = {part["name"]: part for part in parts if part}
         return [TableAxis(axis, labels(declared.get(axis, {}), held.bins.get(axis), len(counts)),
                           counts) for axis, counts in zip(held.names, sums, strict=True)]
@@ -349,15 +349,15 @@ def labels(declared: Mapping[str, Any], bins: Sequence[str] | None, cells: int) 
     return said
 
 
-def labels_of(domain: Mapping[str, Any] | None) -> list[str]:
+def labels_of(domain: Mapping[str, Any]) -> list[str]:
     """What the numbers of a linear map belong to: the constant, then columns and their levels.
 
     >>> labels_of({"columns": [{"kind": "number", "name": "age", "missing": "level"},
     ...                        {"kind": "category", "name": "ward", "values": ["A"]}]})
     ['(constant)', 'age', 'age: missing', 'ward: A', 'ward: other']
     """
-    said = ["(constant)"] if domain else []
-    for column in domain["columns"] if domain else ():
+    said = ["(constant)"]
+    for column in domain["columns"]:
         if column["kind"] == "category":
             said += [f"{column['name']}: {value}" for value in (*column["values"], "other")]
             continue

@@ -239,9 +239,8 @@ def _cost(certificate: Mapping[str, Any], sums: Spending | None) -> Iterator[Lin
                        f"({clean(claim['account'])} differential privacy)")
     yield Line("Strongest statement", odds(claim, sentence(certificate)))
     yield Line("Sum over these people, before and after", summed(certificate, sums))
-    # A certificate of version 0.1.0 knows no conversion.
-    charged = (certificate["ledger"] or {}).get("charged")
-    converted = conversion(charged, certificate) if charged else None
+    ledger = certificate["ledger"]
+    converted = conversion(ledger["charged"], certificate) if ledger else None
     if converted:
         yield Line("Converted", converted)
 
@@ -264,16 +263,15 @@ def _limited(certificate: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _domain(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterator[Line]:
-    claim, units = certificate["claim"], release["plan"].get("units")
+    claim, units = certificate["claim"], release["plan"]["units"]
     noun = _noun(claim)
     yield Line("Columns", f"{plural(len(release['columns']), 'name')}, with kinds, bounds, levels "
                           "and classes, as in the domain", _WHO)
     yield Line("Unit", f"{claim['unit']} is protected, and no more", _WHO)
-    domain = release.get("domain") or {}
-    if noun == "person" and domain.get("rows_per_person") is not None:
-        yield Line("Rows of a person", f"at most {count(domain['rows_per_person'])} are used", _WHO)
-    if units is not None:
-        yield Line(f"Number of {noun}s", count(int(units)), _WHO)
+    if noun == "person":
+        rows = release["domain"]["rows_per_person"]
+        yield Line("Rows of a person", f"at most {count(rows)} are used", _WHO)
+    yield Line(f"Number of {noun}s", count(int(units)), _WHO)
     if query := release["plan"].get("query"):
         text = " ".join(map(clean, query.split()))
         yield Line("Rows", f"those of the query: {text}; that these are the right rows is its "
@@ -309,7 +307,7 @@ def _beyond(certificate: Mapping[str, Any]) -> Iterator[Line]:
 def _published(release: Mapping[str, Any], certificate: Mapping[str, Any], _sums: Spending | None,
                ) -> tuple[Iterator[Line], ...]:
     claim = certificate["claim"]
-    return (_level(certificate), _crowds(claim, release.get("measured") or {}),
+    return (_level(certificate), _crowds(claim, release["measured"]),
             _roles(certificate), _taken(certificate), _wider(claim))
 
 
@@ -330,11 +328,11 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
     sources, (one, many) = bool(claim.get("counted")), counted(claim)
     crowd = (f"rows of at least {count(claim['k'])} different {many}" if sources else
              f"at least {level} rows")
-    strangers = measured.get("strangers", {})
-    alone = next((strangers[who]["alone"] for who in ("everything", "all_class", "all")
-                  if who in strangers), None)
-    more = ("" if alone is None else f"; of who knows all that is published, {count(alone)} of "
-                                     f"{count(measured['rows'])} rows stand alone")
+    strangers = measured["strangers"]
+    alone = next(strangers[who]["alone"] for who in ("everything", "all_class", "all")
+                 if who in strangers)
+    more = (f"; of who knows all that is published, {count(alone)} of "
+            f"{count(measured['rows'])} rows stand alone")
     guess = (f"for that to one row at least {count(claim['k'])} {many} have rows that fit, and "
              f"how many are of one {one} is not bounded" if sources else
              f"limits that to one row: a guess is right at most 1 time in {level}")
@@ -343,13 +341,13 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
     yield Line("Linkability", "does not limit the link to a group of rows, which is what such a "
                               f"stranger finds; {guess}; whoever knows "
                               "more, or has another table about the same people, may link more")
-    limits = claim.get("limits") or {}
+    limits = claim["limits"]
     asked = [f"{words} {text}" for words, text in (
         ("at least so many different values:",
          claim["l_diversity"] if claim["l_diversity"] > 1 else None),
-        ("a largest share of one value of", limits.get("share")),
-        ("an entropy l of at least", limits.get("entropy")),
-        ("a distance to the whole table of at most", limits.get("closeness"))) if text is not None]
+        ("a largest share of one value of", limits["share"]),
+        ("an entropy l of at least", limits["entropy"]),
+        ("a distance to the whole table of at most", limits["closeness"])) if text is not None]
     yield Line("Inference", "limits only what was asked for: what a whole group shares is known to "
                             "whoever finds the group; asked for of each group: "
                             f"{'; '.join(asked) or 'nothing'}")

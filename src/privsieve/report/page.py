@@ -15,11 +15,11 @@ import unicodedata
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
@@ -27,7 +27,6 @@ from markupsafe import Markup, escape
 
 from privsieve._version import __version__
 from privsieve.errors import SchemaError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import EXACT, Json, canonical, factor, power, short
 from privsieve.public.canonical import digest as sha256
 from privsieve.public.plan import sentence
@@ -226,27 +225,12 @@ def blocks(*templates: str, **names: Any) -> dict[str, Any]:
     return known
 
 
-class Template(SourceFileLoader):
-    """A template as a module is loaded: what it compiles to is kept, where that can be written."""
-
-    def source_to_code(  # type: ignore[override]  # only what importlib hands over
-            self, data: Any, path: Any, *more: Any, **options: Any) -> CodeType:
-        """The code of the Python that a template stands for."""
-        del more, options
-        program = "\n".join(_program(data.decode().replace("\r\n", "\n")))
-        return compile(program, path, "exec")
-
-    def path_stats(self, path: Any) -> Mapping[str, Any]:
-        """What tells that it changed: this file says how it is compiled."""
-        own, here = super().path_stats(path), super().path_stats(__file__)
-        return {**own, "mtime": own["mtime"] + here["mtime"]}
-
-
 @cache
 def _compiled(template: str) -> CodeType:
-    code = Template(template, f"{_FOLDER}/{template}.html").get_code(template)
-    assert code is not None
-    return code
+    """The code of the Python that a template stands for."""
+    place = f"{_FOLDER}/{template}.html"
+    with open(place, encoding="utf-8") as file:  # noqa: PTH123  # no import
+        return compile("\n".join(_program(file.read())), place, "exec")
 
 
 def _program(text: str) -> Iterator[str]:

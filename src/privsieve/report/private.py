@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from os import sep, walk
@@ -12,7 +13,6 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from privsieve._version import __version__
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.description import Described
 from privsieve.public.plan import SENTENCES, UNIT, conversion, sought
@@ -47,20 +47,20 @@ class PrivatePage(TwoFiles):
 
     def __post_init__(self) -> None:
         """Refuse a domain that is not the certified one."""
-        if self.domain is not None and (
-                digest(canonical(self.domain)) != self.certificate["domain_sha256"]):
+        if digest(canonical(self.domain)) != self.certificate["domain_sha256"]:
             raise ValueError("the domain of the release is not the certified one")
 
     @property
-    def domain(self) -> Mapping[str, Any] | None:
-        """The domain; None where the release does not say it."""
-        return self.release.get("domain")
+    def domain(self) -> Mapping[str, Any]:
+        """The domain."""
+        found: Mapping[str, Any] = self.release["domain"]
+        return found
 
     @property
     def converted(self) -> Mapping[str, Any] | None:
         """What was charged where the population protects another change than the release."""
-        # A certificate of version 0.1.0 knows no conversion.
-        said = (self.certificate["ledger"] or {}).get("charged")
+        ledger = self.certificate["ledger"]
+        said: Mapping[str, Any] | None = ledger and ledger["charged"]
         return said if said and conversion(said, self.certificate) else None
 
     @property
@@ -101,7 +101,8 @@ class PrivatePage(TwoFiles):
     @property
     def target(self) -> Mapping[str, Any] | None:
         """The target as the domain declares it."""
-        return self.domain["target"] if self.domain else None
+        found: Mapping[str, Any] | None = self.domain["target"]
+        return found
 
     @property
     def about(self) -> Markup | str:
@@ -109,15 +110,15 @@ class PrivatePage(TwoFiles):
         return name(self.target["name"]) if self.target else "the outcome"
 
     @property
-    def units(self) -> str | None:
+    def units(self) -> str:
         """The public number of units."""
-        units = self.release["plan"].get("units")
-        return None if units is None else count(int(units))
+        return count(int(self.release["plan"]["units"]))
 
     @property
     def forecast(self) -> Mapping[str, Any]:
         """Public numbers that were known before a row was read."""
-        return self.release.get("forecast") or {}
+        found: Mapping[str, Any] = self.release["forecast"]
+        return found
 
     @cached_property
     def settings(self) -> list[tuple[str, Markup]]:
@@ -166,18 +167,16 @@ class PrivatePage(TwoFiles):
 
     @cached_property
     def _declared(self) -> dict[str, str]:
-        parts = [*self.domain["columns"], self.target] if self.domain else []
+        parts = [*self.domain["columns"], self.target]
         return {part["name"]: _declaration(part) for part in parts if part}
 
-    def declared(self, column: str) -> str | None:
-        """What the domain declares of a column or the target; None where nothing stands."""
-        return self._declared.get(column)
+    def declared(self, column: str) -> str:
+        """What the domain declares of a column or the target."""
+        return self._declared[column]
 
     def declaration(self, column: str) -> str | Markup:
         """The same, as a cell shows it."""
         said = self.declared(column)
-        if said is None:
-            return "This release does not say what was declared."
         return clean(said) if len(said) <= 128 else f"{clean(said[:120])}…"
 
 
@@ -309,11 +308,9 @@ class SelectionPage(PrivatePage):
 
     @cached_property
     def costs(self) -> list[CostMark]:
-        """What is found, by cost, at the usual gap; empty where the release does not say."""
-        if self.forecast.get("usual_gap") is None:
-            return []
+        """What is found, by cost, at the usual gap."""
         return [CostMark(text, found, text == self.claim["epsilon"]) for text, found in
-                _increasing(self.forecast.get("by_cost", {}))]
+                _increasing(self.forecast["by_cost"])]
 
     @property
     def cost_rows(self) -> list[list[str]]:

@@ -7,18 +7,17 @@ from the published table; only the internal one is given what its holder knows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from privsieve.frozen import dataclass
 from privsieve.public.strangers import (
     BOTH,
     PRESENCES,
     SENSITIVE,
     SENSITIVE_OUT,
-    TARGET_BESIDE,
     TARGET_INSIDE,
     TARGET_KNOWN,
     TARGET_UNKNOWN,
@@ -39,21 +38,21 @@ class Crowds(NamedTuple):
     """The crowds of one kind of stranger.
 
     who : what this stranger knows, in words.
-    alone : rows without anybody else in their crowd; None where the release does not say.
+    alone : rows without anybody else in their crowd.
     billionths : the mean chance that a row is found, rounded up.
     """
 
     who: str
     level: int
     below: int
-    alone: int | None
+    alone: int
     billionths: int
 
     @classmethod
     def of(cls, who: str, said: Mapping[str, Any]) -> Crowds:
         """What a release says of them."""
         whole, _, part = said["average"].partition(".")
-        return cls(who, int(said["level"]), int(said["below"]), said["alone"],
+        return cls(who, int(said["level"]), int(said["below"]), int(said["alone"]),
                    int(whole) * _BILLION + int(part))
 
 
@@ -152,7 +151,7 @@ class PublicationPage(TwoFiles):
     def unknown(self) -> list[str]:
         """Columns of which it was declared that nobody outside knows them."""
         by_role = dict(self.roles)
-        return [name for role in (TARGET_UNKNOWN, TARGET_BESIDE, SENSITIVE_OUT)
+        return [name for role in (TARGET_UNKNOWN, SENSITIVE_OUT)
                 for name in by_role.get(role, ())]
 
     @property
@@ -161,18 +160,11 @@ class PublicationPage(TwoFiles):
         return pairs((key, "none" if value is None else value)
                       for key, value in sorted(self.certificate["plan"].items()))
 
-    @cached_property
+    @property
     def measured(self) -> Mapping[str, Any]:
-        """What was counted on the published table; nothing where the release does not say."""
-        said = self.release.get("measured")
-        if said is None:
-            return {}
-        if "strangers" in said:
-            return said  # type: ignore[no-any-return]
-        # Version 0.1.0 counted who knows what a row has, and who knows all of its cells.
-        key = "one_class_equals" if self.model == "k-anonymity" else "one_class"
-        return {**said, "promised": "known", "one_class": said[key],
-                "strangers": {"known": {**said["has"], "alone": None}, "all": said["all"]}}
+        """What was counted on the published table."""
+        said: Mapping[str, Any] = self.release["measured"]
+        return said
 
     @property
     def rows(self) -> int:
@@ -182,7 +174,8 @@ class PublicationPage(TwoFiles):
     @property
     def one_class(self) -> int | None:
         """Rows whose whole crowd has one class, for who knows the columns alone."""
-        return self.measured["one_class"] if self.measured else None
+        found: int | None = self.measured["one_class"]
+        return found
 
     @cached_property
     def strangers(self) -> dict[str, Crowds]:
@@ -207,7 +200,7 @@ class PublicationPage(TwoFiles):
         """What each kind of stranger finds, as rows of a table."""
         return [[Markup("<b>{}</b> (promised)").format(flowing(one.who)) if one == self.promised
                  else flowing(one.who), count(one.level), self._share(one.below),
-                 "not counted" if one.alone is None else self._share(one.alone)]
+                 self._share(one.alone)]
                 for one in self.strangers.values()]
 
     @property
@@ -241,24 +234,23 @@ class PublicationPage(TwoFiles):
                 for at, (low, high, rows) in enumerate(bins)]
 
     @cached_property
-    def groups(self) -> list[GroupFigures] | None:
-        """What groups tell; None where the release is older than these figures."""
-        said = self.release.get("measured", {}).get("disclosure")
-        return None if said is None else [GroupFigures(one) for one in said]
+    def groups(self) -> list[GroupFigures]:
+        """What groups tell."""
+        return [GroupFigures(one) for one in self.measured["disclosure"]]
 
     @property
     def worst(self) -> GroupFigures:
         """The column of which groups tell most."""
-        return max(self.groups or (), key=lambda one: one.surest)
+        return max(self.groups, key=lambda one: one.surest)
 
     @property
     def limits(self) -> list[Markup]:
         """The limits that every group keeps, in words and digits of the claim."""
-        limits, classes = self.claim.get("limits") or {}, self.claim["l_diversity"]
+        limits, classes = self.claim["limits"], self.claim["l_diversity"]
         known = (("different values, at least", classes if classes > 1 else None),
-                 ("share of one value, at most", limits.get("share")),
-                 ("entropy l, at least", limits.get("entropy")),
-                 ("distance to the whole table, at most", limits.get("closeness")))
+                 ("share of one value, at most", limits["share"]),
+                 ("entropy l, at least", limits["entropy"]),
+                 ("distance to the whole table, at most", limits["closeness"]))
         return [Markup("{}&nbsp;{}").format(words, text) for words, text in known
                 if text is not None]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 from math import inf
@@ -28,7 +29,6 @@ if limited():
 import pyarrow as pa
 
 from privsieve.errors import SchemaError
-from privsieve.frozen import dataclass
 from privsieve.kernels import contract
 from privsieve.public.canonical import is_whole
 from privsieve.public.columns import (

@@ -8,7 +8,7 @@ the one constant text of `ReleaseFailed`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
-from privsieve.frozen import dataclass
 from privsieve.kernels import contract
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Takes

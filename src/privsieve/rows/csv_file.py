@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import inf, isfinite
 from pathlib import Path
@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import DomainError, SchemaError
-from privsieve.frozen import dataclass
 from privsieve.kernels import contract
 from privsieve.kernels.contract import I32, MOST_ROWS, U16, demand_array, demand_whole
 from privsieve.public.canonical import BLANK, check_name

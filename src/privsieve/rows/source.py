@@ -13,7 +13,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import check_name, is_whole, reads_flags, text_of
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
 from privsieve.public.domain import Box, Csv, Domain

@@ -18,6 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,7 +26,6 @@ import numpy as np
 
 from privsieve._version import __version__
 from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
-from privsieve.frozen import dataclass
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH, Batch, coded, joined
 from privsieve.rows.source import RawColumn, Source, Type, foreign
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, ReleaseFailed
-from privsieve.frozen import dataclass
 from privsieve.rows.batch import Batch, batches
 from privsieve.rows.source import Source, needed
 from privsieve.summaries.stages import Stage, Stages

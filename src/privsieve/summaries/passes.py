@@ -14,13 +14,12 @@ that are all in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from privsieve.frozen import dataclass
 from privsieve.kernels.joint import GRIDS
 from privsieve.kernels.sums import tie_counts, tied
 from privsieve.public.columns import MISSING

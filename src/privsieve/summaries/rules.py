@@ -14,7 +14,7 @@ columns share would make tied columns copies of each other (or of a file sorted 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.frozen import dataclass
 from privsieve.kernels.joint import GRIDS, joint_best
 from privsieve.public.columns import MISSING, Category, Column, Number
 from privsieve.public.domain import Domain

@@ -8,12 +8,10 @@ threads or by the executors of a cluster: the same integers come out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-
-from privsieve.frozen import dataclass
 
 if TYPE_CHECKING:
     from privsieve.public.domain import Domain

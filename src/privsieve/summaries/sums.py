@@ -12,7 +12,7 @@ Both are as large as the number of sets, whatever the number of rows.  They answ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isqrt
 
@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.frozen import dataclass
 from privsieve.kernels.joint import joint_best
 from privsieve.kernels.sums import cell_sums, product_sums
 from privsieve.rows.batch import Part

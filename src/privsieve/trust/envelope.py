@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from privsieve.errors import CheckFailed, ParameterError
-from privsieve.frozen import dataclass
 from privsieve.public.canonical import Json, canonical, digest, parsed
 from privsieve.trust.keys import PrivateKey, PublicKey
 

@@ -13,11 +13,11 @@ import re
 import stat
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
 
 from privsieve.errors import ParameterError
-from privsieve.frozen import dataclass
 from privsieve.trust.keys import fingerprint_of
 
 if TYPE_CHECKING:

@@ -383,9 +383,6 @@ def _points(said: Regression, settings: Mapping[str, Any]) -> npt.NDArray[np.uin
     if how == "one":
         raise SchemaError("the release holds the answer to one question, and no function: a "
                           "prediction needs the release of predict_batch or release_function")
-    if how == "batch" and "points" not in settings:
-        raise SchemaError("version 0.1.0 did not write which questions the numbers of a batch "
-                          "stand for: it holds its answers alone")
     if how == "batch":
         asked = tuple(asked[at] for at in settings["points"])
     if not asked:
