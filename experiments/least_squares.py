@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from functools import cached_property
+from math import expm1, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from privsieve.methods.ridge import choice
-from privsieve.methods.ridge.sensitivity import of_predictions
+from privsieve.errors import ParameterError
+from privsieve.methods.ridge.sensitivity import of_predictions, suggest_lambda
 from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.canonical import exact
 from protocol import write
@@ -27,6 +29,8 @@ SMOOTH = (0.25, 0.5, 1.0)
 CLAIMED = {0.25: -2 / 9, 0.5: -1 / 3, 1.0: -1 / 3}
 RECORDS = [round(10 ** (2 + step / 2)) for step in range(9)]  # 100 to 10^6
 CHUNK = 50_000
+#: Up to here exp(epsilon) - 1 <= 2 epsilon, by which the paper's bounds are derived.
+LARGEST_EPSILON = 1.25
 
 
 @dataclass(frozen=True)
@@ -117,15 +121,97 @@ def mean_excess(world: World, m: int, lam: float, repeats: int) -> float:
                           for seed in range(repeats)]))
 
 
+# The rules and bounds of Nie and Wang 2017.  r and G are assumptions about the truth f*: f* = L^r g
+# with |g|^2 = G, where L averages the kernel over the points.
+
+class EpsilonChoice(NamedTuple):
+    """An epsilon and a lam, of nine decimals at most: as they are read elsewhere."""
+
+    epsilon: float
+    lam: float
+
+
+def suggest(m: int, r: float, epsilon: object = None) -> EpsilonChoice:
+    """The rule of Theorem 3 for m records; of Theorem 2 where epsilon is given.
+
+    The first lets epsilon fall with m as slowly as its bound allows: it is a small epsilon, and a
+    lam that suits it.  Both are for a prediction at one point.
+    """
+    _check(m, r)
+    if epsilon is None:
+        chosen = round(m ** -min(1 / 3, 4 * r / (3 + 6 * r)), 9)
+        strength = m * chosen
+    else:
+        chosen, strength = float(exact(epsilon, "epsilon")), float(m)
+    return EpsilonChoice(chosen, round(strength ** (-2 / min(4, 3 + 2 * r)), 9))
+
+
+def error_bound(m: int, epsilon: float, lam: float, r: float, G: float = 1.0,
+                sizes: tuple[float, float] = (1.0, 1.0)) -> float:
+    """The bound of Theorem 3 on a private prediction's expected excess squared error.
+
+    `sizes` are kappa and M: bounds of the kernel's root and of the target.
+    It holds for the noise of the paper and for ours, which is less.  The paper's sample term,
+    8 sqrt(2 pi) M^2 / sqrt(m), is left out: its expectation is 0, for the function that it is about
+    does not depend on the rows.  Above M^2 it says nothing that zero does not.
+    """
+    noise, ridge = _terms(m, epsilon, lam, r, (G, *sizes))
+    # [theorem-3]
+    return 8 * sizes[1] ** 2 * epsilon + noise + ridge
+
+
+def fixed_epsilon_bound(m: int, epsilon: float, lam: float, r: float,
+                        G: float = 1.0, sizes: tuple[float, float] = (1.0, 1.0)) -> float:
+    """The bound of Theorem 2: expected error above (1 + 2 epsilon) times that of the truth.
+
+    The factor 1 + 2 epsilon of the last term is lost in print, and kept here.
+    """
+    noise, ridge = _terms(m, epsilon, lam, r, (G, *sizes))
+    # [theorem-2]
+    return noise + (1 + 2 * epsilon) * ridge
+
+
+def generalisation_gap(epsilon: object, G: float = 1.0) -> float:
+    """Theorem 1: how far an epsilon-private choice's mean on its rows can be from that on others.
+
+    G bounds the expected value of what is averaged, which is never negative.  The paper has
+    2 G epsilon, for epsilon below 1; this is the number before it was rounded up.
+    """
+    value = exact(epsilon, "epsilon")
+    if value < 0 or not G >= 0:
+        raise ParameterError(f"epsilon is {epsilon} and G is {G}; neither may be negative")
+    return expm1(float(value)) * G
+
+
+def _terms(m: int, epsilon: float, lam: float, r: float, sizes: tuple[float, float, float],
+           ) -> tuple[float, float]:
+    """Noise three times, and approximation: what both bounds have."""
+    G, kappa, M = sizes
+    _check(m, r)
+    if not (0 < epsilon <= LARGEST_EPSILON and 0 < lam <= 1 and G > 0 and kappa > 0 and M > 0):
+        raise ParameterError(f"epsilon is {epsilon}, lam is {lam}, G is {G}, kappa is {kappa} and "
+                             f"M is {M}; the bound is derived for epsilon up to {LARGEST_EPSILON} "
+                             "and lam up to 1, all above 0")
+    longest = M / sqrt(lam)
+    noise = 24 * (longest * kappa**2 * (kappa + 1) / (lam * m * epsilon)) ** 2
+    return noise, lam ** min(1, 2 * r) * (kappa ** (4 * r - 2) + kappa ** (4 * r - 4) + 2) * G
+
+
+def _check(m: int, r: float) -> None:
+    if m < 1 or not r > 0:
+        raise ParameterError(f"m is {m} and r is {r}; give at least one record, and r above 0: how "
+                             "smooth the truth is (0.5: it lies in the kernel's space)")
+
+
 def rule_rows(world: World, records: list[int], repeats: int) -> list[tuple[float, ...]]:
     """m, epsilon, lam, excess without noise, with the paper's and with ours, and the bound."""
     rows = []
     for m in records:
-        epsilon, lam = choice.suggest(m, world.r)
+        epsilon, lam = suggest(m, world.r)
         plain = mean_excess(world, m, lam, repeats if m < 10**5 else 2)
         rows.append((m, epsilon, lam, plain, plain + paper_noise(m, epsilon, lam),
                      plain + our_noise(m, epsilon, lam),
-                     choice.error_bound(m, epsilon, lam, world.r, world.length)))
+                     error_bound(m, epsilon, lam, world.r, world.length)))
     return rows
 
 
@@ -138,9 +224,9 @@ def slope(rows: list[tuple[float, ...]], column: int) -> float:
 def both_rules(m: int, epsilon: float, repeats: int) -> list[tuple[str, float, float, float]]:
     """Ways to choose, each with epsilon, lam and the total error that is measured: r is a half."""
     world = World(0.5)
-    ways = [("Theorem 3, its own epsilon", *choice.suggest(m, 0.5)),
-            ("Theorem 2", *choice.suggest(m, 0.5, epsilon)),
-            ("noise against ridge", epsilon, choice.suggest_lambda(m, epsilon))]
+    ways = [("Theorem 3, its own epsilon", *suggest(m, 0.5)),
+            ("Theorem 2", *suggest(m, 0.5, epsilon)),
+            ("noise against ridge", epsilon, suggest_lambda(m, epsilon))]
     return [(name, e, lam, mean_excess(world, m, lam, repeats) + our_noise(m, e, lam))
             for name, e, lam in ways]
 
@@ -150,7 +236,7 @@ def gap(m: int, epsilon: float, repeats: int) -> tuple[float, float]:
 
     The noise is the same on both sides; it enters the bound, through the mean of what is averaged.
     """
-    world, lam = World(0.5), choice.suggest_lambda(m, epsilon)
+    world, lam = World(0.5), suggest_lambda(m, epsilon)
     found, whole = [], []
     for seed in range(repeats):
         table = world.moments(m, seed)
@@ -158,7 +244,7 @@ def gap(m: int, epsilon: float, repeats: int) -> tuple[float, float]:
         everywhere = world.excess(by) + world.floor
         found.append(everywhere - table.error(by))
         whole.append(everywhere + our_noise(m, epsilon, lam))
-    return float(np.mean(found)), choice.generalisation_gap(epsilon, float(np.mean(whole)))
+    return float(np.mean(found)), generalisation_gap(epsilon, float(np.mean(whole)))
 
 
 def report(*, short: bool) -> str:
@@ -184,7 +270,7 @@ def report(*, short: bool) -> str:
     for m in (1000, 10_000, 100_000):
         for epsilon in (0.1, 1.0):
             _, (_, _, lam, error), _ = both_rules(m, epsilon, repeats)
-            bound = choice.fixed_epsilon_bound(m, epsilon, lam, 0.5, World(0.5).length)
+            bound = fixed_epsilon_bound(m, epsilon, lam, 0.5, World(0.5).length)
             lines.append(f"| {m} | {epsilon} | {error - 2 * epsilon / 12:.3g} | {bound:.3g} |")
     lines += ["", "## Theorem 1: error on all x less error on the table", "",
               "| m | epsilon | measured | bound |", "|---" * 4 + "|"]

@@ -48,22 +48,6 @@ def hub(rows, k):
     return (held.count(len(rows)), len(left), sum(size < k for size in sizes), sizes.count(1))
 
 
-def near_duplicates(rows, share):
-    """Numbers of the rows such that chains of rows alike have the same."""
-    number = list(range(len(rows)))
-    for a in range(len(rows)):
-        for b in range(a):
-            both, either = len(rows[a] & rows[b]), len(rows[a] | rows[b])
-            if not either or Fraction(both, either) >= share:
-                old, new = number[a], number[b]
-                number = [new if one == old else one for one in number]
-    seen = []
-    for one in number:
-        if one not in seen:
-            seen.append(one)
-    return [seen.index(one) for one in number]
-
-
 def guesses(matrix, targets, lam, out):
     """What a ridge regression says of the rows `out`, which it did not see."""
     rest = np.setdiff1d(np.arange(len(matrix)), out)

@@ -16,8 +16,7 @@ from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows import open_source
-from privsieve.rows.items import Thermometer, column_of, items_of
-from privsieve.rows.long_log import Long, read_long
+from privsieve.rows.items import Long, Thermometer, column_of, items_of, read_long
 from privsieve.rows.matrix import Items
 from real_data import folder
 

@@ -1,4 +1,4 @@
-"""Law: measures.  Levels, risks, hubs and near-duplicates against loops over sets."""
+"""Law: measures.  Levels, risks, hubs and sources against loops over sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import naive_measures as naive
 from privsieve.containment import measures
 from privsieve.containment.greedy import greedy
-from privsieve.containment.groups import near_duplicates, numbered, source_level
+from privsieve.containment.groups import numbered, source_level
 from privsieve.containment.measures import (
     classification_metric,
     containment_level,
@@ -99,13 +99,12 @@ def test_groups_hubs_errors(part):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_near_duplicates(part):
-    """Rows are of one source if a chain of rows alike joins them; a source counts once."""
-    for items, rows, *_ in tables(part):
-        for share in ("0.4", "0.6", "1"):
-            sources = near_duplicates(items, share)
-            assert naive.near_duplicates(rows, Fraction(share)) == sources.tolist()
+def test_sources(part):
+    """A source counts once in each group, however many of its rows are there."""
+    for seed, (items, rows, *_) in enumerate(tables(part)):
+        sources = np.random.default_rng(seed).integers(0, 3, len(rows))
         found = [len({int(sources[h]) for h in naive.group(rows, i)}) for i in range(len(rows))]
+
         assert found == source_level(items, sources, per_row=True).tolist()
         assert min(found) == source_level(items, sources)
 
@@ -145,7 +144,6 @@ WRONG = {
                      "lacks rows"),
     "other columns": (lambda: disclosure_risk(TOY, population=[[1, 0]]), SchemaError,
                       "other columns"),
-    "share": (lambda: near_duplicates(TOY, 0), ParameterError, "above 0 and at most 1"),
     "flat": (lambda: numbered([[1]]), SchemaError, "2 dimensions"),
     "sources": (lambda: source_level(TOY, [1]), SchemaError, "different numbers of rows"),
 }
@@ -184,10 +182,3 @@ def test_email(case):
     assert PU1[case] == (len(part), astuple(risk.hub), risk.unique, risk.patterns, risk.one_class)
     assert choice.level == risk.containment.level
     assert (risk.hub.warning is not None) == (objective != "distinct" and stop == "skip")
-
-
-def test_email_near_duplicates():
-    """The paper's e-mails are of 939 sources; the largest sent 12, and 252 are not alone."""
-    sizes = np.bincount(near_duplicates(email()[0], "0.6"))
-
-    assert (939, 12, 252) == (len(sizes), sizes.max(), sizes[sizes > 1].sum())

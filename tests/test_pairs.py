@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from privsieve.errors import SchemaError
-from privsieve.rows import npz
+from privsieve.rows import matrix as matrices
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import by_item
 
@@ -65,9 +65,23 @@ def test_archives_hold_what_their_matrix_holds(tmp_path, form, spoilt):
     assert (np.int64, np.dtype(np.int32)) == (items.indptr.dtype, items.indices.dtype)
 
 
+@pytest.mark.parametrize("form", ["csc", "csr", "coo"])
+def test_a_pair_that_comes_twice_counts_once_everywhere(tmp_path, form):
+    """In memory as in an archive; and 256 times in eight bits is not 0."""
+    at = np.zeros(256, np.int32)
+    matrix = sparse.coo_matrix((np.ones(256, np.uint8), (at, at)), (2, 1))
+    if form != "coo":
+        ends = np.array([0, 256, 256] if form == "csr" else [0, 256])
+        kind = sparse.csr_matrix if form == "csr" else sparse.csc_matrix
+        matrix = kind((np.ones(256, np.uint8), at, ends), (2, 1))
+    sparse.save_npz(tmp_path / "t.npz", matrix)
+
+    assert [[0], [0]] == [items_of(X)[0].indices.tolist() for X in (matrix, tmp_path / "t.npz")]
+
+
 def test_what_is_in_order_is_not_sorted(tmp_path, monkeypatch):
     """Columns that SciPy left in order are taken as they are."""
-    monkeypatch.setattr(npz, "from_pairs", None)
+    monkeypatch.setattr(matrices, "from_pairs", None)
     matrix = sparse.random_array((30, 9), density=0.3, rng=np.random.default_rng(1)).tocsc() != 0
     sparse.save_npz(tmp_path / "t.npz", matrix)
 

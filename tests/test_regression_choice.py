@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from privsieve.errors import ParameterError
-from privsieve.methods.ridge import choice
-from privsieve.methods.ridge.sensitivity import ridge
+from privsieve.methods.ridge.sensitivity import expected_error, ridge, suggest_lambda
 from privsieve.papers.kernel_ridge import printed_sensitivity
-from privsieve.public.plan import Cost
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+
+import least_squares as paper
+
+
+def test_what_is_suggested_can_be_used():
+    """A suggested lam is a ridge in range."""
+    for m in (30, 1000, 10**6):
+        assert ridge(suggest_lambda(m, "0.3")) > 0
+
+
+@pytest.mark.parametrize(("m", "epsilon", "G", "kappa", "M"), [
+    (10_000, 1, 1.0, 1, 1), (300, "0.1", 2.0, 1, 5), (10**6, "0.01", 0.1, 2, 1)])
+def test_the_suggested_lambda_is_the_best(m, epsilon, G, kappa, M):
+    """No other lam, of a grid ten times as fine, is better by more than a hundredth."""
+    best = expected_error(m, epsilon, suggest_lambda(m, epsilon, G, kappa=kappa, M=M),
+                                 G, kappa=kappa, M=M)
+    others = [expected_error(m, epsilon, f"{10**power:.9f}", G, kappa=kappa, M=M)
+              for power in np.arange(-6, 6, 1 / 240) if 10**power >= 1e-6]
+
+    assert min(others) <= best * (1 + 1e-9)
+    assert best <= min(others) * 1.01
+
+
+def test_the_better_lambda_is_better():
+    """At 10,000 records the balance of what matters expects a tenth of the rule's error."""
+    rule = paper.suggest(10_000, 0.5)
+
+    assert expected_error(10_000, 1, suggest_lambda(10_000, 1)) < 0.025
+    assert expected_error(10_000, *rule) > 0.2
 
 
 @pytest.mark.parametrize(("r", "slope"), [(0.25, -2 / 9), (0.5, -1 / 3), (1, -1 / 3)])
 def test_the_rule_has_the_rate_of_theorem_3(r, slope):
-    """Epsilon falls by the exponent of the theorem, and so does the bound at the rule's choice."""
+    """Epsilon falls by the exponent of the theorem, and so does the bound at the rule's paper."""
     m = [10**k for k in range(4, 13)]
-    made = [choice.suggest(one, r) for one in m]
-    bounds = [choice.error_bound(one, found.epsilon, found.lam, r)
+    made = [paper.suggest(one, r) for one in m]
+    bounds = [paper.error_bound(one, found.epsilon, found.lam, r)
               for one, found in zip(m, made, strict=True)]
 
     assert slope == pytest.approx(np.polyfit(np.log(m), np.log(bounds), 1)[0], abs=1e-3)
@@ -32,41 +63,10 @@ def test_the_rule_for_a_fixed_epsilon_has_the_rate_of_theorem_2(r, slope):
     """The bound of Theorem 2 falls by its exponent, whatever the epsilon."""
     for epsilon in (0.1, 1.0):
         m = [10**k for k in range(4, 12)]
-        bounds = [choice.fixed_epsilon_bound(one, epsilon, choice.suggest(one, r, epsilon).lam, r)
+        bounds = [paper.fixed_epsilon_bound(one, epsilon, paper.suggest(one, r, epsilon).lam, r)
                   for one in m]
 
         assert slope == pytest.approx(np.polyfit(np.log(m), np.log(bounds), 1)[0], abs=0.02)
-
-
-def test_what_is_suggested_can_be_used():
-    """Suggested numbers are read by what they are for: nine decimals, and a ridge in range."""
-    for m in (30, 1000, 10**6):
-        for r in (0.25, 0.5, 1):
-            found = choice.suggest(m, r)
-            assert Cost.of(found.epsilon).epsilon > 0
-            assert ridge(found.lam) > 0
-        assert ridge(choice.suggest_lambda(m, "0.3")) > 0
-
-
-@pytest.mark.parametrize(("m", "epsilon", "G", "kappa", "M"), [
-    (10_000, 1, 1.0, 1, 1), (300, "0.1", 2.0, 1, 5), (10**6, "0.01", 0.1, 2, 1)])
-def test_the_suggested_lambda_is_the_best(m, epsilon, G, kappa, M):
-    """No other lam, of a grid ten times as fine, is better by more than a hundredth."""
-    best = choice.expected_error(m, epsilon, choice.suggest_lambda(m, epsilon, G, kappa=kappa, M=M),
-                                 G, kappa=kappa, M=M)
-    others = [choice.expected_error(m, epsilon, f"{10**power:.9f}", G, kappa=kappa, M=M)
-              for power in np.arange(-6, 6, 1 / 240) if 10**power >= 1e-6]
-
-    assert min(others) <= best * (1 + 1e-9)
-    assert best <= min(others) * 1.01
-
-
-def test_the_better_lambda_is_better():
-    """At 10,000 records the balance of what matters expects a tenth of the rule's error."""
-    rule = choice.suggest(10_000, 0.5)
-
-    assert choice.expected_error(10_000, 1, choice.suggest_lambda(10_000, 1)) < 0.025
-    assert choice.expected_error(10_000, *rule) > 0.2
 
 
 def test_bounds_are_as_printed():
@@ -75,34 +75,25 @@ def test_bounds_are_as_printed():
     scale = printed_sensitivity(m, lam, kappa, M) / epsilon
     ridge_term = lam * (kappa**1 + kappa**-1 + 2) * G
 
-    assert choice.error_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
+    assert paper.error_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
         8 * M**2 * epsilon + 6 * scale**2 + ridge_term)
-    assert choice.fixed_epsilon_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
+    assert paper.fixed_epsilon_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
         6 * scale**2 + 1.4 * ridge_term)
 
 
 def test_the_gap_is_below_the_printed_one():
     """e^epsilon - 1 is at most 2 epsilon where the paper speaks, and is attained by a coin."""
     for epsilon in (0.01, 0.3, 1.0):
-        assert epsilon < choice.generalisation_gap(epsilon) < 2 * epsilon
-    assert choice.generalisation_gap(1, 2.0) == pytest.approx(2 * math.expm1(1))
-
-
-def test_a_curve_falls_with_epsilon():
-    """More epsilon never expects more error, and each point is what its lam gives."""
-    found = choice.error_curve(2000, ["0.01", "0.1", 1, 10], 0.5)
-
-    assert sorted((point.error for point in found), reverse=True) == [p.error for p in found]
-    for point in found:
-        assert point.error == choice.expected_error(2000, point.epsilon, point.lam, 0.5)
+        assert epsilon < paper.generalisation_gap(epsilon) < 2 * epsilon
+    assert paper.generalisation_gap(1, 2.0) == pytest.approx(2 * math.expm1(1))
 
 
 @pytest.mark.parametrize("wrong", [
-    lambda: choice.suggest(0, 1), lambda: choice.suggest(10, 0),
-    lambda: choice.expected_error(10, 0, "0.1"), lambda: choice.expected_error(10, 1, "0.1", 0),
-    lambda: choice.error_bound(10, 2.0, 0.1, 1), lambda: choice.error_bound(10, 1.0, 1.1, 1),
-    lambda: choice.fixed_epsilon_bound(10, 1.0, 0.1, 1, 0.0),
-    lambda: choice.generalisation_gap(1, -1),
+    lambda: paper.suggest(0, 1), lambda: paper.suggest(10, 0),
+    lambda: expected_error(10, 0, "0.1"), lambda: expected_error(10, 1, "0.1", 0),
+    lambda: paper.error_bound(10, 2.0, 0.1, 1), lambda: paper.error_bound(10, 1.0, 1.1, 1),
+    lambda: paper.fixed_epsilon_bound(10, 1.0, 0.1, 1, 0.0),
+    lambda: paper.generalisation_gap(1, -1),
 ])
 def test_what_makes_no_sense_is_refused(wrong):
     """Numbers outside of what was derived are refused with their value."""

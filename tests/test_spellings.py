@@ -24,8 +24,7 @@ from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import date_cell, encoder, number_cell
 from privsieve.rows.inspect import inspect
-from privsieve.rows.items import Reading, column_of, items_of, table_of
-from privsieve.rows.long_log import Long, read_long
+from privsieve.rows.items import Long, Reading, column_of, items_of, read_long, table_of
 
 #: Cells of all kinds, and of none.
 CELLS = ["1", "1.0", "+1", "01", "0", "-0", "True", "true", "FALSE", "yes", "Ja", "nein", " ja ",

@@ -14,7 +14,7 @@ from privsieve.methods.ridge.ridge import Released
 from privsieve.methods.ridge.session import SavedFunction
 from privsieve.public.domain import Domain, demand_cells
 from privsieve.release import ANSWERS, Regression, Release
-from privsieve.rows import open_source, resolve
+from privsieve.rows import open_source
 
 
 @click.command("predict", cls=Verb,
@@ -35,9 +35,7 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
     model = _model(verified(release, "no prediction is made"))
     demand_cells([model.target])
     csv = Domain.from_toml(domain_file).csv if domain_file else None
-    source = open_source(data, csv=csv)
-    resolve(model.domain, source.shape(count_rows=False), strict=False)
-    values = [f"{value:.8g}" for value in model.predict(source)]
+    values = [f"{value:.8g}" for value in model.predict(open_source(data, csv=csv))]
     if out is not None:
         with new_file(out, "of --out") as write:
             write(_text(model.target.name, values).encode())

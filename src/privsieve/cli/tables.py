@@ -20,8 +20,7 @@ from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import date_cell, number_cell
-from privsieve.rows.items import Reading, Thermometer, column_of, table_of
-from privsieve.rows.long_log import Long, read_long
+from privsieve.rows.items import Long, Reading, Thermometer, column_of, read_long, table_of
 
 #: Gives a command the options of a table of items.
 table = asking(

@@ -147,9 +147,8 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
             the rows whose labels may be used to compare columns (the training rows); all by
             default.
         sources : one for each row, optional
-            the person or source of a row (`near_duplicates` finds them), None for nobody's: a
-            group is then k distinct sources.  With a domain that names a person, its column says
-            it.
+            the person or source of a row, None for nobody's: a group is then k distinct sources.
+            With a domain that names a person, its column says it.
         """
         asked = copy(self)
         for name, value in read_options(type(self), self.get_params(deep=False)).items():

@@ -1,8 +1,8 @@
 """Groups of rows that speak of one person or source, so that a crowd is one of sources, not rows.
 
-Five copies of one message hide nobody from its sender.  `near_duplicates` finds such rows,
-`numbered` takes a column that names their source; each source then counts once in a group.  A row
-without a source (-1) is nobody's: it counts nothing in a group, and needs one like every row.
+Five copies of one message hide nobody from its sender.  `numbered` takes a column that names the
+source of each row; each source then counts once in a group.  A row without a source (-1) is
+nobody's: it counts nothing in a group, and needs one like every row.
 
 *What k promises then.*  Every row that is published, nobody's too, has in its group rows of at
 least k different sources.  Whoever knows what one row of a person says, or any part of it, finds
@@ -14,9 +14,8 @@ person finds k people for each of them, which is no promise for all of them at o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -34,44 +33,10 @@ from privsieve.containment.measures import Crowd, Survey, crowd, read
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, around, levels, pattern_table
 from privsieve.rows.cells import texts
-from privsieve.rows.matrix import Items, by_item
+from privsieve.rows.matrix import Items
 
 #: Sources that are counted at a time: bounds memory.
 _AT_ONCE = 256
-
-
-def near_duplicates(X: Any, at_least: object = "0.6") -> Codes:
-    """Number the rows such that rows alike, and rows alike to these, share a number.
-
-    Two rows are alike if what both hold is at least this share of what either holds (Jaccard);
-    rows that hold nothing are alike.
-
-    >>> near_duplicates([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]]).tolist()
-    [0, 0, 1]
-    """
-    share = Fraction(str(at_least))
-    if not 0 < share <= 1:
-        raise ParameterError(f"at_least is {at_least!r}; the share that alike rows have in common "
-                             "is above 0 and at most 1")
-    items, _, _ = read(X)
-    support = np.diff(items.indptr)
-    rank = np.argsort(np.argsort(support, kind="stable"))  # the items of each row, the rarest first
-    starts, held = by_item(np.repeat(rank, support), items.indices, len(items), items.rows)
-    size = np.diff(starts)
-    leader = np.arange(items.rows)
-    leader[size == 0] = np.flatnonzero(size == 0)[:1]
-    marked = np.zeros(len(items), bool)
-    for row, others in _candidates(starts, held, share):
-        marked[held[starts[row]:starts[row + 1]]] = True
-        for other in others.tolist():
-            one, another = _first(leader, row), _first(leader, other)
-            if one == another:
-                continue
-            both = int(marked[held[starts[other]:starts[other + 1]]].sum())
-            if both * share.denominator >= share.numerator * (int(size[row] + size[other]) - both):
-                leader[max(one, another)] = min(one, another)
-        marked[held[starts[row]:starts[row + 1]]] = False
-    return numbered([_first(leader, row) for row in range(items.rows)])
 
 
 def numbered(sources: Any) -> Codes:
@@ -201,29 +166,6 @@ def codes_around(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None
         counts[place, codes[here] - low] = 1
         total += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
     return total
-
-
-def _candidates(starts: Ints, held: Codes, share: Fraction) -> Iterator[tuple[int, Ints]]:
-    """Rows, each with earlier ones that may be alike.
-
-    Two sets with so large a share in common have one of their rarest items in common: of a set
-    of s items all but the last ceil(share s) - 1 have to be looked at.
-    """
-    seen: dict[int, list[int]] = {}
-    for row in range(len(starts) - 1):
-        size = int(starts[row + 1] - starts[row])
-        rarest = held[starts[row]:starts[row + 1]][:size + 1 + int(-share * size // 1)].tolist()
-        found = {other for item in rarest for other in seen.get(item, ())}
-        yield row, np.array(sorted(found), np.int64)
-        for item in rarest:
-            seen.setdefault(item, []).append(row)
-
-
-def _first(leader: Ints, row: int) -> int:
-    while leader[row] != row:
-        leader[row] = leader[leader[row]]  # halve the path
-        row = int(leader[row])
-    return row
 
 
 def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> Ints:

@@ -178,7 +178,7 @@ class Hub:
         if self.below * whole <= self.left * part:
             return None
         return (f"{self.below} of {self.left} rows fall below k without the k rows that sit in "
-                "most groups: the crowd is the same few rows for many; group near-duplicates, or "
+                "most groups: the crowd is the same few rows for many; say whose row each is, or "
                 "take profile 'few' or 'strict'")
 
 

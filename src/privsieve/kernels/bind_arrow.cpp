@@ -6,38 +6,14 @@ using arrow::Columns;
 
 namespace {
 
-using Two = std::tuple<double, double>;
 using Codes = nb::ndarray<u16, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class T> std::vector<T> held(const In<T, 1>& a) {
     return {a.data(), a.data() + a.shape(0)};
 }
 
-std::vector<double> several(nb::handle numbers) {
-    return held(nb::cast<In<double, 1>>(numbers));
-}
-
-// `grid` is the highest code, and that of what is missing; `reach` where values are cut off.
-size_t add_linear(Columns& self, char type, Two line, std::tuple<u16, u16> grid, Two reach,
-                  nb::handle gone) {
-    const auto [low, step] = line;
-    const auto [top, missing] = grid;
-    const auto [least, most] = reach;
-    return self.add_number(type, {LINEAR, missing, top, low, step, {}, least, most},
-                           several(gone));
-}
-
-size_t add_around(Columns& self, char type, double near, std::tuple<u16, u16> grid, Two reach,
-                  nb::handle gone) {
-    const auto [top, missing] = grid;
-    const auto [least, most] = reach;
-    return self.add_number(type, {AROUND, missing, top, near, 0, {}, least, most}, several(gone));
-}
-
-size_t add_log(Columns& self, char type, nb::handle edges, std::tuple<u16, u16> grid,
-               nb::handle gone) {
-    const auto [top, missing] = grid;
-    return self.add_number(type, {LOG, missing, top, 0, 0, several(edges)}, several(gone));
+size_t add_number(Columns& self, char type, const Part& rule, In<double, 1> gone) {
+    return self.add_number(type, Part(rule), held(gone));
 }
 
 size_t add_whole(Columns& self, char type, In<i64, 1> keys, In<u16, 1> codes, u16 other) {
@@ -65,12 +41,7 @@ void bind_arrow(nb::module_& m) {
     nb::class_<Columns>(m, "ArrowColumns")
         .def(nb::init<>())
         .def("__len__", &Columns::size)
-        .def("add_linear", add_linear, nb::arg("type"), nb::arg("line"), nb::arg("grid"),
-             nb::arg("reach"), nb::arg("gone"))
-        .def("add_around", add_around, nb::arg("type"), nb::arg("near"), nb::arg("grid"),
-             nb::arg("reach"), nb::arg("gone"))
-        .def("add_log", add_log, nb::arg("type"), nb::arg("edges"), nb::arg("grid"),
-             nb::arg("gone"))
+        .def("add_number", add_number, nb::arg("type"), nb::arg("rule"), strict("gone"))
         .def("add_whole", add_whole, nb::arg("type"), strict("keys"), strict("codes"),
              nb::arg("other"))
         .def("add_bits", &Columns::add_bits, nb::arg("no"), nb::arg("yes"), nb::arg("missing"))

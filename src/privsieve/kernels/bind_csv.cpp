@@ -1,4 +1,4 @@
-// The doors to the kernel that reads CSV lines.  `csv.py` has checked what comes in.
+// The doors to the kernel that reads CSV lines.  What comes in is the domain's, which is checked.
 #include "bind.h"
 #include "csv.h"
 
@@ -14,6 +14,17 @@ void make(Records* at, std::tuple<u8, u8> signs, In<u16, 1> points, size_t width
     const auto [delimiter, decimal] = signs;
     std::vector<u16> table(points.data(), points.data() + points.shape(0));
     new (at) Records({char(delimiter), char(decimal), std::move(table), width, need, longest});
+}
+
+// `grid` is the highest code, and that of what is missing; `reach` where values are cut off.
+void make_rule(Part* at, const std::string& way, std::tuple<double, double> line,
+               In<double, 1> edges, std::tuple<u16, u16> grid, std::tuple<double, double> reach) {
+    const Kind kind = way == "linear" ? LINEAR : way == "log" ? LOG : AROUND;
+    const auto [low, step] = line;
+    const auto [top, missing] = grid;
+    const auto [least, most] = reach;
+    new (at) Part{kind, missing, top, low, step,
+                  {edges.data(), edges.data() + edges.shape(0)}, least, most};
 }
 
 void add_levels(Records& self, size_t position, nb::list texts, In<u16, 1> codes, u16 other) {
@@ -43,17 +54,13 @@ nb::tuple give_records(const Records& self, nb::bytes block, size_t start, size_
 
 void bind_csv(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
+    nb::class_<Part>(m, "NumberRule")
+        .def("__init__", make_rule, nb::arg("way"), nb::arg("line"), strict("edges"),
+             nb::arg("grid"), nb::arg("reach"));
     nb::class_<Records>(m, "CsvRecords")
         .def("__init__", make, nb::arg("signs"), strict("points"), nb::arg("width"),
              nb::arg("need"), nb::arg("longest"))
-        .def("add_linear", &Records::add_linear, nb::arg("position"), nb::arg("low"),
-             nb::arg("step"), nb::arg("top"), nb::arg("missing"), nb::arg("least"), nb::arg("most"))
-        .def("add_around", &Records::add_around, nb::arg("position"), nb::arg("near"),
-             nb::arg("top"), nb::arg("missing"), nb::arg("least"), nb::arg("most"))
-        .def("add_log", [](Records& self, size_t position, In<double, 1> edges, u16 top,
-                           u16 missing) {
-            self.add_log(position, edges.data(), edges.shape(0), top, missing);
-        }, nb::arg("position"), strict("edges"), nb::arg("top"), nb::arg("missing"))
+        .def("add_number", &Records::add_number, nb::arg("position"), nb::arg("rule"))
         .def("add_levels", add_levels, nb::arg("position"), nb::arg("texts"), strict("codes"),
              nb::arg("other"))
         .def("add_text", &Records::add_text, nb::arg("position"))

@@ -34,19 +34,7 @@ void Records::add(size_t position, Part&& part) {
     parts.push_back(std::move(part));
 }
 
-void Records::add_linear(size_t position, double low, double step, u16 top, u16 missing,
-                         double least, double most) {
-    add(position, {LINEAR, missing, top, low, step, {}, least, most});
-}
-
-void Records::add_around(size_t position, double near, u16 top, u16 missing, double least,
-                         double most) {
-    add(position, {AROUND, missing, top, near, 0, {}, least, most});
-}
-
-void Records::add_log(size_t position, const double* edges, size_t many, u16 top, u16 missing) {
-    add(position, {LOG, missing, top, 0, 0, std::vector<double>(edges, edges + many)});
-}
+void Records::add_number(size_t position, const Part& rule) { add(position, Part(rule)); }
 
 void Records::add_levels(size_t position, const std::vector<std::string>& texts, const u16* codes,
                          u16 other) {

@@ -71,10 +71,7 @@ class Records {
 public:
     explicit Records(Form&& form);
     // Values are first cut off at `least` and `most`.
-    void add_linear(size_t position, double low, double step, u16 top, u16 missing, double least,
-                    double most);
-    void add_around(size_t position, double near, u16 top, u16 missing, double least, double most);
-    void add_log(size_t position, const double* edges, size_t many, u16 top, u16 missing);
+    void add_number(size_t position, const Part& rule);
     void add_levels(size_t position, const std::vector<std::string>& texts, const u16* codes,
                     u16 other);
     void add_text(size_t position);

@@ -1,4 +1,4 @@
-// The code of a number: the rules of `cells.grader`, one by one.
+// The code of a number: the ways of `cells.NumberRule`, one by one.
 #pragma once
 #include "arrays.h"
 

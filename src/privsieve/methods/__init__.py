@@ -22,7 +22,7 @@ METHODS = {
     "output-fwell": ("output_fwell", "OutputOptions"),
     "objective-fwell": ("objective_fwell", "ObjectiveOptions"),
     "felp": ("felp", "EnsembleOptions"),
-    "kernel-ridge": ("ridge", "RidgeOptions"),
+    "kernel-ridge": ("ridge.ridge", "RidgeOptions"),
     "noisy-histogram": ("histogram.noisy_histogram", "HistogramOptions"),
 }
 #: Methods that compare the codes of a number, and never compute with them: bounds are optional.

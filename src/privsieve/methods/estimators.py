@@ -27,8 +27,7 @@ from privsieve.methods.histogram.released import CountTable, cell_names
 from privsieve.methods.noisy_top_k import TopKOptions
 from privsieve.methods.objective_fwell import ObjectiveOptions
 from privsieve.methods.output_fwell import OutputOptions
-from privsieve.methods.ridge import RidgeOptions
-from privsieve.methods.ridge.ridge import Released
+from privsieve.methods.ridge.ridge import Released, RidgeOptions
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public import inspected
 from privsieve.public.domain import Box, Domain
@@ -342,11 +341,7 @@ class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: igno
         if getattr(X, "ndim", 2) == 1:
             raise SchemaError("X has one dimension; a table has two.  Reshape your data: "
                               "X.reshape(1, -1) for one row, X.reshape(-1, 1) for one column")
-        model = Released.of(self.release_)
-        X = self._columns(X)
-        source = open_source(X)
-        resolve(model.domain, source.shape(count_rows=False), strict=False)
-        return model.predict(source)
+        return Released.of(self.release_).predict(self._columns(X))
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:

@@ -29,6 +29,8 @@ _AVERAGE = ('averages over classes are gone: write class_prior="centred", or "au
             "more than two classes")
 _SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which sees what moves the '
            "middle of a target, and not what only spreads it")
+_DUPLICATES = ("near-duplicates are not searched for any more: say whose row each is (sources=, "
+               "--source)")
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Methods, verbs, public names, options and their values that are gone.
@@ -38,6 +40,7 @@ DROPPED = {
     "private-tuning": _TUNING,
     "PrivateTuning": _TUNING,
     "candidates": _TUNING,
+    "near_duplicates": _DUPLICATES,
     "rotate": _ROTATION,
     "rotated": _ROTATION,
     "fraction": _FRACTION,

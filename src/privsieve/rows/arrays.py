@@ -21,6 +21,7 @@ from privsieve.rows.source import (
     check_width,
     foreign,
     one_of_each,
+    position_names,
     simple,
     slices,
     type_of,
@@ -98,7 +99,7 @@ def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any
     check_width(width)
     check_lengths(rows, y)
     each = types if isinstance(types, tuple) else (types,) * width
-    return Source(tuple(f"x{j}" for j in range(width)), each, "position", lambda: rows, read, y)
+    return Source(position_names(width), each, "position", lambda: rows, read, y)
 
 
 def array_of(X: Any) -> npt.NDArray[Any]:

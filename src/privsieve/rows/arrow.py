@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -37,13 +36,11 @@ from privsieve.public.columns import (
     Date,
     Flag,
     Label,
-    Number,
     Target,
-    grid,
     known,
 )
 from privsieve.public.domain import Domain
-from privsieve.rows.cells import Codes, Encode, encoder, grid_ends, log_edges
+from privsieve.rows.cells import Codes, Encode, NumberRule, encoder
 from privsieve.rows.source import (
     TARGET,
     RawColumn,
@@ -415,20 +412,10 @@ class _Coder:
             return None
         if isinstance(part, (Category, Label, Flag)):
             return self._listed(letter, part)
-        return None if letter == "b" else self._number(letter, part)
-
-    def _number(self, letter: str, part: Number | Date) -> int:
-        used, missing = grid(part)
-        codes, gone = (used - 1, missing), np.empty(0)
-        reach = (-inf, inf)
-        if isinstance(part, Number):
-            gone, reach = np.array(part.missing_values, np.float64), part.reach
-            if part.gridless:
-                return int(self._native.add_around(letter, part.near or 0.0, codes, reach, gone))
-            if part.scale == "log":
-                return int(self._native.add_log(letter, log_edges(part), codes, gone))
-        low, high = grid_ends(part)
-        return int(self._native.add_linear(letter, (low, used / (high - low)), codes, reach, gone))
+        if letter == "b":
+            return None
+        gone = np.array(getattr(part, "missing_values", ()), np.float64)
+        return int(self._native.add_number(letter, NumberRule.of(part).native(), gone))
 
     def _listed(self, letter: str, part: Category | Label | Flag) -> int | None:
         """Whole numbers that are listed; a float may also be some other word of a flag."""

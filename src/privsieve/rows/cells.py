@@ -14,11 +14,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.kernels import contract
 from privsieve.public.canonical import BLANK, plain, text_of
 from privsieve.public.columns import (
     CODES,
@@ -233,8 +234,8 @@ def encoder(part: Column | Target, decimal: str = ".") -> Encode:
     if isinstance(part, (Category, Label, Flag)):
         table, other = known(part)
         return lambda column: levels(column, table, other, lower=part.ignore_case)
-    grade = grader(part)
-    return lambda column: grade(values_of(part, column, decimal))
+    rule = NumberRule.of(part)
+    return lambda column: rule.codes(values_of(part, column, decimal))
 
 
 def values_of(part: Number | Date, column: RawColumn,
@@ -252,24 +253,57 @@ def values_of(part: Number | Date, column: RawColumn,
     return found
 
 
-def grader(part: Number | Date) -> Callable[[npt.NDArray[np.float64]], Codes]:
-    """The function from numbers, or days since 1970, to codes.
+class NumberRule(NamedTuple):
+    """How numbers, or days since 1970, become codes; NumPy and both kernels follow the same rule.
 
-    >>> grader(Number("sodium", typical=[140, 5]))(np.array([140.0, 150.0, np.nan])).tolist()
-    [32768, 49152, 32768]
+    way : "linear", "log", or "around" (log-linear)
+    line : where the grid begins, and codes for a unit; of "around" the middle
+    edges : of "log", the inner edges of the grid
+    grid : the highest code, and that of what is missing
+    reach : where values are cut off
     """
-    used, missing = grid(part)
-    if isinstance(part, Number) and part.gridless:
-        near = part.near or 0.0
-        return lambda values: log_linear(within(values, part), near, used, missing)
-    low, high = grid_ends(part)
-    if isinstance(part, Number) and part.scale == "log":
-        edges = log_edges(part)
-        return lambda values: logarithmic(values, edges, used, missing)
-    step = used / (high - low)
-    if isinstance(part, Number) and part.typical is not None:
-        return lambda values: linear(within(values, part), low, step, used, missing)
-    return lambda values: linear(values, low, step, used, missing)
+
+    way: Literal["linear", "log", "around"]
+    line: tuple[float, float]
+    edges: npt.NDArray[np.float64]
+    grid: tuple[int, int]
+    reach: tuple[float, float]
+
+    @classmethod
+    def of(cls, part: Number | Date) -> NumberRule:
+        """Return the rule of a part of a domain.
+
+        >>> rule = NumberRule.of(Number("sodium", typical=[140, 5]))
+        >>> rule.codes(np.array([140.0, 150.0, np.nan])).tolist()
+        [32768, 49152, 32768]
+        """
+        used, missing = grid(part)
+        ends, none = (used - 1, missing), np.empty(0)
+        reach = (-math.inf, math.inf) if isinstance(part, Date) else part.reach
+        if isinstance(part, Number) and part.gridless:
+            return cls("around", (part.near or 0.0, 0.0), none, ends, reach)
+        low, high = grid_ends(part)
+        if isinstance(part, Number) and part.scale == "log":
+            return cls("log", (0.0, 0.0), log_edges(part), ends, (-math.inf, math.inf))
+        # At the ends of its grid a value is cut off by its code.
+        inside = (low, high) == reach
+        return cls("linear", (low, used / (high - low)), none, ends,
+                   (-math.inf, math.inf) if inside else reach)
+
+    def codes(self, values: npt.NDArray[np.float64]) -> Codes:
+        """Return the code of each value."""
+        (start, step), (top, missing) = self.line, self.grid
+        if self.way == "around" or self.reach != (-math.inf, math.inf):
+            values = within(values, self.reach)
+        if self.way == "around":
+            return log_linear(values, start, top + 1, missing)
+        if self.way == "log":
+            return logarithmic(values, self.edges, top + 1, missing)
+        return linear(values, start, step, top + 1, missing)
+
+    def native(self) -> Any:
+        """Return the rule as the kernels take it."""
+        return contract.extension.NumberRule(self.way, self.line, self.edges, self.grid, self.reach)
 
 
 def bounds(part: Number | Date) -> tuple[float, float]:
@@ -288,14 +322,14 @@ def grid_ends(part: Number | Date) -> tuple[float, float]:
     return bounds(part) if isinstance(part, Date) else part.ends
 
 
-def within(values: npt.NDArray[np.float64], part: Number) -> npt.NDArray[np.float64]:
-    """Values, cut off at the declared bounds; NaN where they are not finite.
+def within(values: npt.NDArray[np.float64], reach: tuple[float, float],
+           ) -> npt.NDArray[np.float64]:
+    """Values, cut off at bounds; NaN where they are not finite.
 
-    >>> within(np.array([-5.0, 5.0, np.inf]), Number("age", 0, 110, near=40)).tolist()
+    >>> within(np.array([-5.0, 5.0, np.inf]), (0, 110)).tolist()
     [0.0, 5.0, nan]
     """
-    low, high = part.reach
-    return np.where(np.isfinite(values), np.clip(values, low, high), math.nan)
+    return np.where(np.isfinite(values), np.clip(values, *reach), math.nan)
 
 
 # [log-linear]

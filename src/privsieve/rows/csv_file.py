@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
-from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.kernels import contract
-from privsieve.kernels.contract import I32, MOST_ROWS, U16, demand_array, demand_whole
 from privsieve.public.canonical import BLANK, check_name
 from privsieve.public.columns import (
-    CODES,
-    MIDDLE,
     Category,
     Column,
     Date,
@@ -34,11 +29,10 @@ from privsieve.public.columns import (
     Label,
     Number,
     Target,
-    grid,
     known,
 )
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import NUMBER, Codes, encoder, log_edges
+from privsieve.rows.cells import NUMBER, Codes, NumberRule, encoder
 from privsieve.rows.room import Room
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
@@ -202,107 +196,19 @@ def readable(encoding: str) -> bool:
     return built and codecs.lookup(encoding).name in {"utf-8", *_BYTES}
 
 
-class Records:
-    r"""How a line becomes codes: the fields that are read, each a part of the table.
+def records_of(csv: Csv, width: int | None, need: int, longest: int) -> Any:
+    """Return the kernel that reads lines; the parts of a table are added to it in their order.
 
-    Parameters
-    ----------
-    signs : the delimiter and the decimal sign.
-    encoding : one that is `readable`.
     width : how many fields a record has; None: at least `need`.
     need : the first so many fields hold all parts.
     longest : a line with more bytes is no record.
-
-    Examples
-    --------
-    >>> if readable("utf-8"):
-    ...     records = Records((",", "."), "utf-8", 2, 2, 100)
-    ...     records.linear(0, 0.0, 65536.0, 65536, 7)
-    ...     records.text(1)
-    ...     codes, ids, texts, _end = records.read(b"0.5, A\n?,B\nC\n", 0, 10)
-    ...     assert [[32768, 7, 7], [0, 0, 0]] == codes.tolist()
-    ...     assert ["A", "B", ""] == [texts[0][at] for at in ids[0]]
     """
-
-    def __init__(self, signs: tuple[str, str], encoding: str, width: int | None, need: int,
-                 longest: int) -> None:
-        if not readable(encoding):
-            raise ValueError(f"lines in {encoding} are read in Python; ask `readable` first")
-        points = np.empty(0, np.uint16)
-        if codecs.lookup(encoding).name != "utf-8":
-            points = np.array([ord(bytes([byte]).decode(encoding, "replace"))
-                               for byte in range(256)], np.uint16)
-        delimiter, decimal = (demand_whole("each sign", ord(sign), 0, 127) for sign in signs)
-        self._need = demand_whole("need", need, 0, MOST_ROWS)
-        self._records = contract.extension.CsvRecords(
-            (delimiter, decimal), points, demand_whole("width", width or 0, 0, MOST_ROWS), need,
-            demand_whole("longest", longest, 0, MOST_ROWS))
-
-    def linear(self, position: int, low: float, step: float, used: int, missing: int, *,
-               reach: tuple[float, float] = (-inf, inf)) -> None:
-        """A number: `floor((x - low) * step)` of x cut off at `reach`, cut to 0..used - 1."""
-        if not (isfinite(low) and 0 < step < inf):
-            raise ValueError("low must be finite, and step a finite number above 0")
-        self._records.add_linear(self._checked(position), low, step, *_codes(used, missing),
-                                 *_reach(reach))
-
-    def log_linear(self, position: int, near: float, used: int, missing: int, *,
-                   reach: tuple[float, float] = (-inf, inf)) -> None:
-        """A number: the code of `cells.log_linear` for x cut off at `reach`."""
-        if not isfinite(near):
-            raise ValueError("near must be finite")
-        demand_whole("used", used, MIDDLE + 1, CODES)
-        self._records.add_around(self._checked(position), near, *_codes(used, missing),
-                                 *_reach(reach))
-
-    def logarithmic(self, position: int, edges: npt.NDArray[np.float64], used: int,
-                    missing: int) -> None:
-        """A number: how many edges are at or below it, at most used - 1."""
-        demand_array("edges", edges, np.float64, 1)
-        if not (edges[1:] >= edges[:-1]).all():
-            raise ValueError("edges must rise")
-        self._records.add_log(self._checked(position), edges, *_codes(used, missing))
-
-    def levels(self, position: int, table: Mapping[str, int], other: int) -> None:
-        """A text that has a code in a table; the others have the code `other`."""
-        texts = [text.encode() for text in table]
-        codes = np.array([demand_whole("each code", code, 0, 65535) for code in table.values()],
-                         np.uint16)
-        self._records.add_levels(self._checked(position), texts, codes,
-                                 demand_whole("other", other, 0, 65535))
-
-    def text(self, position: int) -> None:
-        """A text, as it is."""
-        self._records.add_text(self._checked(position))
-
-    def read(self, block: bytes, start: int, most: int) -> tuple[U16, I32, list[list[str]], int]:
-        """At most so many lines of a block, from this place on; the last may lack its end.
-
-        Gives a row of codes for each part, in the order in which they were named (0 where it is a
-        text); for each text part which of its texts a line has; the different texts of each,
-        without blanks around them; and where the next line begins.
-        """
-        if not 0 <= start <= len(block):
-            raise ValueError(f"start is {start}, and the block has {len(block)} bytes")
-        most = demand_whole("most", most, 0, 2**63 - 1)
-        codes, ids, texts, end = self._records.read(block, start, most)
-        return codes, ids, [[text.decode() for text in part] for part in texts], end
-
-    def _checked(self, position: int) -> int:
-        if not 0 <= position < self._need:
-            raise ValueError(f"position is {position}; choose from 0 to {self._need - 1}")
-        return position
-
-
-def _codes(used: int, missing: int) -> tuple[int, int]:
-    """The highest of so many codes, and the code of what is no number."""
-    return demand_whole("used", used, 1, 65536) - 1, demand_whole("missing", missing, 0, 65535)
-
-
-def _reach(reach: tuple[float, float]) -> tuple[float, float]:
-    if not reach[0] <= reach[1]:
-        raise ValueError("reach must be a number and one that is no smaller")
-    return reach
+    points = np.empty(0, np.uint16)
+    if codecs.lookup(csv.encoding).name != "utf-8":
+        points = np.array([ord(bytes([byte]).decode(csv.encoding, "replace"))
+                           for byte in range(256)], np.uint16)
+    return contract.extension.CsvRecords(
+        (ord(csv.delimiter), ord(csv.decimal)), points, width or 0, need, longest)
 
 
 def serves(source: Source) -> bool:
@@ -326,20 +232,21 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     assert source.file is not None
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     positions = source.positions(names)
-    records = Records((domain.csv.delimiter, domain.csv.decimal), domain.csv.encoding,
-                      source.file.width, max(positions) + 1, source.file.longest(positions))
+    records = records_of(domain.csv, source.file.width, max(positions) + 1,
+                         source.file.longest(positions))
     for position, part in zip(positions, parts, strict=False):
         _add(records, position, part)
     if domain.person is not None:
-        records.text(positions[-1])
+        records.add_text(positions[-1])
     told = [(at, encoder(part, domain.csv.decimal)) for at, part in enumerate(parts)
             if _is_text(part)]
 
     def read(block: bytes) -> list[tuple[Any, ...]]:
+        # Of each part a row of codes; of each text which of its different texts a line has.
         end, found = 0, []
         while end < len(block):
-            *one, end = records.read(block, end, most)
-            found.append(tuple(one))
+            codes, ids, texts, end = records.read(block, end, most)
+            found.append((codes, ids, [[text.decode() for text in part] for part in texts]))
         return found
 
     # Threads run the kernel and no more: what Python does with texts happens here, in their order.
@@ -351,26 +258,20 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
                                    else np.array(texts[-1], object)[ids[-1]].tolist())
 
 
-def _add(records: Records, position: int, part: Column | Target) -> None:
+def _add(records: Any, position: int, part: Column | Target) -> None:
     """The rule of `cells.encoder` in the kernel's words."""
     if _is_text(part):
-        records.text(position)
+        records.add_text(position)
     elif isinstance(part, (Category, Label, Flag)):
         table, other = known(part)
         if isinstance(part, Flag):
             table = {"".join(letters): code for text, code in table.items()
                      for letters in product(*({c, c.upper()} for c in text))}
-        records.levels(position, table, other)
+        records.add_levels(position, [text.encode() for text in table],
+                           np.array(list(table.values()), np.uint16), other)
     else:
         assert isinstance(part, Number)
-        used, missing = grid(part)
-        if part.gridless:
-            records.log_linear(position, part.near or 0.0, used, missing, reach=part.reach)
-        elif part.scale == "log":
-            records.logarithmic(position, log_edges(part), used, missing)
-        else:
-            low, high = part.ends
-            records.linear(position, low, used / (high - low), used, missing, reach=part.reach)
+        records.add_number(position, NumberRule.of(part).native())
 
 
 def _is_text(part: Column | Target) -> bool:

@@ -32,10 +32,10 @@ from privsieve.public.columns import (
 )
 from privsieve.public.domain import FEW_CODES
 from privsieve.rows.cells import (
+    NumberRule,
     bounds,
     date_cell,
     distinct,
-    grader,
     is_missing,
     numbers,
     text_cell,
@@ -234,7 +234,8 @@ def look(part: Column | Target, column: RawColumn, decimal: str, start: int = 1)
     return Finding(
         part, len(values), int((~good).sum()) - len(bad), len(bad), int(below.sum()),
         int(above.sum()), least=float(kept.min()) if len(kept) else None,
-        largest=float(kept.max()) if len(kept) else None, codes=_counted(grader(part)(kept)),
+        largest=float(kept.max()) if len(kept) else None,
+        codes=_counted(NumberRule.of(part).codes(kept)),
         different=Different.of(_mixed(kept)), whole=bool((kept == np.floor(kept)).all()),
         spellings=_spelled(Spelling(text, len(at), at[0] + start) for text, at in spelled.items()),
         where=beyond | ({"unparsable": _first(bad, start)} if bad else {}),

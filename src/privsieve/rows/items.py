@@ -1,6 +1,7 @@
 """Items of any table: what containment works on.  Its results speak of the original columns.
 
-There is no budget here and no domain is needed: how a column is cut may be read from the table,
+A log says in each line that a user has an item: users become rows, and items columns.  There is no
+budget here and no domain is needed: how a column is cut may be read from the table,
 and is published with it.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.public.domain import Csv
-from privsieve.rows import npz, svmlight
-from privsieve.rows.arrays import demand_inside, target
+from privsieve.public.columns import Column, Target
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.arrays import target
 from privsieve.rows.coding import Coded, Gather, Thermometer
-from privsieve.rows.matrix import Items, Sensitive, check_size
+from privsieve.rows.matrix import FORMS, Items, Sensitive, from_pairs, of_matrix
 from privsieve.rows.source import RawColumn, Source, check_lengths, open_source
 from privsieve.rows.table import (
     Reading,
     Table,
     body_of,
+    gathered,
     how_coded,
     labels,
     tabular,
@@ -35,14 +37,11 @@ from privsieve.rows.table import (
 Labels = tuple[npt.NDArray[np.int32], tuple[Any, ...]]
 Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 
-__all__ = ["Reading", "Table", "Thermometer", "column_of", "items_of", "label_codes",
-           "restricted", "table_of", "without_labels"]
+__all__ = ["Long", "Reading", "Table", "Thermometer", "column_of", "items_of", "label_codes",
+           "read_long", "restricted", "table_of", "without_labels"]
 
 #: Files that are tables with names, by the ends of theirs.
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
-#: Files that hold yes and no only, by the ends of their names.
-_FORMS = {".npz": npz.read, ".dat": svmlight.read_basket, ".basket": svmlight.read_basket,
-          ".svm": svmlight.read, ".svmlight": svmlight.read, ".libsvm": svmlight.read}
 
 
 def items_of(X: Any, y: Any = None, **how: Any) -> Found:
@@ -160,7 +159,7 @@ def without_labels(rows: int) -> Labels:
 def _whole(X: Any, y: Any) -> Found | None:
     """What is made of yes and no: items, matrices, files of them; None for a table of cells."""
     if isinstance(X, (str, os.PathLike)):
-        read = _FORMS.get(Path(X).suffix.lower())
+        read = FORMS.get(Path(X).suffix.lower())
         if read is None:
             return None
         if not Path(X).is_file():
@@ -169,43 +168,12 @@ def _whole(X: Any, y: Any) -> Found | None:
         whole, own = read(Path(X), label)
         found = without_labels(whole.rows) if own is None else label_codes(own)
         return whole, *(found if label is not None else _labels(y, whole.rows, found))
-    items = X if isinstance(X, Items) else _matrix(X)
+    items = X if isinstance(X, Items) else of_matrix(X)
     if items is None:
         return None
     if isinstance(y, str) and items is not X:
         raise SchemaError("y is a name, and an array has none; give one label for each row")
     return items, *_labels(y, items.rows, without_labels(items.rows))
-
-
-def _matrix(X: Any) -> Items | None:
-    """A sparse matrix, or an array of zeros and ones."""
-    if hasattr(X, "tocsc") and hasattr(X, "nnz"):
-        check_size(*map(int, X.shape))  # its other forms have a number for each row or column
-        return sparse(demand_inside(X).tocsc())
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" \
-            and not isinstance(X, np.ma.MaskedArray) and len(X) \
-            and all(_is_binary(X[:, at:at + 64]) for at in range(0, X.shape[1], 64)):
-        return Items.of_cells(X)
-    return None
-
-
-def sparse(matrix: Any) -> Items:
-    """A compressed matrix, by column; explicit zeros hold nothing."""
-    if not matrix.has_canonical_format or not np.all(matrix.data):
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-    if not np.all(matrix.data == 1):
-        raise SchemaError("the sparse matrix holds other values than 0 and 1; cut it into yes "
-                          "and no first, for example X > 0")
-    rows, width = matrix.shape
-    names = tuple(f"x{j}" for j in range(width))
-    return Items(matrix.indptr.astype(np.int64, copy=False),
-                 matrix.indices.astype(np.int32, copy=False), rows, names, names)
-
-
-def _is_binary(block: npt.NDArray[Any]) -> bool:
-    return bool(((block == 0) | (block == 1)).all())
 
 
 def _labels(y: Any, rows: int, otherwise: Labels) -> Labels:
@@ -226,3 +194,103 @@ def label_codes(raw: RawColumn) -> Labels:
     column = Gather("y")
     column.add(raw)
     return unmerged(column.coded())
+
+
+# --- long logs ------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Long:
+    """Which columns of a log say what.
+
+    value : a column of 0 and 1: a line with 0 says nothing.
+    people : a table of the users, one row each: who is in no line has no item.
+    target : a column of that table, the class of each user.
+    """
+
+    user: str
+    item: str
+    value: str | None = None
+    people: Any = None
+    target: str | None = None
+
+
+def read_long(log: Any, how: Long, *, items: Sequence[str] | None = None,
+              domain: Domain | None = None) -> Found:
+    """Items of a log (a path or a frame); a line that comes twice counts once.
+
+    With people, a line of somebody else is refused; with `items`, a line with another item.
+    `domain` says how the files are written, and how `value` and the people's target are read.
+
+    >>> import pyarrow as pa
+    >>> log = pa.table({"user": ["u2", "u1", "u2"], "film": ["A", "B", "B"]})
+    >>> found, y, classes = read_long(log, Long("user", "film"))
+    >>> found.rows, found.names, found.indices.tolist()
+    (2, ('A', 'B'), [1, 0, 1])
+    """
+    wanted = [how.user, how.item, *([how.value] if how.value else [])]
+    user, item, *value = _columns(log, wanted, "the log", domain)
+    for column in (user, item):
+        if (column.codes < 0).any():
+            raise SchemaError(f"the log has lines without {column.name!r}; give each line a user "
+                              "and an item")
+    keep = _kept(value[0]) if value else np.ones(len(user.codes), np.bool_)
+    known, found = ((sorted(user.texts()), None) if how.people is None
+                    else _people(how, domain))
+    names = list(items) if items is not None else sorted(item.texts())
+    row, place = _looked_up(user, known, "user"), _looked_up(item, names, "item")
+    made = from_pairs(row[keep], place[keep], len(known), names)
+    return made, *(found or without_labels(len(known)))
+
+
+def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None) -> list[Coded]:
+    source = open_source(table, csv=domain.csv if domain else None)
+    for name in names:
+        if name not in source.columns:
+            raise SchemaError(f"column {name!r} is not in {what}; correct its name")
+    parts: dict[str, Column | Target] = {}
+    if domain is not None:
+        parts = {part.name: part for part in domain.columns}
+        parts |= {domain.target.name: domain.target} if domain.target else {}
+    # Users and items are known by their texts, whatever a domain says.
+    texts = 2 if what == "the log" else 1
+    decimal = domain.csv.decimal if domain else "."
+    return gathered(source, [Gather(name, parts.get(name) if at >= texts else None,
+                                    decimal if at >= texts else ".")
+                             for at, name in enumerate(names)], names)
+
+
+def _people(how: Long, domain: Domain | None) -> tuple[list[str], Labels | None]:
+    """The users in the order of their names, and their classes."""
+    wanted = [how.user, *([how.target] if how.target else [])]
+    who, *label = _columns(how.people, wanted, "the table of people", domain)
+    if (who.codes < 0).any() or len(set(who.codes.tolist())) != len(who.codes):
+        raise SchemaError(f"the table of people must hold each {how.user!r} in one row, and none "
+                          "that is empty; correct it")
+    texts = who.texts()
+    names = [texts[code] for code in who.codes]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    if not label:
+        return [names[at] for at in order], None
+    codes, classes = labels(label[0])
+    return [names[at] for at in order], (codes[order], classes)
+
+
+def _looked_up(column: Coded, known: Sequence[str], what: str) -> npt.NDArray[np.int64]:
+    """The place of each line's user or item among those that are known."""
+    place = {name: at for at, name in enumerate(known)}
+    found = np.array([place.get(text, -1) for text in column.texts()], np.int64)[column.codes]
+    if (found < 0).any():
+        where = "the table of people" if what == "user" else "the list of items"
+        raise SchemaError(f"column {column.name!r} of the log holds an unknown {what}, which "
+                          f"{where} lacks; add it there, or drop its lines")
+    return found
+
+
+def _kept(value: Coded) -> npt.NDArray[np.bool_]:
+    """Which lines say yes."""
+    numbers = value.numbers()
+    if numbers is None or not set(numbers.tolist()) <= {0.0, 1.0} or (value.codes < 0).any():
+        raise SchemaError(f"column {value.name!r} of the log holds other values than 0 and 1; "
+                          "cut it into yes and no first")
+    says_yes: npt.NDArray[np.bool_] = numbers[value.codes] == 1
+    return says_yes

@@ -1,19 +1,38 @@
-"""Items: a table as yes-or-no columns, by the rows that say yes.  What containment works on."""
+"""Items: a table as yes-or-no columns, by the rows that say yes, and the files that hold them.
+
+Arrays, sparse matrices, archives of NumPy, svmlight lines and baskets have one rule: an entry is
+0 or 1, and a pair of a row and an item that comes twice counts once.  Nothing in a file is run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy
 
 from privsieve.errors import SchemaError
 from privsieve.public.canonical import quoted
+from privsieve.rows.arrays import demand_inside
+from privsieve.rows.cells import number_cell
+from privsieve.rows.source import RawColumn, check_name_of, position_names
 
 #: A sparse table with more columns or rows is refused: public caps, for what one line may ask for.
 LARGEST_ITEMS, LARGEST_ROWS = 2**20, 2**27
+#: A line with more bytes is no basket.
+LARGEST_LINE = 2**24
+_NO_ITEMS = ("the {} holds other values than 0 and 1; cut it into yes and no first, for example "
+             "X > 0")
+_DAMAGED = SchemaError("the .npz file cannot be read: it is damaged, or holds objects, which are "
+                       "never loaded; write it with scipy.sparse.save_npz or numpy.savez")
+_COMPRESSED = ("indptr", "indices", "data")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +69,7 @@ class Items:
         held = np.asarray(matrix) != 0
         columns, rows = np.nonzero(held.T)
         indptr = np.searchsorted(columns, np.arange(held.shape[1] + 1)).astype(np.int64)
-        named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(held.shape[1]))
+        named = position_names(held.shape[1]) if names is None else tuple(names)
         return cls(indptr, rows.astype(np.int32), held.shape[0], named, named)
 
     @classmethod
@@ -136,3 +155,243 @@ def from_pairs(row: npt.NDArray[np.integer[Any]], item: npt.NDArray[np.integer[A
     """
     indptr, indices = by_item(row, item, rows, len(names))
     return Items(indptr, indices, rows, tuple(names), tuple(names))
+
+
+# --- arrays and sparse matrices -------------------------------------------------------------------
+
+def of_matrix(X: Any) -> Items | None:
+    """Return the items of a sparse matrix, or of an array of zeros and ones; of others None."""
+    if hasattr(X, "tocsc") and hasattr(X, "nnz"):
+        check_size(*map(int, X.shape))  # its other forms have a number for each row or column
+        return _sparse(demand_inside(X), "sparse matrix")
+    if isinstance(X, np.ndarray) and X.ndim == 2 and len(X) and not isinstance(
+            X, np.ma.MaskedArray) and _is_binary(X):
+        return Items.of_cells(X)
+    return None
+
+
+def _sparse(X: Any, what: str, names: Sequence[str] | None = None) -> Items:
+    """Return the items of a sparse matrix whose indices lie inside."""
+    rows, width = X.shape
+    names = position_names(width) if names is None else tuple(names)
+    if X.format == "csc" and (X.data == 1).all() and X.has_canonical_format:
+        return Items(X.indptr.astype(np.int64, copy=False),
+                     X.indices.astype(np.int32, copy=False), rows, names, names)
+    pairs = X.tocoo()  # unlike tocsc it does not add up what stands twice
+    ones = pairs.data == 1
+    if not np.array_equal(pairs.data != 0, ones):
+        raise SchemaError(_NO_ITEMS.format(what))
+    return from_pairs(pairs.row[ones], pairs.col[ones], rows, names)
+
+
+def _is_binary(X: npt.NDArray[Any]) -> bool:
+    return X.dtype.kind in "biuf" and all(
+        bool(((block == 0) | (block == 1)).all())
+        for block in (X[:, at:at + 64] for at in range(0, X.shape[1], 64)))
+
+
+# --- archives of NumPy ----------------------------------------------------------------------------
+
+def read_npz(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
+    """Read the items of an archive; labels are its array `y`, or the one of another name."""
+    arrays = _load(path)
+    items = _saved(arrays) if "format" in arrays and "shape" in arrays else _plain(arrays)
+    if label is not None and label not in arrays:
+        raise SchemaError(f"the .npz file has no array {label!r} to take labels from; name one "
+                          "of its arrays")
+    y = arrays.get(label or "y")
+    if y is not None and y.shape != (items.rows,):
+        raise SchemaError("the labels in the .npz file are not one for each row; give as many "
+                          "as the matrix has rows")
+    return items, None if y is None else list(y.tolist())
+
+
+def _load(path: Path) -> Mapping[str, npt.NDArray[Any]]:
+    with suppress(Exception), np.load(path, allow_pickle=False) as file:
+        _check_sizes(path)
+        arrays = {name: file[name] for name in file.files}
+        if all(isinstance(array, np.ndarray) for array in arrays.values()):
+            return arrays
+    raise _DAMAGED
+
+
+def _check_sizes(path: Path) -> None:
+    """Refuse an array whose header claims more than its bytes: NumPy makes room for it first."""
+    with ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                version = npy.read_magic(file)
+                read = (npy.read_array_header_1_0 if version == (1, 0)
+                        else npy.read_array_header_2_0)
+                shape, _, kind = read(file)
+            if prod(shape) * kind.itemsize > member.file_size:
+                raise ValueError
+
+
+def _plain(arrays: Mapping[str, npt.NDArray[Any]]) -> Items:
+    """Return the array X, or the only one of two dimensions; column names from `names`."""
+    tables = {name: array for name, array in arrays.items() if array.ndim == 2}
+    if "X" not in tables and len(tables) != 1:
+        raise SchemaError("the .npz file must hold one array of two dimensions, or name the "
+                          "table X")
+    X = tables.get("X", next(iter(tables.values())))
+    if not _is_binary(X):
+        raise SchemaError(_NO_ITEMS.format("archive"))
+    return Items.of_cells(X, _names(arrays, X.shape[1]))
+
+
+def _saved(arrays: Mapping[str, npt.NDArray[Any]]) -> Items:
+    """Return the matrix that `scipy.sparse.save_npz` wrote."""
+    text = arrays["format"].item() if arrays["format"].size == 1 else ""
+    form = text.decode("ascii", "replace") if isinstance(text, bytes) else str(text)
+    need = {"csr": _COMPRESSED, "csc": _COMPRESSED, "coo": ("row", "col", "data")}.get(form)
+    if need is None or not all(name in arrays for name in need):
+        raise SchemaError("the sparse matrix in the .npz file is not in one of the formats csc, "
+                          "csr and coo; convert it: X.tocsc()")
+    parts = [arrays[name] for name in need]
+    try:
+        rows, width = map(int, arrays["shape"])
+        fits = min(rows, width) >= 0 and all(
+            part.ndim == 1 and part.dtype.kind in ("iu" if part is not parts[2] else "biufc")
+            for part in parts)
+    except (ValueError, TypeError, OverflowError):
+        fits = False
+    if not fits:
+        raise _DAMAGED
+    check_size(rows, width)
+    return _sparse(_built(form, parts, (rows, width)), "archive", _names(arrays, width))
+
+
+def _built(form: str, parts: Sequence[npt.NDArray[Any]], shape: tuple[int, int]) -> Any:
+    """Build a sparse matrix, of which SciPy says whether its parts fit together."""
+    from scipy import sparse
+
+    first, second, data = parts
+    native = data.astype(data.dtype.newbyteorder("="), copy=False)
+    with suppress(Exception):
+        if form == "coo":
+            return demand_inside(sparse.coo_matrix((native, (first, second)), shape))
+        kind: Any = sparse.csr_matrix if form == "csr" else sparse.csc_matrix
+        if int(first[-1]) == len(second):  # SciPy would leave the others out
+            return demand_inside(kind((native, second, first), shape))
+    raise _DAMAGED
+
+
+def _names(arrays: Mapping[str, npt.NDArray[Any]], width: int) -> tuple[str, ...]:
+    names = arrays.get("names")
+    if names is None or names.shape != (width,) or names.dtype.kind != "U":
+        return position_names(width)
+    for name in names.tolist():
+        check_name_of(name)
+    return tuple(names.tolist())
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+#: Of the words of a line, and where it stands: its class, and the numbers of its items.
+_Line = Callable[[list[bytes], int], tuple[Any, list[int]]]
+
+
+def read_svmlight(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
+    """Read a file of lines: a label, then `index:value` for what is not 0; item j is called xj."""
+    if label is not None:
+        raise SchemaError("an svmlight file holds its labels at the beginning of its lines; name "
+                          "no target, or give the labels apart from the file")
+    words = [line.partition(b"#")[0].split() for line in _lines_of(path)]
+    lines = [line for line in words if line]
+    if not lines:
+        raise SchemaError("the file holds no line but comments; a table has at least one row")
+    row, item, classes = _of_lines(lines, lambda line, at: (
+        _label(line[0], at), [j for pair in line[1:] if (j := _index(pair, at)) is not None]))
+    start = min(1, int(item.min(initial=1)))
+    names = position_names(int(item.max(initial=-1)) + 1)[start:]
+    return from_pairs(row, item - start, len(lines), names), classes
+
+
+def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
+    """Read a file of lines, as in the FIMI repository: the items of a row, with blanks between.
+
+    `label` says where a line holds its class: "first", "last" or None.  An item is a whole number,
+    and its name in the results is that number.  An empty line is a row without items.
+    """
+    if label not in (None, "first", "last"):
+        raise SchemaError(f"the label of a basket line is its 'first' or 'last' number, not "
+                          f"{label!r}; or give the labels apart from the file")
+
+    def read(line: list[bytes], at: int) -> tuple[int | None, list[int]]:
+        numbers = [_number(word, at) for word in line]
+        if label is None:
+            return None, numbers
+        if not numbers:
+            raise SchemaError(f"line {at + 1} of the file is empty, and should hold a label")
+        return numbers.pop(0 if label == "first" else -1), numbers
+
+    lines = [line.split() for line in _lines_of(path)]
+    row, item, classes = _of_lines(lines, read)
+    known, column = np.unique(item, return_inverse=True)
+    names = [str(number) for number in known.tolist()]
+    return (from_pairs(row, column.reshape(-1), len(lines), names),
+            None if label is None else classes)
+
+
+def _of_lines(lines: Sequence[list[bytes]], read: _Line) -> tuple[Ints, Ints, RawColumn]:
+    """Return pairs of a row and an item, and the class of each row."""
+    row: list[int] = []
+    item: list[int] = []
+    classes = []
+    for at, line in enumerate(lines):
+        label, numbers = read(line, at)
+        classes.append(label)
+        row += [at] * len(numbers)
+        item += numbers
+    return np.array(row, np.int64), np.array(item, np.int64), classes
+
+
+def _lines_of(path: Path) -> list[bytes]:
+    """Return the lines of a file of ASCII text; what follows the last line end if not empty."""
+    data = path.read_bytes()
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    if not data.isascii() or b"\0" in data or any(len(line) > LARGEST_LINE for line in lines):
+        raise SchemaError("the file is not lines of numbers in plain text; convert it")
+    if not lines:
+        raise SchemaError("the file is empty; a table has at least one line")
+    return lines
+
+
+def _label(word: bytes, at: int) -> float:
+    number = number_cell(word)
+    if number != number:  # noqa: PLR0124  # NaN
+        raise SchemaError(f"record {at + 1} of the svmlight file does not begin with a label "
+                          "that is a number; correct it")
+    return number
+
+
+def _index(pair: bytes, at: int) -> int | None:
+    """Return the index of a value that is 1; None for an explicit zero and for a query."""
+    index, colon, value = pair.partition(b":")
+    if index == b"qid":
+        return None
+    number = number_cell(value)
+    plain = colon and index.isdigit()
+    if plain and (len(index.lstrip(b"0")) > 18 or int(index) > LARGEST_ITEMS):
+        raise SchemaError(f"record {at + 1} of the svmlight file has an index above "
+                          f"{LARGEST_ITEMS}, and a table has a column for each index up to the "
+                          "largest: number its columns anew")
+    if not plain or number not in (0.0, 1.0):
+        raise SchemaError(f"record {at + 1} of the svmlight file holds something else than "
+                          "index:0 and index:1; cut its values into yes and no first")
+    return int(index) if number else None
+
+
+def _number(word: bytes, at: int) -> int:
+    if not word.isdigit() or len(word) > 18:
+        raise SchemaError(f"line {at + 1} of the file holds something else than whole numbers "
+                          "with blanks between them; correct it, or name the file .csv")
+    return int(word)
+
+
+#: Files that hold yes and no only, by the ends of their names.
+FORMS = {".npz": read_npz, **dict.fromkeys((".dat", ".basket"), read_basket),
+         **dict.fromkeys((".svm", ".svmlight", ".libsvm"), read_svmlight)}

@@ -196,7 +196,7 @@ class Room:
         size = prod(shape) * np.dtype(dtype).itemsize
         if not size or self.take(size):
             return np.empty(shape, dtype)
-        return self._spilled(shape, dtype)
+        return self._mapped(self._region(size), shape, dtype)
 
     def held(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """An array that is in memory: itself while it fits, else a copy in the file."""
@@ -218,9 +218,6 @@ class Room:
             done = os.pwrite(self._file.fileno(), left, at)
             left, at = left[done:], at + done
         return self._mapped(at - array.nbytes, array.shape, array.dtype)
-
-    def _spilled(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        return self._mapped(self._region(prod(shape) * np.dtype(dtype).itemsize), shape, dtype)
 
     def _region(self, size: int) -> int:
         """Where so many bytes of the file begin that are nobody else's."""
@@ -288,9 +285,7 @@ def free_memory() -> int | None:
 def _available() -> int | None:
     """Of the whole machine."""
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines
-                    if line.startswith("MemAvailable:"))
+        return _bytes_in("/proc/meminfo", "MemAvailable")
     except (OSError, StopIteration, ValueError):
         try:
             return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
@@ -328,7 +323,12 @@ def limited() -> dict[str, int]:
 def _mine(name: str) -> int:
     """Bytes that this process has taken already."""
     try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+        return _bytes_in("/proc/self/status", name)
     except (OSError, StopIteration, ValueError):
         return 0
+
+
+def _bytes_in(path: str, name: str) -> int:
+    """Return the number of kilobytes that a table of the system has under a name, as bytes."""
+    lines = Path(path).read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))

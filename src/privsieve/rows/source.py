@@ -213,6 +213,15 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def position_names(width: int) -> tuple[str, ...]:
+    """Return what the columns of a table without names are called.
+
+    >>> position_names(2)
+    ('x0', 'x1')
+    """
+    return tuple(f"x{j}" for j in range(width))
+
+
 def field_position(name: str) -> int | None:
     """The position of a column of a file without header; None where no column is called so.
 

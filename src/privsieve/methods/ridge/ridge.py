@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from flint import fmpz_mat
 
 from privsieve.errors import DomainError, ParameterError, ReleaseFailed, SchemaError
-from privsieve.methods.ridge import RidgeOptions
 from privsieve.methods.ridge.features import (
     ONE,
     WHOLE,
@@ -39,6 +38,7 @@ from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Label, Number
 from privsieve.public.domain import Domain, part_of
 from privsieve.public.event import Additive, Event, Gaussian
+from privsieve.public.option import Options, declared, number, number_or_auto, option, whole
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import (
     ANSWERS,
@@ -51,11 +51,12 @@ from privsieve.release import (
     exactly,
     figure,
 )
-from privsieve.rows import Source
+from privsieve.rows import open_source, resolve
 from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
 from privsieve.summaries.stages import adding
 
+T = TypeVar("T")
 METHOD = "kernel-ridge/1"
 #: Units times the weight of each: sums of so many products are below 2^63.
 LARGEST_WEIGHT = 2**30
@@ -69,6 +70,38 @@ LAMS = tuple(f"{digit}e{power}" for power in range(-5, 3) for digit in (1, 2, 5)
 PIECE = 2**20
 #: Products are below 2^32, and doubles hold their sums exactly below 2^52.
 EXACT_ROWS = 2**20
+
+
+@declared
+class RidgeOptions(Options):
+    """What PrivateKernelRidge is asked for."""
+
+    kernel: str = option(
+        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
+        says="what a prediction may look like")
+    gamma: Any = option(
+        default=None, metavar="G", read=number,
+        says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
+             "1; one over the number of columns where this is left out")
+    degree: int | None = option(
+        default=None, read=whole, metavar="N",
+        says="of polynomial the largest power (2), of cosine the number of waves (3)")
+    features: int = option(
+        default=200, read=whole, metavar="N", says="of rbf, how many cosines and sines")
+    feature_seed: int = option(
+        default=0, read=whole, metavar="N", says="of rbf, the public seed of their frequencies")
+    delta: Any = option(
+        default=0, metavar="D", read=number,
+        says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
+             "features")
+    lam: Any = option(
+        default="auto", metavar="L", read=number_or_auto,
+        says="how strongly the model is held small; the noise falls fast where it grows; auto "
+             "takes the smallest expected error, from public numbers")
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one model; reads no row."""
+        return planned(self, domain, rows)
 
 
 def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
@@ -339,29 +372,19 @@ class Released:
     @classmethod
     def of(cls, release: Release) -> Released:
         """Read a release of the kind "regression"."""
-        said = Regression.read(release.body)
-        if said.map == ANSWERS:
-            raise SchemaError("the release holds answers of a session, and no formula: "
-                              "KernelRidgeSession.of_release(release) predicts from them")
-        try:
-            domain: Any = release.body["domain"]
-            columns = tuple(column_of(part) for part in domain["columns"])
-            made = Map.of_json(said.features, columns)
+        def read(said: Regression, domain: Domain, number: Number) -> Released:
+            made = Map.of_json(said.features, tuple(domain.columns))
             weights = np.array(said.values.doubles)
-            target, person = column_of(domain["target"]), domain["person"]
-            named = list(release.columns) == [column.name for column in columns]
-            if len(weights) != made.width or not isinstance(target, Number) or not named or (
-                    person is not None and not isinstance(person, str)):
+            if len(weights) != made.width:
                 raise ValueError
-        except WRONG:
-            raise SchemaError("release.json lacks what a prediction needs; take the file as "
-                              "privsieve wrote it") from None
-        return cls(Domain(columns), made, weights, target)
+            return cls(domain, made, weights, number)
 
-    def predict(self, source: Source) -> Doubles:
+        return read_release(release, read, answers=False)
+
+    def predict(self, X: Any) -> Doubles:
         """A prediction for each row of a table: in half ranges, then on the target's scale."""
         return original(predicted(
-            source, self.domain, max(1, PIECE // self.map.width), lambda codes: (
+            X, self.domain, max(1, PIECE // self.map.width), lambda codes: (
                 features(self.map, codes).astype(np.float64) @ self.weights / WHOLE)), self.target)
 
     def lengths(self) -> Doubles | None:
@@ -379,10 +402,35 @@ class Released:
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
 
 
-def predicted(source: Source, domain: Domain, size: int, answers: Callable[[Codes], Doubles],
-              ) -> Doubles:
+def read_release(release: Release, read: Callable[[Regression, Domain, Number], T], *,
+                 answers: bool) -> T:
+    """Read what predicts from a release: a formula, or the answers of a session."""
+    said = Regression.read(release.body)
+    if (said.map == ANSWERS) != answers:
+        raise SchemaError("the release holds " + (
+            "a formula, and no answers of a session: PrivateKernelRidge.of_release(release) "
+            "predicts from it" if answers else
+            "answers of a session, and no formula: KernelRidgeSession.of_release(release) "
+            "predicts from them"))
+    try:
+        domain: Any = release.body["domain"]
+        columns = Domain(tuple(column_of(part) for part in domain["columns"]))
+        number, person = column_of(domain["target"]), domain["person"]
+        if list(release.columns) != list(columns.names) or not isinstance(number, Number) or (
+                person is not None and not isinstance(person, str)):
+            raise ValueError
+        return read(said, columns, number)
+    except SchemaError:
+        raise
+    except WRONG:
+        raise SchemaError("release.json lacks what a prediction needs; take the file as "
+                          "privsieve wrote it") from None
+
+
+def predicted(X: Any, domain: Domain, size: int, answers: Callable[[Codes], Doubles]) -> Doubles:
     """What a model answers for each row of a table, so many rows at a time; free."""
-    found = [np.empty(0)]
+    source, found = open_source(X), [np.empty(0)]
+    resolve(domain, source.shape(count_rows=False), strict=False)
     try:
         for batch in batches(source, domain, rows=None, entropy=bytes):
             found += [answers(batch.codes[at:at + size]) for at in range(0, len(batch), size)]

@@ -3,6 +3,8 @@
 The function f that minimises (1/m) sum (f(x_i) - y_i)^2 + lam |f|^2 over the space of a kernel, for
 m records with |y_i| <= M and K(x, x) <= kappa^2 at every point, also where f is asked.  All
 numbers are exact fractions, rounded so that the bounds hold.  See `sensitivity.proof.md`.
+
+`suggest_lambda` balances what matters: the noise that is added, and what the ridge takes away.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from privsieve.public.canonical import exact
 
 #: The ridge that is allowed: below it rounding is not small, and above it nothing is learned.
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
+#: The public grid on which a lam is looked for: so many in each power of ten, three digits each.
+PER_DECADE = 24
 
 
 def sensitivity(lam: object, m: int, kappa: object = 1, M: object = 1) -> Fraction:
@@ -65,6 +69,36 @@ def ridge(lam: object) -> Fraction:
         raise ParameterError(f"lam is {lam}; it must be between 1e-6 and 1e6.  "
                              "`suggest_lambda` names one from public numbers")
     return value
+
+
+def suggest_lambda(m: int, epsilon: object, G: float = 1.0, *, kappa: object = 1,
+                   M: object = 1) -> float:
+    """The lam of least `expected_error`, of a public grid.
+
+    >>> suggest_lambda(10_000, 1), suggest_lambda(1000, "0.1")
+    (0.0178, 0.215)
+    """
+    grid = (float(f"{10 ** (step / PER_DECADE):.3g}")
+            for step in range(-6 * PER_DECADE, 6 * PER_DECADE + 1))
+    return min((lam for lam in grid if SMALLEST_LAM <= exact(lam, "lam") <= LARGEST_LAM),
+               key=lambda lam: expected_error(m, epsilon, lam, G, kappa=kappa, M=M))
+
+
+def expected_error(m: int, epsilon: object, lam: object, G: float = 1.0, *, kappa: object = 1,
+                   M: object = 1) -> float:
+    """Squared error of one private prediction to expect: noise, and what the ridge takes away.
+
+    The first term is exact; the second is of the truth's G, and is what a ridge of lam can lose.
+
+    >>> round(expected_error(10_000, 1, 0.01), 4)
+    0.0388
+    """
+    value = exact(epsilon, "epsilon")
+    if not value or not G > 0:
+        raise ParameterError(f"epsilon is {epsilon} and G is {G}; both must be above 0")
+    # [noise] twice the squared scale of Laplace noise
+    scale = float(of_predictions(lam, m, kappa, M) / value)
+    return 2 * scale**2 + float(exact(lam, "lam")) * G
 
 
 def _public(lam: object, m: int, kappa: object, M: object) -> tuple[Fraction, Fraction, Fraction]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import MISSING, InitVar, dataclass, replace
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from privsieve.methods.ridge.dual import (
     target,
 )
 from privsieve.methods.ridge.features import Doubles, original
-from privsieve.methods.ridge.ridge import column_of, predicted
+from privsieve.methods.ridge.ridge import predicted, read_release
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
 from privsieve.public import inspected
@@ -39,7 +39,7 @@ from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, demand_grids
 from privsieve.public.option import as_given, estimator, number, option, read_options, whole
 from privsieve.public.plan import Cost, Plan
-from privsieve.release import ANSWERS, WRONG, Regression, Release
+from privsieve.release import Regression, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.batch import Batch, batches
 
@@ -75,7 +75,7 @@ class KernelRidgeSession:
     degree: Any = option(default=2, read=whole, says="of polynomial, the power")
     lam: Any = option(
         default="0.1", read=number,
-        says="the ridge; `methods.ridge.choice.suggest_lambda` names one from public numbers")
+        says="the ridge; `methods.ridge.sensitivity.suggest_lambda` names one from public numbers")
     domain: Domain | str | os.PathLike[str] = option(
         default=MISSING, read=as_given,
         says="what is public, or the path of a domain file; the target is a number with bounds")
@@ -342,39 +342,23 @@ class SavedFunction:
     numbers: Doubles
 
     @classmethod
-    def of(cls, release: Release) -> Self:
+    def of(cls, release: Release) -> SavedFunction:
         """Read a release of a session; `verify` says whether it is what its certificate claims."""
-        said = Regression.read(release.body)
-        if said.map != ANSWERS:
-            raise SchemaError("the release holds a formula, and no answers of a session: "
-                              "PrivateKernelRidge.of_release(release) predicts from it")
-        try:
-            body: Any = release.body
-            number: Any = column_of(body["domain"]["target"])
-            domain = Domain(tuple(map(column_of, body["domain"]["columns"])), number)
-            if list(release.columns) != list(domain.names):
-                raise ValueError
-            asked = _points(said, body["plan"]["settings"])
-            kernel: Any = said.features
-            basis = Basis.at(coordinates(asked, domain), Kernel.of(
+        def read(said: Regression, domain: Domain, number: Number) -> SavedFunction:
+            body, kernel = cast("Any", release.body), cast("Any", said.features)
+            points = coordinates(_points(said, body["plan"]["settings"]), domain)
+            basis = Basis.at(points, Kernel.of(
                 domain, kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 1)))
             if len(basis) != len(said.values):
                 raise ValueError
-            return cls(replace(domain, target=None), target(domain), basis,
-                       np.array(said.values.doubles))
-        except SchemaError:
-            raise
-        except (*WRONG, DomainError, ParameterError):
-            raise SchemaError("release.json lacks what a prediction needs; take the file as "
-                              "privsieve wrote it") from None
+            return cls(domain, number, basis, np.array(said.values.doubles))
+
+        return read_release(release, read, answers=True)
 
     def predict(self, X: Any) -> Doubles:
         """Predictions in the target's units; free, and no row of the session is asked."""
-        source = open_source(X)
-        resolve(self.domain, source.shape(count_rows=False), strict=False)
-        return original(predicted(
-            source, self.domain, CHUNK, lambda codes: (
-                self.basis.weights(coordinates(codes, self.domain)) @ self.numbers)), self.target)
+        return original(predicted(X, self.domain, CHUNK, lambda codes: (
+            self.basis.weights(coordinates(codes, self.domain)) @ self.numbers)), self.target)
 
 
 def _points(said: Regression, settings: Mapping[str, Any]) -> npt.NDArray[np.uint16]:
