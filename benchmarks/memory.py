@@ -156,7 +156,6 @@ GRID = (
     *(shape(50_000, 50, 26, source=source, limit="350MB") for source in ("array", "csv")),
     *(shape(200_000, 50, 26, limit=limit) for limit in ("350MB", "500MB")),
     *(shape(2_000_000, 20, 2, limit=limit) for limit in ("100MB", "150MB", "300MB")),
-    shape(50_000, 50, 26, limit="700MB", describe="0.2"),
     shape(200_000, 50, 1, limit="400MB", numeric="ranks"),
     *(shape(200_000, 50, 2, method, limit=limit) for method, limit in (
         ("noisy-top-k", "64MB"), ("block-fwell", "100MB"), ("output-fwell", "200MB"),

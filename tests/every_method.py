@@ -83,14 +83,10 @@ class Method:
 
 
 _TWO = {"n_features_to_select": 2}
-_SURE = {"sure": "0.1", "independent_rows": True}
 _LINE = ps.Domain.box(0.0, 1.0, target=(0, 1))
 SELECTORS = (
     Method("rule-sieve", ps.RuleSieve, _TWO),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "pair"}),
-    Method("rule-sieve", ps.RuleSieve, {**_TWO, **_SURE, "describe": "0.2"}),
-    Method("block-fwell", ps.BlockFWELL, {**_TWO, **_SURE}),
-    Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "describe": "0.2", "score": "class-counts"}),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "always": ["smoker"], "never": ["ward"]}),
     Method("noisy-top-k", ps.NoisyTopK, {**_TWO, "groups": {"who": ["age", "ward"]}}),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "fewer": "auto"}),
@@ -104,7 +100,7 @@ SELECTORS = (
 ESTIMATORS = (
     *SELECTORS,
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "numeric": "ranks"}, COSTS, _LINE),
-    Method("rule-sieve", ps.RuleSieve, {**_TWO, "describe": "0.2"}, COSTS, _LINE),
+    Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "none"}, COSTS, _LINE),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "votes"}, VOTERS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "linear"}, COSTS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "rbf", "features": 20}, COSTS, _LINE),

@@ -21,11 +21,9 @@ import pyarrow as pa
 from privsieve import fit as fitting
 from privsieve.errors import PrivsieveError
 from privsieve.methods import plan as make_plan
-from privsieve.methods.beside import Together
-from privsieve.methods.described import Describing
 from privsieve.methods.labels import AUTO_SHARE
 from privsieve.methods.noisy_top_k import COUNT_SHARE
-from privsieve.noise import discrete, race
+from privsieve.noise import race
 from privsieve.noise import streams as noise
 from privsieve.public.columns import Category, Flag, Label, Number
 from privsieve.public.domain import Domain
@@ -50,9 +48,6 @@ COLUMNS = {
 #: What a table is made of; broken lines are those of files.
 CONTAINERS = ("arrow", "lists", "csv")
 NOBODY = 10**6
-#: What stands beside a choice of columns.
-BESIDE = ({"sure": "0.1", "independent_rows": True}, {"describe": "0.2"},
-          {"sure": "0.1", "independent_rows": True, "describe": "0.2"})
 #: What a choice may be among.
 WISHES = ("always", "never", "groups")
 
@@ -136,23 +131,19 @@ class Held:
 def forced(released, answers):
     """Races answer by a seed, counts come out as given; what they were handed is noted."""
     races, counts, left = [], [], cycle(released)
-    names = race.top_k, noise.discrete_laplace, discrete.noisy
+    names = race.top_k, noise.discrete_laplace
 
     def top_k(scores, asked, _noise):
         races.append((tuple(scores), asked))
         drawn = random.Random(f"{answers} {len(races)} {asked.d} {asked.k}")
         return tuple(sorted(drawn.sample(range(asked.d), asked.k)))
 
-    def noisy(exact, mean, _noise):
-        counts.extend((count, mean) for count in exact.tolist())
-        return exact * 0
-
-    race.top_k, discrete.noisy = top_k, noisy
+    race.top_k = top_k
     noise.discrete_laplace = lambda mean, _noise: Held(mean, next(left), counts)
     try:
         yield races, counts
     finally:
-        race.top_k, noise.discrete_laplace, discrete.noisy = names
+        race.top_k, noise.discrete_laplace = names
 
 
 # tables
@@ -366,8 +357,6 @@ def _setting(rng, method):
     if options.pop("against", False):
         public = [[cell(rng, kind) for kind in kinds] for _ in range(6)]
         options |= {"reference": (public, [i % classes for i in range(6)]), "repeats": None}
-    if rng.random() < 0.2:
-        options |= rng.choice(BESIDE)
     most = rng.choice((1, 2, 3, 4, 7, 12)) if person else 0
     declared = n if rng.random() < 0.5 else rng.choice((n + 3, max(2, n - 2), 300))
     options |= {"k": rng.randint(1, len(kinds)), "epsilon": rng.choice((1, "0.5", 10, 100)),
@@ -396,20 +385,10 @@ def planned(method, kinds, classes, options, *, units, most=0, neighbours="repla
     family = (method, str(plan.settings.get("class_prior", options.get("score"))),
               str(options.get("numeric") or options.get("joint") or options.get("votes"))
               + " against" * ("reference" in options)
-              + " sure" * ("sure" in options) + " described" * ("describe" in options)
               + "".join(f" {wish}" for wish in WISHES if wish in options),
               "person" if most else "row", neighbours)
     return Setting(plan, kinds, classes, bool(most), max(most, 1), container, family,
-                   _for_counts(plan, share))
-
-
-def _for_counts(plan, share):
-    """What of epsilon goes to counts that are released: those of classes, and a description."""
-    run = plan.mechanism.keywords.get("run")
-    if not isinstance(run, Together):
-        return share * plan.cost.epsilon
-    return share * run.inner.cost.epsilon + sum(
-        part.epsilon for part in run.parts if isinstance(part, Describing))
+                   share * plan.cost.epsilon)
 
 
 def _wish(rng, kinds, options):

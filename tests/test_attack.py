@@ -125,7 +125,6 @@ def test_every_mode_has_a_pair_of_neighbours(method, mode):
 
 #: What shows little in so many runs has more; of what takes long and shows much fewer do.
 SOME, OTHERS = 300, {("objective-fwell", ""): 150,
-                     ("rule-sieve", "described"): 200, ("rule-sieve", "sure"): 200,
                      ("noisy-top-k", "class-counts"): 1000}
 
 

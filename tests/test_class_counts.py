@@ -109,7 +109,7 @@ def test_who_pays_for_no_counts_has_none():
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"describe": "0.2"}, {"sure": "0.1", "independent_rows": True}, {"never": ["x1"]},
+    {}, {"never": ["x1"]},
     {"domain": PERSONS}, {"domain": COMING}, {"kind": ps.NoisyTopK},
     {"domain": THREE, "kind": ps.NoisyTopK}, {"joint": "pair"}], ids=str)
 def test_counts_are_checked(options):

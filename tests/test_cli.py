@@ -965,6 +965,7 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
     "private-tuning"), ("select", "a.csv", "--resamples", "3"),
     ("select", "a.csv", "--order", "2"), ("select", "a.csv", "--class-share", "none"), *(
     ("plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", *option) for option in (
+        ("--sure", "0.1"), ("--independent-rows",), ("--describe", "0.2"),
         ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3"),
         ("--fraction", "0.5"), ("--method", "noisy-top-k", "--score", "disagreement"),
         ("--mechanism", "laplace"), ("--sampling", "bootstrap")))], ids=" ".join)
@@ -977,7 +978,8 @@ def test_what_is_gone_is_explained(privsieve, words):
 
 
 @pytest.mark.parametrize("options", [{"targets": ["b"]}, {"over": "mean"}, {"costs": {"b": 2}},
-                                     {"price": 3}], ids=str)
+                                     {"price": 3}, {"sure": "0.1"}, {"independent_rows": True},
+                                     {"describe": "0.2"}], ids=str)
 def test_an_option_that_is_gone_is_explained_in_python(options):
     """A plan and an estimator explain it, as the command line does."""
     for make in (lambda **more: ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1,

@@ -13,15 +13,14 @@ from privsieve.check import recount
 from privsieve.cli import regress, select, synthesize
 from privsieve.cli.options import SHARED, given, of_methods
 from privsieve.errors import PrivsieveError
-from privsieve.methods import METHODS, beside, options_of
+from privsieve.methods import METHODS, options_of
 from privsieve.methods.histogram.noisy_histogram import CHOICE
 from privsieve.public.option import WISHES, Choosing, abouts
 
 #: A value of each option that is not its default, and what it is given with.
 VALUES = {
     "epsilon": ("0.5", {}), "allow_weak": (True, {"epsilon": 11}), "n_features_to_select": (3, {}),
-    "delta": ("1e-6", {}), "ordered": (True, {}), "sure": ("0.2", {"independent_rows": True}),
-    "independent_rows": (True, {"sure": "0.1"}), "describe": ("0.1", {}), "always": (["age"], {}),
+    "delta": ("1e-6", {}), "ordered": (True, {}), "always": (["age"], {}),
     "never": (["age"], {}), "groups": ({"who": ["age", "stay"]}, {}),
     "fewer": ("auto", {}), "class_prior": ("0.5", {}), "depth": (1, {}), "joint": ("pair", {}),
     "numeric": ("median-cut", {}), "max_ops": (1, {}), "block": (4, {}), "repeats": (3, {}),
@@ -112,6 +111,5 @@ def test_lists_of_options_are_the_fields():
     unsaid = {name for name, about in abouts(Choosing).items() if about.unsaid}
 
     assert own == set(CHOICE)
-    assert unsaid == {*beside.KINDS, *WISHES, "independent_rows", "fewer"}
+    assert unsaid == {*WISHES, "fewer"}
     assert WISHES == recount.WISHES
-    assert set(beside.KINDS) == set(recount.BESIDE)

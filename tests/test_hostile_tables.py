@@ -284,7 +284,6 @@ UNTYPED = ("objects", "csv", "lists")
 METHODS = (
     lambda domain: ps.NoisyTopK(2, score="class-counts", domain=domain),
     lambda domain: ps.RuleSieve(2, domain=domain),
-    lambda domain: ps.RuleSieve(2, describe="0.2", domain=domain),
     lambda domain: ps.BlockFWELL(2, block=3, domain=domain),
     lambda domain: ps.NoisyHistogram(columns=["ward"], domain=domain),
     lambda domain: ps.OutputFWELL(2, block=3, domain=domain),

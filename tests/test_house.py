@@ -11,7 +11,7 @@ import privsieve
 
 SRC = Path(privsieve.__file__).parent
 #: Lines of Python in the package.  The number only falls: what is added makes room first.
-MOST_LINES = 56_188
+MOST_LINES = 54_887
 #: Functions with more than six arguments.
 MOST_WIDE = 8
 

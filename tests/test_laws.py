@@ -37,8 +37,6 @@ from race_inputs import Watch
 #: What a release says beyond what every one does, by its kind.
 NUMBERS = {"weights": ("values", "noise"), "histogram": ("cells", "noise"),
            "regression": ("features", "values", "noise")}
-#: What it says beside names, by the option that asks for it.
-BESIDE = {"sure": "sure", "described": "describe"}
 DOMAIN = WARD
 SECRET = "Zebedee"
 
@@ -358,11 +356,9 @@ def test_a_fitted_one_holds_its_release_only(method, ledger):
 
     body = fitted.release_.body
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(fitted))
-    said = {"branch", "class_counts", *BESIDE}
+    said = {"branch", "class_counts"}
     assert {"format", "kind", "columns", "domain", "selected", "forecast", "plan",
             "warning", *NUMBERS.get(body["kind"], ())} == set(body) - said
-    assert [word for word in BESIDE if word in body] == [
-        word for word, asked in BESIDE.items() if method.options.get(asked) is not None]
     assert list(method.domain.names) == fitted.feature_names_in_.tolist()
 
 

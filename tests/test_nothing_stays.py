@@ -394,8 +394,8 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 #: what somebody who holds the table asked to be measured, or chose to publish.
 SHOWN = {
     "About", "Axis", "Box", "Branch", "Category", "Choice", "Chosen", "ClassCounts",
-    "ClassFigures", "ColumnWeights", "Correlation", "Cost", "Crowd", "Csv", "Date", "Depth",
-    "Described", "Describing", "Domain", "Drawn", "Effort",
+    "ColumnWeights", "Correlation", "Cost", "Crowd", "Csv", "Date", "Depth",
+    "Domain", "Drawn", "Effort",
     "EpsilonChoice", "Extent", "Finding", "Flag", "Forecast", "Form", "Found", "GridNumbers",
     "Histogram", "Hub", "Inspection", "Kernel", "KernelRidgeSession", "Label", "Labellings",
     "LeastSquares", "Limits", "Map", "MeanDifference", "Method", "Mining",
@@ -404,8 +404,8 @@ SHOWN = {
     "Point", "Policy", "Problem", "Public", "Published", "Regression", "Release", "Risk",
     "Roles", "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape",
     "Shown",
-    "Sizes", "SourceCrowds", "SureCount", "Switch", "TableFacts", "Tables", "Takes", "Thermometer",
-    "Together", "TopRule", "VectorNoise", "VoteForecast", "Weighing", "Whole",
+    "Sizes", "SourceCrowds", "Switch", "TableFacts", "Tables", "Takes", "Thermometer",
+    "TopRule", "VectorNoise", "VoteForecast", "Weighing", "Whole",
     "Windows"}
 
 

@@ -32,7 +32,7 @@ ODD = ("no", "yes", "", "x", "2", 0, 1, 2, -1, 0.5, 1.5, None, True, False, np.T
        np.float64(0.5), np.float32(0.25), np.str_("no"), [], ["x"], [1], (), ("x",), {}, {"a": 1},
        nan, inf, b"no", b"2", Decimal("0.5"), Fraction(1, 2), object(), 2j, 10**400, {"x"},
        np.array([1, 2]), np.array(2))
-FLAGS = ("ordered", "independent_rows", "allow_weak", "target")
+FLAGS = ("ordered", "allow_weak", "target")
 WARDS = table()[[*WARD.names, "back"]]
 BOX = ps.Domain.box(0.0, 1.0, columns=3)
 ZEROS = np.random.default_rng(5).integers(0, 2, (60, 4))
@@ -69,8 +69,6 @@ def test_a_text_is_read_as_on_the_command_line(method):
     base = dict(method.options)
     for name in set(FLAGS) & set(known):
         for value, read in (("no", False), ("yes", True), (np.False_, False), (np.True_, True)):
-            if name == "independent_rows" and "sure" not in base:
-                continue
             expected = taken(partial(method.plan, **{name: read}))
             actual = taken(partial(method.plan, **{name: value}))
 
@@ -92,8 +90,6 @@ def test_a_text_is_read_as_on_the_command_line(method):
     ({"depth": 4}, 'depth is 4; write "1", "2" or "3"'),
     ({"epsilon": 12, "allow_weak": "no"}, "above 10 the promise is weak"),
     ({"epsilon": 12, "allow_weak": 1}, "allow_weak is 1; write True or False"),
-    ({"sure": "0.1", "independent_rows": "no"}, "independent"),
-    ({"sure": "0.1", "independent_rows": 1}, "independent_rows is 1; write True or False"),
     ({"epsilon": True}, "epsilon is True; write a positive decimal number"),
     ({"delta": b"0"}, "delta is b'0'; write a positive decimal number"),
     ({"always": {"a": 1}}, "always is .*; write a list"),

@@ -83,7 +83,6 @@ def _name(place, method):
 
 
 _K = {"n_features_to_select": 2}
-_SURE = {"sure": "0.1", "independent_rows": True}
 FAMILIES = (
     *(Family(_name(place, method), method.kind, method.options, method.domain)
       for place, method in enumerate(ESTIMATORS)),
@@ -101,7 +100,6 @@ FAMILIES = (
     Family("free numbers", ps.RuleSieve, _K, FREE),
     Family("number", ps.RuleSieve, _K, NUMERIC),
     Family("median", ps.RuleSieve, {**_K, "numeric": "median-cut"}, NUMERIC),
-    Family("described", ps.RuleSieve, {**_K, **_SURE, "describe": "0.4"}, MANY),
     Family("always", ps.RuleSieve, {**_K, "always": ["f"], "never": ["c"]}),
     Family("groups", ps.NoisyTopK, {**_K, "groups": {"g": ["n", "f"]}, "score": "class-counts"}),
     Family("counts ordered", ps.NoisyTopK, {**_K, "ordered": True, "score": "class-counts"}),

@@ -26,7 +26,7 @@ from releases import ANSWERS, SAYS, released
 #: What each kind says, and the class that says it; of answers and of named cells too.
 CONTENTS = [
     (Selection, "selection", {"selected": ["sex", "age"]}),
-    (Selection, "selection", {"selected": ["age"], "sure": 1}),
+    (Selection, "selection", {"selected": ["age"], "branch": "pairs"}),
     (ColumnWeights, "weights", SAYS["weights"]),
     (Regression, "regression", SAYS["regression"]),
     (Regression, "regression", ANSWERS),
@@ -50,7 +50,7 @@ def test_what_is_written_is_read(cls, kind, says):
 @pytest.mark.parametrize(("cls", "kind", "says"), CONTENTS)
 def test_what_lacks_a_field_is_refused(cls, kind, says):
     """A release without one of its fields, or with another value for it, is refused in words."""
-    for name in says.keys() - {"sure"}:
+    for name in says.keys() - {"branch"}:
         for change in ({}, {name: None}, {name: {}}, {name: 3}, {name: [[3.5]]}):
             body = {key: value for key, value in says.items() if key != name} | change
             with pytest.raises(SchemaError, match="release"):

@@ -421,8 +421,6 @@ ALL_ALLOWED = (
           ({"k": 4, "joint": "pair"}, "parquet"))),
     *(((50_000, 50, 2, method, FOUR, "parquet"), memory, None) for memory in (64, 150)
       for method in ("noisy-top-k", "block-fwell", "output-fwell", "objective-fwell", "felp")),
-    *(((50_000, 50, 2, "rule-sieve", {"k": 4, "describe": "0.2"}, "parquet"), memory, None)
-      for memory in (64, 200)),
     *(((50_000, 50, 1, "rule-sieve", {"k": 4, **options}, "parquet"), memory, None)
       for memory in (100, 300) for options in ({}, {"numeric": "ranks"}, {"joint": "votes"})),
     *(((200_000, 50, 26, "rule-sieve", FOUR, "parquet"), memory, None) for memory in (400, 600)),

@@ -22,8 +22,7 @@ OPTIONS = (
     {"numeric": "median-cut"}, {"block": 4}, {"repeats": 3}, {"votes": "clip", "tau": "0.1"},
     {"score": "class-counts"}, {"lam": "0.01"}, {"clip": "0.2"}, {"beta": "0.5"},
     {"kernel": "polynomial", "degree": 2}, {"kernel": "cosine"}, {"gamma": "0.5", "kernel": "rbf"},
-    {"bins": 3}, {"target": False}, {"share": "0.25"}, {"describe": "0.1"},
-    {"sure": "0.1", "independent_rows": True}, {"always": ["age"]}, {"never": ["stay"]},
+    {"bins": 3}, {"target": False}, {"share": "0.25"}, {"always": ["age"]}, {"never": ["stay"]},
     {"groups": {"who": ["age", "smoker"]}})
 #: What protects somebody else than a row that is replaced.
 UNITS = ({"neighbours": "add-remove", "rows": 400}, {"person": "who", "persons": 90,

@@ -60,7 +60,7 @@ CALLS = (
     ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "2"),
     ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "2", "--method",
      "output-fwell"),
-    ("select", *ASKED, "--top", "2", "--describe", "0.3", "--out", "first"),
+    ("select", *ASKED, "--top", "2", "--out", "first"),
     ("synthesize", *ASKED, "--top", "1", "--rows", "9", "--out", "rows"),
     ("synthesize", "--from", "rows", "--rows", "3"),
     ("regress", "table.csv", "--domain", "cost.toml", "--epsilon", "1", "--anyway", "--kernel",

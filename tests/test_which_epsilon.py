@@ -135,10 +135,12 @@ def test_select_says_the_forecast_beside_the_names(privsieve):  # noqa: F811
 
 
 @pytest.mark.parametrize(("selected", "settings", "said"), [
-    (["a", "b", "c"], {}, "of these 3 about 2 would be right"),
-    (["a", "b", "c"], {"always": ["a"]}, "of the 2 of these 3 that were sought about 1 would"),
-    (["a", "b", "c"], {"groups": {"g": ["b", "c"]}}, "of these 3 that were sought about 1 would"),
-    (["a"], {}, "this name would hardly be right")])
+    (["a", "b", "c"], {"k": 3}, "of these 3 about 2 would be right"),
+    (["a", "b", "c"], {"k": 3, "always": ["a"]},
+     "of the 2 of these 3 that were sought about 1 would"),
+    (["a", "b", "c"], {"k": 2, "groups": {"g": ["b", "c"]}},
+     "of these 3 that were sought about 1 would"),
+    (["a"], {"k": 1}, "this name would hardly be right")])
 def test_the_forecast_of_a_release(selected, settings, said):
     """It is the share at the usual gap, of the places that were raced for, rounded down."""
     forecast = {"usual_gap": "0.1", "found_percent": {"0.02": 10, "0.1": 80, "0.2": 99}}

@@ -101,14 +101,11 @@ def _said(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         count = len(model.queries or model.values)
         facts = [("model", f"{model.map}, {only}{count} {'questions' if only else 'numbers'}"),
                  ("noise", f"standard deviation {_figure(model.noise.each)} on each")]
-    if "sure" in body:
-        target = body["domain"]["target"]["name"]
-        facts.append(("sure", Selection.read(body).counted(target, body["domain"]["unit"])))
     return facts
 
 
 def _table(body: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """A line for each weight, or for each figure of a chosen column."""
+    """A line for each weight."""
     if body["kind"] == "weights":
         made = ColumnWeights.read(body)
         each = f"± {_figure(made.noise.each)}"
@@ -116,19 +113,7 @@ def _table(body: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[st
         return ("column", "weight", "noise", ""), [
             (name, figure(value), each, "selected" if name in made.selected else "")
             for name, value in rows]
-    if body["kind"] != "selection":
-        return (), ()
-    told = Selection.read(body).descriptions
-    return ("column", "class", "mean, or count", "95 % between"), [
-        (name, one.name, *map(str, _middle(one, said.levels))) for name, said in told.items()
-        for one in said.classes] if told else ()
-
-
-def _middle(one: Any, levels: Sequence[str] | None) -> tuple[str, str]:
-    """The mean of a number; of levels the count of the first one."""
-    estimate, low, high = one.counts[0] if levels is not None else one.mean
-    label = f"{levels[0]}: " if levels is not None else ""
-    return f"{label}{estimate}", f"{low} to {high}"
+    return (), ()
 
 
 def _figure(text: str) -> str:

@@ -167,45 +167,19 @@ class ReleaseDisplay(_Display):
 
 
 def _chosen(ax: Any, body: Mapping[str, Any]) -> None:
-    """The mean of each chosen number by class, with its range; or which columns were chosen."""
-    told = {name: one for name, one in Selection.read(body).descriptions.items()
-            if one.levels is None and _ends(body, name)}
-    if not told:
-        names = list(body["columns"])
-        chosen = [name for name in names if name in body["selected"]]
-        others = [name for name in names if name not in body["selected"]]
-        _bars(ax, [*chosen, *others], [1] * len(chosen) + [0] * len(others), strong=len(chosen))
-        ax.set(title=f"{len(chosen)} of {len(names)} columns chosen, in the table's order",
-               xticks=[], xlabel="chosen")
-        return
-    labels, at = [], 0
-    for name, one in list(told.items())[:MOST]:
-        low, high = _ends(body, name) or (0, 1)
-        for kind, figures in enumerate(one.classes):
-            assert figures.mean is not None
-            middle, *ends = ((float(number(text)) - low) / (high - low) for text in figures.mean)
-            ax.plot(ends, [at, at], "-", color=f"C{kind % 10}", linewidth=3, alpha=.5)
-            ax.plot(middle, at, "o", color=f"C{kind % 10}")
-            labels.append(f"{_short(name)}: {figures.name}")
-            at += 1
-    ax.set_yticks(range(len(labels)), labels)
-    ax.invert_yaxis()
-    ax.set(xlim=(-.02, 1.02), xlabel="mean with its 95 % range, as a share of the column's bounds",
-           title="The chosen columns by class")
+    """Which columns were chosen."""
+    names = list(body["columns"])
+    chosen = [name for name in names if name in body["selected"]]
+    others = [name for name in names if name not in body["selected"]]
+    _bars(ax, [*chosen, *others], [1] * len(chosen) + [0] * len(others), strong=len(chosen))
+    ax.set(title=f"{len(chosen)} of {len(names)} columns chosen, in the table's order",
+           xticks=[], xlabel="chosen")
 
 
 def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """What the domain says of a column, or of the target."""
     parts: list[Mapping[str, Any]] = [*body["domain"]["columns"], body["domain"]["target"] or {}]
     return next((one for one in parts if one.get("name") == name), {"kind": "group"})
-
-
-def _ends(body: Mapping[str, Any], name: str) -> tuple[float, float] | None:
-    """The bounds of a number; None where there are none."""
-    part = _part(body, name)
-    if part["kind"] != "number" or part.get("low") is None or part.get("high") is None:
-        return None
-    return float(number(part["low"])), float(number(part["high"]))
 
 
 def _weights(ax: Any, body: Mapping[str, Any]) -> None:

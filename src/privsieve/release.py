@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from privsieve.displays import ReleaseDisplay
-    from privsieve.public.description import Described
     from privsieve.public.shown import Shown
 
 FORMAT = "privsieve-release/1"
@@ -241,28 +240,17 @@ class Selection(Kind, frozen=True):
     """Names of columns, and what else was released of the choice.
 
     branch : which of the ways that the plan lists was taken.
-    sure : at least so many of them are related to the target, if rows were drawn independently.
-    described : figures of the chosen columns with noise, by their names.
     class_counts : noisy counts of the classes, which weighed them; see `NoisyCounts`.
 
-    >>> Selection(("age",)).write(), Selection.read({"selected": ["age"], "sure": 1}).sure
-    ({'selected': ['age']}, 1)
+    >>> Selection(("age",)).write(), Selection.read({"selected": [], "branch": "pairs"}).branch
+    ({'selected': ['age']}, 'pairs')
     """
 
     kind = "selection"
     lacks = "release.json lacks the names that were selected, or has a false figure beside them"
     selected: tuple[str, ...]
     branch: str | None = None
-    sure: Annotated[int, Meta(ge=0)] | None = None
-    described: dict[str, Any] | None = None
     class_counts: CountFields | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse figures that speak of other columns than the chosen ones."""
-        if self.sure is not None and self.sure > len(self.selected):
-            raise ValueError("more columns are said to be sure than were chosen")
-        if self.described is not None and set(self.descriptions) != set(self.selected):
-            raise ValueError("other columns are described than were chosen")
 
     @classmethod
     def counts_of(cls, body: Mapping[str, Any]) -> NoisyCounts | None:
@@ -271,27 +259,6 @@ class Selection(Kind, frozen=True):
                       "wrote it"):
             counts = cls.read(body).class_counts
             return None if counts is None else NoisyCounts.read(counts, body)
-
-    @property
-    def descriptions(self) -> dict[str, Described]:
-        """What is said of each chosen column, by its name; none where nothing was asked."""
-        if not self.described:
-            return {}
-        from privsieve.public.description import descriptions
-
-        return descriptions(self.described, self.selected)
-
-    def counted(self, target: str, unit: str) -> str:
-        """Return the count of sure columns in a sentence; empty where none was asked for.
-
-        >>> Selection(("age", "stay"), sure=1).counted("back", "row")[:41]
-        'at least 1 of these 2 is related to back,'
-        """
-        if self.sure is None:
-            return ""
-        verb = "is" if self.sure == 1 else "are"
-        return (f"at least {self.sure} of these {len(self.selected)} {verb} related to {target}, "
-                f"with 95 % confidence, if {unit}s were drawn independently")
 
 
 class CountFields(Struct, frozen=True, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ from privsieve.check.replan import domain_of
 from privsieve.public.canonical import RHO_UNITS, TOP
 from privsieve.public.columns import Column, Label
 from privsieve.public.domain import LARGEST_ROWS, Domain
-from privsieve.public.plan import LARGEST_EPSILON, SENTENCES, THEOREMS, UNIT
+from privsieve.public.plan import LARGEST_EPSILON, THEOREMS, UNIT
 
 #: The module that recounts a method or a kind; loaded when it is asked for.
 KINDS = {"selection": "recount_choice", "weights": "recount_weights", "histogram": "recount_table",
@@ -38,8 +38,6 @@ OF_METHOD: Mapping[str, str] = {
     "rule-sieve-numeric": "rule-sieve-numeric",
     "rule-sieve-votes": "rule-sieve-votes",
 }
-#: What is asked for beside a choice, and the theorem that then covers both; the first one counts.
-BESIDE: Mapping[str, str] = {"sure": "sure-count", "describe": "described"}
 #: How far a rho may be off that is recounted in floats.
 _NEAR = 1e-7
 
@@ -67,9 +65,7 @@ def rho_holds(rho: Fraction | None, claim: Mapping[str, Any], settings: Mapping[
     units = None if rho is None else rho * RHO_UNITS
     most = min(TOP, -(-epsilon**2 * RHO_UNITS // 2))
     if not delta:
-        # beside a choice that is free two parts are charged, each with a square of its own
-        least = most / 2 if all(name in settings for name in BESIDE) else Fraction(most)
-        return units is not None and least <= units <= most
+        return units == most
     if claim["kind"] == "histogram":
         return units is None
     if units is None:
@@ -167,28 +163,14 @@ def classes_of(domain: Domain) -> int:
     return len(domain.target.values) if isinstance(domain.target, Label) else 0
 
 
-# --- theorems -----------------------------------------------------------------------------------
-
-def theorems_of(plan: Mapping[str, Any]) -> list[str]:
-    """The theorem of a plan, and those that it stands on.
-
-    >>> theorems_of({"method": "noisy-top-k/1", "settings": {"describe": "0.2"}})
-    ['described', 'noisy-top-k']
-    """
-    own, settings = OF_METHOD[str(plan["method"]).partition("/")[0]], plan["settings"]
-    beside = [theorem for option, theorem in BESIDE.items() if option in settings]
-    return [*beside, own]
-
-
 def claim_reasons(claim: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
     """What of a claim does not follow from its plan."""
-    theorems = theorems_of(plan)
-    words = {word for theorem in theorems for word in THEOREMS[theorem]}
+    theorem = OF_METHOD[str(plan["method"]).partition("/")[0]]
     epsilon, delta = Fraction(claim["epsilon"]), Fraction(claim["delta"])
     return failed({
-        "the theorem is not the one that covers the method": claim["theorem"] == theorems[0],
+        "the theorem is not the one that covers the method": claim["theorem"] == theorem,
         "the assumptions are not those of the theorem":
-            list(claim["assumes"]) == [word for word in SENTENCES if word in words],
+            list(claim["assumes"]) == list(THEOREMS[theorem]),
         "the claimed epsilon is beyond what may be asked for": epsilon <= LARGEST_EPSILON,
         "the claimed delta is no chance below 1": delta < 1,
         "nothing is claimed for a release that has noise":

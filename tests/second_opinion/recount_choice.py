@@ -16,7 +16,7 @@ from privsieve.check.reasons import Unreadable, failed
 from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, after_coding
-from second_opinion.recount import BESIDE, Facts, classes_of
+from second_opinion.recount import Facts, classes_of
 
 #: Gaps for which a forecast says what is found, and costs beside its own.
 GAPS, COSTS = ("0.02", "0.05", "0.1", "0.2"), ("0.1", "0.3", "1", "3")
@@ -115,13 +115,6 @@ def plan_reasons(plan: Mapping[str, Any], domain: Domain) -> Iterator[str]:
         "classes are weighed that the score does not weigh":
             "score" not in settings or SCORES.get(settings["score"], False)
             or settings["class_share"] is None,
-        "an independence of rows is confirmed for nothing":
-            ("sure" in settings) == ("independent_rows" in settings),
-        "what stands beside a choice is no share of epsilon":
-            sum(Fraction(settings.get(name, 0)) for name in BESIDE) < 1
-            and all(0 < Fraction(settings[name]) < 1 for name in BESIDE if name in settings),
-        "a sure count is planned where it could not be true":
-            "sure" not in settings or (classes > 0 and domain.replaces),
     })
     if method == "block-fwell":
         yield from _blocks(settings)
@@ -156,7 +149,7 @@ def _branches(choice: Wished) -> Iterator[str]:
 
 def _cost(choice: Wished, epsilon: Fraction) -> Iterator[str]:
     """A choice of all columns costs nothing, and any other one something."""
-    free = choice.certain and not any(name in choice.settings for name in BESIDE)
+    free = choice.certain
     return failed({"a choice is charged that reads nothing, or one that reads rows is free":
                    (epsilon == 0) == free})
 

@@ -90,13 +90,6 @@ def _counted(more: int, **options: Any) -> Made:
     return of_codes(TWO, first, second, k=1, **options)
 
 
-def _described(method: str) -> Pair:
-    """The same among rows that fill each cell: below nought what noise leaves is cut off."""
-    first, second, label = sides()
-    filling = np.repeat([(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)], (24, 8, 8, 24), axis=0)
-    one, two = (np.vstack([np.column_stack([codes // TOP, label]), filling])
-                for codes in (first, second))
-    return of_codes(_FLAGS, one, two, k=1, describe="0.5", **_RULES)(method)
 
 
 def _correlated(method: str) -> Pair:
@@ -135,8 +128,6 @@ PAIRS: Mapping[str, Mapping[str, Made]] = {
         "persons": _persons,
         "number": _number,
         "votes": _votes,
-        "sure": in_two(sides, k=1, sure="0.1", independent_rows=True, **_RULES),
-        "described": _described,
         "counts": _counted(120, depth=1),
     },
     "noisy-top-k": {

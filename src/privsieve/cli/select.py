@@ -11,12 +11,8 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.planned import figure
 from privsieve.cli.releasing import release
-from privsieve.public.description import ClassFigures, Figure
 from privsieve.public.plan import Plan
 from privsieve.release import Release, Selection
-
-#: More levels than these stand in the release and on its page only.
-SHOWN = 8
 
 
 @click.command("select", cls=asked.OfMethod, epilog=(
@@ -51,33 +47,5 @@ def shown(made: Release, plan: Plan) -> Iterator[str]:
         words.say("target", f"NOT FOUND: {made.missing}", fg="red")
     if made.expected:
         words.say("forecast", made.expected)
-    said, target = Selection.read(made.body), plan.domain.target
     if counts := Selection.counts_of(made.body):
         words.say("classes", counts.text)
-    if said.sure is not None and target is not None:
-        words.say("sure", said.counted(target.name, plan.protected))
-    for name, one in said.descriptions.items():
-        mean = "mean" if one.scale == "linear" else "geometric mean"
-        for figures in one.classes:
-            words.say(name, f"{figures.name}: {_told(figures, one.levels, mean)}")
-    if said.described:
-        words.say("", "(from to): there the table's own figure lies, each with 95 % confidence")
-
-
-def _told(figures: ClassFigures, levels: tuple[str, ...] | None, mean: str) -> str:
-    """What is said of a column in one class."""
-    if levels is not None:
-        listed = [f"{level} {_ranged(count)}"
-                  for level, count in zip(levels, figures.counts, strict=True)]
-        more = [f"{len(listed) - SHOWN} more in release.json"] * (len(listed) > SHOWN)
-        return ", ".join([*listed[:SHOWN], *more])
-    assert figures.mean is not None
-    low, middle, high = map(_ranged, figures.quartiles)
-    missing = [f"missing {_ranged(figures.missing)}"] if figures.missing else []
-    return ", ".join([f"units {_ranged(figures.counts[0])}", f"quartiles {low}, {middle}, {high}",
-                      f"{mean} {_ranged(figures.mean)}", *missing])
-
-
-def _ranged(figure: Figure) -> str:
-    estimate, low, high = figure
-    return f"{estimate} ({low} to {high})"

@@ -27,7 +27,7 @@ GROUPS = {
     "Columns to choose": ("top", "at_most", "always", "never", "groups", "ordered"),
     "Privacy": ("epsilon", "delta", "unit", "person", "rows_per_person", "persons", "rows",
                 "allow_weak", "ledger", "path", "head", "population", "policy"),
-    "Method": ("method", "class_prior", "joint", "score", "sure", "independent_rows", "describe"),
+    "Method": ("method", "class_prior", "joint", "score"),
 }
 #: Options that few need: `--help-all` lists them, and `--help` does not.
 RARE = frozenset({

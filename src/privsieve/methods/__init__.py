@@ -54,16 +54,16 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    from privsieve.public.option import Choosing, as_json, asked, asks_more
+    from privsieve.public.option import Choosing, as_json, asked
 
     domain = Domain.of(domain)
     options_given: Any = asked(method, options_of(method), options)
     if method not in ANY_CODES:
         demand_grids(whole(domain))
-    if isinstance(options_given, Choosing) and asks_more(options_given):
-        from privsieve.methods import beside
+    if isinstance(options_given, Choosing):
+        from privsieve.methods.choosing import plan_among
 
-        made: Plan = beside.planned(options_given, whole(domain), rows)
+        made: Plan = plan_among(options_given, whole(domain), rows)
     else:
         made = options_given.planned(whole(domain), rows)
     return replace(made, asked=as_json(options_given, made.settings))

@@ -18,6 +18,9 @@ _TARGETS = ("one choice for several targets is gone: make one release for each t
             "of epsilon each")
 _PRICES = ("costs of columns and a price are gone: say how many columns to choose (k, or --top), "
            "and name those that are too dear with never")
+_BESIDE = ("counts and figures beside a choice are gone: release the table of the chosen columns "
+           "by class (NoisyHistogram(n_features_to_select=k), or privsieve synthesize --top K), "
+           "which chooses and counts in one charge")
 _FRACTION = "--fraction is gone: --top takes a fraction of the columns, too, such as --top 0.1"
 _NOISE = ("Laplace noise of a choice is gone: leave the option out, and the noise is exponential, "
           "which finds as many columns")
@@ -44,6 +47,9 @@ DROPPED = {
     "rotate": _ROTATION,
     "rotated": _ROTATION,
     "fraction": _FRACTION,
+    "sure": _BESIDE,
+    "independent_rows": _BESIDE,
+    "describe": _BESIDE,
     "targets": _TARGETS,
     "target": _TARGETS,
     "over": _TARGETS,

@@ -298,16 +298,6 @@ class Choosing(Options):
                              "many columns are chosen")
     ordered: bool = option(default=False, read=read_flag,
                            says="release the order of the columns, too")
-    sure: Any = option(
-        default=None, metavar="S", unsaid=True, read=number,
-        says="count how many of the chosen columns are surely related to the target, for this "
-             "share of epsilon, such as 0.1; needs independent rows")
-    independent_rows: bool = option(
-        default=False, read=read_flag, unsaid=True,
-        says="confirm that rows were drawn independently, without which a sure count is not true")
-    describe: Any = option(
-        default=None, metavar="S", unsaid=True, read=number,
-        says="describe the chosen columns by class, for this share of epsilon, such as 0.2")
     always: Any = option(
         default=None, several=list, unsaid=True, metavar="NAME",
         says="columns, or groups, that are in whatever the rows say; they count among k")
@@ -357,8 +347,8 @@ def abouts(kind: type) -> dict[str, About]:
     """The options of a class, by name and in order.
 
     >>> list(abouts(Choosing))
-    ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered', 'sure', \
-'independent_rows', 'describe', 'always', 'never', 'groups', 'fewer']
+    ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered', 'always', \
+'never', 'groups', 'fewer']
     """
     return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
 
@@ -407,16 +397,6 @@ def _as_json(value: Any, read: Callable[[Any], object] = as_given) -> Json:
     if figure or isinstance(value, float | Decimal | Fraction):
         return exactly(exact(value, "an option"))
     return value  # type: ignore[no-any-return]
-
-
-def asks_more(given: Options) -> bool:
-    """Whether an option is given that a release does not speak of where it is not.
-
-    >>> asks_more(Choosing(epsilon=1)), asks_more(Choosing(epsilon=1, sure="0.1"))
-    (False, True)
-    """
-    return any(one.metadata["about"].unsaid and getattr(given, one.name) != one.default
-               for one in fields(given) if "about" in one.metadata)
 
 
 def _plain(value: Any) -> Json:

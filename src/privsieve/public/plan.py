@@ -174,8 +174,6 @@ _RESULT = {
     "regression": ("model", "models"),
     "histogram": ("table of counts", "tables of counts"),
 }
-#: Theorems of releases that say more of the columns that they select.
-_MORE = ("sure-count", "described")
 #: The kinds of releases that an epsilon was paid for.
 KINDS = tuple(_RESULT)
 #: Every word that a proof may use, and what it says.
@@ -185,17 +183,12 @@ SENTENCES: Mapping[str, str] = {
         "Sums, products, quotients and square roots of doubles are rounded as IEEE 754 says, "
         "sums in any order, fused or not; on whole numbers below 2^53 they are exact."),
     "exp-within-4-ulp": "NumPy's exp is within 4 units in the last place of the exact value.",
-    "independent-rows": (
-        "Who asked says that units were drawn independently of each other, all of them are in the "
-        "table and can be read, and of persons there are as many as declared: the count of sure "
-        "columns is true only then, and privacy does not rest on it."),
 }
 _BITS, _DOUBLES = ("ideal-bits",), ("ideal-bits", "ieee-doubles")
 _NUMBERS = (*_DOUBLES, "exp-within-4-ulp")
 #: What each theorem on a certificate rests on, with all proofs below it.
 THEOREMS: Mapping[str, tuple[str, ...]] = {
     "block-fwell": _BITS,
-    "described": _BITS,
     "felp": _NUMBERS,
     "kernel-ridge-answers": _NUMBERS,
     "noisy-histogram": _BITS,
@@ -206,7 +199,6 @@ THEOREMS: Mapping[str, tuple[str, ...]] = {
     "rule-sieve": _BITS,
     "rule-sieve-numeric": _BITS,
     "rule-sieve-votes": _DOUBLES,
-    "sure-count": ("ideal-bits", "independent-rows"),
 }
 
 
@@ -326,18 +318,16 @@ class Plan(Printed):
         }
 
 
-def assumed(*theorems: str) -> tuple[str, ...]:
-    """What theorems of this package assume together, in the order of the sentences.
+def assumed(theorem: str) -> tuple[str, ...]:
+    """What a theorem of this package assumes.
 
-    >>> assumed("rule-sieve", "noisy-top-k")
+    >>> assumed("noisy-top-k")
     ('ideal-bits', 'ieee-doubles')
     """
-    for theorem in theorems:
-        if theorem not in THEOREMS:
-            raise ParameterError(f"{theorem!r} is no theorem of this package; a method of your own "
-                                 "says itself what its proof assumes")
-    return tuple(word for word in SENTENCES
-                 if any(word in THEOREMS[theorem] for theorem in theorems))
+    if theorem not in THEOREMS:
+        raise ParameterError(f"{theorem!r} is no theorem of this package; a method of your own "
+                             "says itself what its proof assumes")
+    return THEOREMS[theorem]
 
 
 def sought(settings: Mapping[str, Any]) -> int:
@@ -389,7 +379,7 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     result, results = _RESULT.get(claim["kind"], ("result", "results"))
     settings = certificate["plan"].get("settings", {})
     counted = settings.get("class_prior") == "auto" or settings.get("class_share") == "noisy"
-    if claim.get("theorem") in _MORE or counted:
+    if counted:
         result, results = (f"{one} with what is said of it" for one in (result, results))
     changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
     times = factor(exact(claim["epsilon"], "epsilon")) or (

@@ -163,10 +163,7 @@ def what(release: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
                 "a formula with noise, from which predictions follow")
     if claim["kind"] == "histogram":
         return f"a table of counts with noise over {plural(len(chosen), 'column')}"
-    more = "".join(said for field, said in (
-        ("sure", ", how many of them are sure"), ("described", ", figures of them with noise"),
-        ("class_counts", ", noisy counts of the classes"))
-        if release.get(field) is not None)
+    more = ", noisy counts of the classes" * (release.get("class_counts") is not None)
     return f"the names of {count(len(chosen))} of {plural(len(columns), 'column')}{more}"
 
 

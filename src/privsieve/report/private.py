@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from privsieve._version import __version__
 from privsieve.public.canonical import canonical, digest, exact
-from privsieve.public.description import Described
 from privsieve.public.plan import SENTENCES, UNIT, conversion, sought
 from privsieve.release import NoisyCounts, Release, Selection, number
 from privsieve.report.page import (
@@ -35,9 +34,6 @@ _PACKAGE = __file__.rsplit(sep, 2)[0]
 _NAMED = f"{ascii_lowercase}_/"
 #: How sure somebody is before, in the table of beliefs.
 _BEFORE = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100))
-#: Classes that stand side by side in a table.
-_ABREAST = 3
-_QUARTILES = ("Lower quartile", "Median", "Upper quartile")
 _NOUNS = {words: noun for noun, words in UNIT.items()}
 
 
@@ -210,32 +206,8 @@ class SelectionPage(PrivatePage):
     @cached_property
     def chosen(self) -> Sequence[str]:
         """The names, from A to Z where their order was not paid for."""
-        selected = self.selection.selected
+        selected = Selection.read(self.release).selected
         return selected if self.ordered else sorted(selected, key=lambda one: (one.casefold(), one))
-
-    @cached_property
-    def selection(self) -> Selection:
-        """What the release says of the choice."""
-        return Selection.read(self.release)
-
-    @property
-    def sure(self) -> str:
-        """The count of sure columns in a sentence; empty where there is none."""
-        return self.selection.counted(self.target["name"] if self.target else "the outcome",
-                                      self.noun)
-
-    @property
-    def described(self) -> list[tuple[str, Described]]:
-        """What is said of each chosen column, in the order in which they are shown."""
-        said = self.selection.descriptions
-        return [(one, said[one]) for one in self.chosen if one in said]
-
-    @property
-    def more(self) -> str:
-        """What the claim is about beside the names, in words; empty where it is nothing."""
-        listed = [word for word, said in (("the class counts", self.counts), (
-            "the count", self.sure), ("the figures", self.described)) if said]
-        return " and ".join([", ".join(listed[:-1]), *listed[-1:]] if listed[1:] else listed)
 
     @cached_property
     def counts(self) -> NoisyCounts | None:
@@ -253,20 +225,6 @@ class SelectionPage(PrivatePage):
     def missing(self) -> str:
         """That the target was not found, in words; empty where it was."""
         return "" if self.counts is None else self.counts.missing(self.noun)
-
-    def tables(self, one: Described) -> Iterator[tuple[list[str], list[list[str]]]]:
-        """The figures of a column, a few classes at a time: heads, and a row for each figure."""
-        for at in range(0, len(one.classes), _ABREAST):
-            classes = one.classes[at:at + _ABREAST]
-            heads = [f"All {self.noun}s" if by.name == "all" else f"Class {clean(by.name)}"
-                     for by in classes]
-            words = one.levels or (
-                f"{self.noun.capitalize()}s", *_QUARTILES,
-                "Mean" if one.scale == "linear" else "Geometric mean", "Missing")
-            figures = [[*by.counts, *by.quartiles, *filter(None, (by.mean, by.missing))]
-                       for by in classes]
-            yield ["", *heads], [[clean(word), *map(_ranged, row)]
-                                 for word, *row in zip(words, *figures, strict=False)]
 
     @property
     def most(self) -> int | None:
@@ -435,12 +393,6 @@ def _declaration(column: Mapping[str, Any]) -> str:
 def _short(value: object) -> str:
     """A number or a time of a domain, without what goes without saying."""
     return str(value).removesuffix(".0").removesuffix("T00:00:00")
-
-
-def _ranged(figure: Any) -> str:
-    """An estimate, and from where to where the table's own figure lies."""
-    estimate, low, high = (count(one) if isinstance(one, int) else clean(one) for one in figure)
-    return f"{estimate} ({low} to {high})"
 
 
 def _increasing(shares: Mapping[str, Any]) -> list[tuple[str, int]]:

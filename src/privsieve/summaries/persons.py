@@ -12,25 +12,16 @@ takes the declared one: see `settled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import reduce
-from itertools import chain
-from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.public.columns import Label
 from privsieve.public.domain import Domain, person_weight
-from privsieve.rows.batch import Batch, Part, Passes
+from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.cells import encoder
 from privsieve.rows.room import Room
 from privsieve.summaries import S
-
-if TYPE_CHECKING:
-    from privsieve.summaries.rules import Runs
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -188,29 +179,3 @@ def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
         kept = np.flatnonzero(weight)
         total += of(batch.take(kept), weight[kept])
     return total
-
-
-def standing(batches: Iterable[Batch], key: int, *, domain: Domain) -> Runs:
-    """Per column, how many units of each class have each code; one class where there are none.
-
-    Of a person with several rows the one counts that stands for the person: so a unit is in one
-    cell of each column, and moves no more than a row.
-
-    >>> domain = Domain.box(0, 1, columns=1)
-    >>> rows = np.arange(3, dtype=np.uint64)
-    >>> three = Batch(np.array([[5], [5], [9]], np.uint16), np.array([0, 1, 1]), rows, rows)
-    >>> [part.tolist() for part in standing([three], 7, domain=domain).table[1:]]
-    [[5, 9], [[1, 1], [0, 1]]]
-    """
-    from privsieve.summaries.rules import Runs
-
-    held: Iterable[Batch] = batches
-    if domain.person is not None:
-        # [one-each] which row stands for a person depends on the person's own rows and tag
-        held = (batch.take(np.flatnonzero(first)) for batch, _weight, first in by_person(
-            Passes.of(batches), domain.rows_per_person, key))
-    classes = domain.classes if isinstance(domain.target, Label) else 1
-    parts: Iterable[Batch] = chain([Batch.empty(len(domain.columns))], held)
-    if classes == 1:
-        parts = (replace(part, label=np.zeros_like(part.label)) for part in parts)
-    return reduce(add, (Runs.of(Part.of(part, classes)) for part in parts))

@@ -136,11 +136,6 @@ class Stages:
             found = (*found, self._sum(at, parts, (key, found), room))
         return self.ended(found)
 
-    def then(self, how: Callable[[Any], Any]) -> Stages:
-        """What `how` makes of the summary."""
-        whole = self.whole and replace(self.whole, of=partial(_then, self.whole.of, how))
-        return replace(self, ended=partial(_then, self.ended, how), whole=whole)
-
     @property
     def each(self) -> tuple[Stage, ...]:
         """The stages as an engine runs them: of some batches as they were read, or of none."""
@@ -181,10 +176,6 @@ def _some(parts: Iterable[Any], jobs: int) -> Iterator[tuple[Any, ...]]:
     read = iter(parts)
     while some := tuple(islice(read, many)):
         yield some
-
-
-def _then(first: Callable[..., Any], how: Callable[[Any], Any], *given: Any) -> Any:
-    return how(first(*given))
 
 
 def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Summarise:
@@ -242,55 +233,3 @@ def _all_seen(summarise: Summarise, how: Callable[[Batch], Batch], batches: Iter
     from privsieve.rows.batch import Passes
 
     return summarise(Passes.of(batches).mapped(how), key)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class AtOnce:
-    """What several summaries come to in one pass; None of one that has ended."""
-
-    parts: tuple[Any, ...]
-
-    def __add__(self, other: AtOnce) -> AtOnce:
-        return AtOnce(tuple(None if one is None else one + two
-                            for one, two in zip(self.parts, other.parts, strict=True)))
-
-
-def together(several: Sequence[Summarise], columns: int) -> Summarise:
-    """Several summaries of the same rows, of so many columns, as a tuple.
-
-    >>> one = Stages((lambda rows, key, before: len(rows),), 2)
-    >>> two = Stages((lambda rows, key, before: len(rows),
-    ...               lambda rows, key, before: len(rows) * before[0]), 2)
-    >>> together([one, two], 2)([], 7)
-    ((0,), (0, 0))
-    """
-    if not all(isinstance(one, Stages) for one in several):
-        return partial(_all_together, several)
-    staged = [one for one in several if isinstance(one, Stages)]
-    passes = max((len(one.stages) for one in staged), default=0)
-    wholes = [one.whole for one in staged if one.whole is not None]
-    whole = AllRows(partial(_all_together, several), max(one.rows for one in wholes),
-                    sum(one.size for one in wholes)) if wholes else None
-    return Stages(tuple(partial(_together, staged, at) for at in range(passes)), columns,
-                  partial(_ended, staged), placed=any(one.placed for one in staged), whole=whole)
-
-
-def _together(several: Sequence[Stages], at: int, rows: Batch, key: Any,
-              found: tuple[AtOnce, ...]) -> AtOnce:
-    return AtOnce(tuple(
-        one.each[at]([rows], key, tuple(before.parts[place] for before in found))
-        if at < len(one.stages) else None for place, one in enumerate(several)))
-
-
-def _ended(several: Sequence[Stages], found: tuple[AtOnce, ...]) -> tuple[Any, ...]:
-    return tuple(one.ended(tuple(before.parts[place] for before in found[:len(one.stages)]))
-                 for place, one in enumerate(several))
-
-
-def _all_together(several: Sequence[Summarise], batches: Iterable[Batch], key: int,
-                  ) -> tuple[Any, ...]:
-    from privsieve.rows.batch import Passes
-
-    rows = Passes.of(batches)
-    rows.keep()
-    return tuple(one(rows, key) for one in several)
