@@ -23,7 +23,7 @@ BLOCK = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 #: What no test can run, by how it begins, with the reason.
 NOT_RUN = {
     "make": "sets up an environment of its own; .ci/run runs the same words",
-    "javac": "needs the library of ARX; tests/test_bridges.py parses the program",
+    "javac": "needs the library of ARX; tests/extras/test_bridges.py parses the program",
     "java": "needs the library of ARX, as above",
     "python experiments/": "takes minutes to hours, on data that are not ours to give on; "
                            "tests/test_experiments.py runs short ones",
@@ -98,7 +98,7 @@ class Reader:
 
             assert on_terminal(*words[1:], LINES="999")[0] == 0, words
         elif words[0] == "privsieve":
-            assert run([*words[1:], *(SHORTER if "--explore" in words else ())]) == 0, words
+            assert run([*words[1:], *(SHORTER if words[1] == "explore" else ())]) == 0, words
         elif words[0] == "Rscript":
             self.r(words[1:])
         else:

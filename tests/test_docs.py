@@ -168,7 +168,7 @@ def prepared(reader):
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
     "README.md": lambda reader: (prepared(reader), (reader.folder / "domain.toml").unlink()),
-    "docs/bridges.md": prepared,
+    "docs/extras/bridges.md": prepared,
     "docs/certificate.md": lambda reader: reader.read(
         page("docs/quickstart.md").partition("## 6.")[0]),
     "docs/choosing-k.md": lambda reader: reader.read(
@@ -211,7 +211,7 @@ def test_every_block_is_run_or_is_no_program(path):
             assert not re.search(r"^\W*(privsieve|python|pip|make|cd|git|R\w*|java\w*) [\w-]", body,
                                  re.MULTILINE), body
         if language == "sql":
-            assert f'"{path.name}"' in page("tests/test_ledger_shared.py")
+            assert f'"{path.name}"' in page("tests/extras/test_postgres.py")
 
 
 def test_what_is_not_run_is_listed():

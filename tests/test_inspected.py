@@ -20,7 +20,7 @@ from privsieve.noise.streams import replay
 from privsieve.public import inspected
 from privsieve.public.columns import Category, Date, Label, Number
 from privsieve.public.domain import Domain
-from privsieve.report import inspected_html
+from privsieve.report.looks import inspected_html
 from privsieve.rows import open_source
 from privsieve.rows.inspect import inspect
 from test_cli import (  # noqa: F401  # fixtures

@@ -15,7 +15,7 @@ import privsieve
 
 SRC = Path(privsieve.__file__).parent
 
-WORDS = {"errors", "_version", "frozen", "public"}
+WORDS = {"errors", "_version", "frozen", "entries", "public"}
 ROWS = WORDS | {"kernels", "rows", "summaries"}
 #: What each room may import; a room may always import itself.
 BELOW = {
@@ -23,8 +23,10 @@ BELOW = {
     "_version": set(),
     "frozen": set(),
     "kernels": set(),
-    "public": {"errors", "frozen"},
-    "release": {"errors", "frozen", "public"},
+    # Where each extra begins; what it loads is a string.
+    "entries": set(),
+    "public": {"errors", "frozen", "entries"},
+    "release": {"errors", "frozen", "entries", "public"},
     # A file becomes units: integers on the public grid.
     "rows": WORDS | {"kernels"},
     # Units become integers that add up, and how far one unit moves them; they meet no noise.
@@ -41,27 +43,25 @@ BELOW = {
     "local": WORDS | {"kernels", "noise"},
     # Another kind of guarantee: it meets rows, the ledger and the page, and never noise.
     "containment": ROWS | {"ledger", "check", "release", "report"},
-    # The forms of other tools: a table with roles goes out, a generalised one comes back.
-    "bridges": WORDS | {"kernels", "rows", "containment"},
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
     # A face: it tells what a release says, and knows no row.
     "report": WORDS | {"release"},
     # A release and an account in a few lines: what they say, and no row.
     "brief": WORDS | {"ledger", "release"},
-    # Figures of plans and releases: what they say, and no row.
-    "displays": WORDS | {"release", "report"},
     "fit": WORDS | {"rows", "summaries", "noise", "ledger", "release", "report"},
     # What was charged before, and what a crash left: files, and no row.
     "finish": WORDS | {"ledger", "release", "report", "fit"},
     "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
     "cli": ROWS | {"ledger", "trust", "check", "release", "fit", "finish", "methods",
-                   "containment", "bridges", "report"},
+                   "containment", "report"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": WORDS | {"rows", "ledger", "trust", "check", "release", "methods", "local",
-                         "containment", "finish", "displays"},
+                         "containment", "finish"},
 }
+#: An extra may import any part of the core; nothing imports an extra, but through `entries`.
+BELOW["extras"] = set(BELOW) - {"__init__", "__main__", "papers"}
 #: Imports that point up, each with the reason why it may.
 UPWARD = {
     ("release.py", "ledger.folder"): "`Release.save` is a word; the folder is asked for late",
@@ -70,8 +70,6 @@ UPWARD = {
     ("check/folder.py", "report"): "a page is compared with the one that its two files give",
     ("release.py", "brief"): "`repr` of a release: who writes its lines is asked for late",
     ("ledger/ledger.py", "brief"): "`repr` of a ledger: who writes its lines is asked for late",
-    ("release.py", "displays"): "`Release.plot` is a word; what draws is asked for late",
-    ("public/plan.py", "displays"): "`Plan.plot` is a word; what draws is asked for late",
     ("public/plan.py", "rows.batch"): "a type: what is summarised",
     ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }

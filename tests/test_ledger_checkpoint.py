@@ -28,7 +28,7 @@ from test_ledger_crash import (  # noqa: F401  # fixtures
     never_beyond,
     shim,
 )
-from test_ledger_shared import place  # noqa: F401  # fixture
+from test_postgres import place  # noqa: F401  # fixture
 
 DIGEST = "ab" * 32
 CLAIM = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}, "software": {}}

@@ -388,7 +388,7 @@ def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
 # What is shown.
 
 #: Rooms in which rows, and what is counted of them, live.
-PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "public", "bridges",
+PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "public", "extras",
            "release")
 #: Classes that print their fields there: each of them holds public facts, or what was released, or
 #: what somebody who holds the table asked to be measured, or chose to publish.

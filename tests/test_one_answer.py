@@ -1,6 +1,7 @@
 """Law: one answer, whatever a table lies in, wherever its rows lie, however many threads work.
 
-Clusters have the same law beside their own tests: `test_cluster.py` and `test_spark.py`.
+Clusters have the same law beside their own tests: `extras/test_spark_cluster.py` and
+`extras/test_spark.py`.
 """
 
 from __future__ import annotations

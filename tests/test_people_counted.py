@@ -134,8 +134,6 @@ def test_rows_would_have_published_them(privsieve):
     (("--method", "greedy", "--suppress", "3"), 2, "suppress"),
     (("--max-share", "0.9"), 2, "one row a person"),
     (("--closeness", "0.5"), 2, "one row a person"),
-    (("--export", "sdcmicro"), 2, "one row a person"),
-    (("--export", "arx"), 2, "one row a person"),
     (("--source", "ward"), 2, "the person of the domain file is 'patient'"),
     (("--columns", "patient,ward"), 2, "never leaves the table"),
     (("--sensitive", "patient"), 2, "never leaves the table"),
@@ -151,7 +149,7 @@ def test_what_cannot_count_people_is_refused(privsieve, more, code, text):
 
 
 @pytest.mark.parametrize("command", [
-    publish(), ("publish", "v.csv", "--domain", "d.toml", "--explore", "x.html"),
+    publish(), ("explore", "v.csv", "--domain", "d.toml", "--out", "x.html"),
     ("check", "v.csv", "--domain", "d.toml")])
 def test_a_person_that_the_file_lacks(privsieve, command):
     """A domain whose person is no column of the file is refused in one sentence, before all."""
@@ -178,8 +176,8 @@ def test_check_counts_people(privsieve):
     assert (7, True) == (privsieve(*asked, "-k", 2)[0], "60 people" in privsieve(*asked)[1])
     assert 0 == privsieve(*publish(*EVEN))[0]
     claim = json.loads(Path("out/certificate.json").read_text())["claim"]
-    told = json.loads(privsieve("check", "v.csv", "out", "--domain", "d.toml", "--json")[1])
-    alone = privsieve("check", "v.csv", "out", "--target", "ill", "--without", "patient")[1]
+    told = json.loads(privsieve("union", "v.csv", "out", "--domain", "d.toml", "--json")[1])
+    alone = privsieve("union", "v.csv", "out", "--target", "ill", "--without", "patient")[1]
 
     assert fewest(claim) == told["lowest"] < claim["level"]
     assert "k counts people in one of them, and rows here" in " ".join(alone.split())
@@ -189,7 +187,7 @@ def test_all_texts_say_people(privsieve):
     """Page, form, label, `verify` and the page of each k: people, as many rows as they have."""
     assert 0 == privsieve(*publish(*EVEN, "--publish-target", "--l-diversity", 1,
                                    "--internal-report", "private.html"))[0]
-    assert 0 == privsieve("publish", "v.csv", "--domain", "d.toml", "--explore", "x.html",
+    assert 0 == privsieve("explore", "v.csv", "--domain", "d.toml", "--out", "x.html",
                           "--seconds", 5)[0]
     pages = [" ".join(html.unescape(re.sub("<[^>]*>", "", Path(name).read_text())).split())
              for name in ("out/report.html", "private.html")]
@@ -221,7 +219,7 @@ def test_publications_of_people_add_up(privsieve):
     assert (4, True) == (code, "the person of the domain file" in " ".join(err.split())), err
     assert ["persons"] * 2 == [
         noted.claim["counted"] for noted in Ledger("n.db", population="clinic").publications()]
-    told = json.loads(privsieve("check", "v.csv", "1", "2", "--domain", "d.toml", "--json")[1])
+    told = json.loads(privsieve("union", "v.csv", "1", "2", "--domain", "d.toml", "--json")[1])
     assert told["lowest"] >= 5
 
 

@@ -57,7 +57,6 @@ def slowed(work):
 def test_stages_on_a_terminal(table, monkeypatch, capsys):
     """Each stage that takes long is shown on stderr with the seconds, and what is known."""
     from privsieve.cli import publish, tables
-    from privsieve.containment import publish as publishing
 
     terminal = Terminal()
     monkeypatch.setattr(module, "SILENCE", 0)
@@ -66,7 +65,7 @@ def test_stages_on_a_terminal(table, monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    for place, name in ((tables, "opened"), (publish, "_choose"), (publishing, "issue")):
+    for place, name in ((tables, "opened"), (publish, "_choose"), (publish, "issue")):
         monkeypatch.setattr(place, name, slowed(getattr(place, name)))
 
     assert 0 == run(table)

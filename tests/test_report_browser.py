@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from privsieve.extras.steward.curves import explored_page
 from privsieve.public.canonical import canonical, digest
-from privsieve.report import explored_html, html, internal_html
+from privsieve.report import html, internal_html
 from releases import KINDS
 from screens import CONTRAST
-from test_exploring import told
 from test_inspected import page_of
 from test_report import CLOSED, ROWS, publication, selection
 from test_report_kinds import HUNDREDS, answered, of_columns
+from test_steward_explore import told
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -95,7 +96,7 @@ def pages(tmp_path_factory):
         for name, data in (("selection", html(made.body, made.certificate)),
                            ("publication", html(release, certificate)),
                            ("internal", internal_html(release, certificate, inner)),
-                           ("explored", explored_html(told(columns[0]))),
+                           ("explored", explored_page(told(columns[0]))),
                            ("inspected", page_of([one[:120] for one in columns], place / kind)),
                            *((kind_of, html(*of_columns(kind_of, columns))) for kind_of in KINDS)):
             written[name, kind] = place / kind / f"{name}.html"

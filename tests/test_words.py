@@ -24,7 +24,7 @@ MARKED = re.compile(r'word\("([^"]+)"[^")]*(?:, "([^"]+)")?\)')
 
 def marked():
     """The entries that templates link to."""
-    return {(entry or text).replace(" ", "-") for page in TEMPLATES.glob("*.html")
+    return {(entry or text).replace(" ", "-") for page in TEMPLATES.parents[1].rglob("*.html")
             for text, entry in MARKED.findall(page.read_text(encoding="utf-8"))}
 
 

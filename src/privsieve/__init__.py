@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import containment_level as containment_level
     from privsieve.containment.measures import disclosure_risk as disclosure_risk
     from privsieve.containment.measures import k_anonymity_level as k_anonymity_level
-    from privsieve.displays import PlanDisplay as PlanDisplay
-    from privsieve.displays import ReleaseDisplay as ReleaseDisplay
     from privsieve.finish import recover as recover
     from privsieve.ledger.ledger import Ledger as Ledger
     from privsieve.local.fwell import FWELL as FWELL
@@ -68,10 +66,8 @@ _HOMES = {
     "Number": "public.columns",
     "ObjectiveFWELL": "methods.estimators",
     "OutputFWELL": "methods.estimators",
-    "PlanDisplay": "displays",
     "PrivateKernelRidge": "methods.estimators",
     "PublishableColumns": "containment.estimators",
-    "ReleaseDisplay": "displays",
     "RuleSieve": "methods.estimators",
     "Signers": "trust.signers",
     "audit": "check.audit",

@@ -176,9 +176,7 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
 
     progress("reading")
     if source.cluster is not None:
-        from privsieve.summaries.cluster import on_workers
-
-        summary = on_workers(plan, source, noise.key())
+        summary = source.cluster.on_workers(plan, source, noise.key())
     else:
         rows = plan.units if plan.domain.rows_are_public else None
         read = batches(source, plan.domain, rows=rows, entropy=noise.bytes, room=room)
@@ -220,9 +218,8 @@ def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None)
         folder.demand(needs(plan))
     if source.cluster is not None:
         from privsieve.rows.room import Room
-        from privsieve.summaries.cluster import demand_sum
 
-        demand_sum(plan, source)
+        source.cluster.demand_sum(plan, source)
         return Room()  # no row comes into this process
     return demand_room(plan, source, room)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from msgspec import Meta, Struct
 
+from privsieve.entries import load as load_entry
 from privsieve.errors import SchemaError
 from privsieve.public.canonical import (
     LARGEST,
@@ -39,7 +40,6 @@ from privsieve.public.printed import Printed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from privsieve.displays import ReleaseDisplay
     from privsieve.public.shown import Shown
 
 FORMAT = "privsieve-release/1"
@@ -79,9 +79,8 @@ class Release(Printed):
         return cls({**public(plan), **drawn, **said(plan, output)}, None)
 
     def _shown(self) -> Shown:
-        from privsieve.brief import of_release
-
-        return of_release(self)
+        shown: Shown = load_entry("core", "print-release")(self)
+        return shown
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -140,16 +139,13 @@ class Release(Printed):
         """The digest that the certificate binds."""
         return digest(self.bytes)
 
-    def plot(self, ax: Any = None) -> ReleaseDisplay:
+    def plot(self, ax: Any = None) -> Any:
         """Draw what was released, with Matplotlib (the extra `plot`)."""
-        from privsieve.displays import ReleaseDisplay
-
-        return ReleaseDisplay.from_release(self).plot(ax)
+        return load_entry("export", "release").from_release(self).plot(ax)
 
     def save(self, folder: str | Path) -> None:
         """Write the release folder, with its report; it must not exist."""
         from privsieve.ledger.folder import Folder
-        from privsieve.report import write_report
 
         with Folder.create(folder) as opened:
             opened.stage("release.json", self.bytes)
@@ -157,8 +153,8 @@ class Release(Printed):
                 opened.stage("certificate.json", canonical(self.certificate))
             opened.link()
             opened.sync()
-            if self.certificate is not None and not write_report(opened, self.body,
-                                                                 self.certificate):
+            if self.certificate is not None and not load_entry("core", "report")(
+                    opened, self.body, self.certificate):
                 warnings.warn("the report could not be written; `privsieve report DIR` writes it "
                               "later", stacklevel=2)
 

@@ -21,11 +21,6 @@ from privsieve.public.domain import Domain
 from privsieve.release import said
 from privsieve.rows.batch import Batch
 
-#: The module with the pairs of a method, by its modes; loaded when it is asked for.
-KINDS = {
-    **dict.fromkeys(("rule-sieve", "noisy-top-k", "noisy-histogram"), "pairs_choice"),
-    **dict.fromkeys(("block-fwell", "output-fwell", "objective-fwell", "felp", "kernel-ridge"),
-                    "pairs_numbers")}
 TWO = Domain.box(0, 1, columns=2)
 TOP = 65535  # the last code of a column
 #: Runs on each table that show most of what a pair loses.
@@ -104,8 +99,11 @@ def modes(method: str) -> tuple[str, ...]:
 
 
 def _made(method: str) -> Mapping[str, Made]:
-    found: Mapping[str, Made] = import_module(f"privsieve.check.{KINDS[method]}").PAIRS[method]
-    return found
+    known: dict[str, Mapping[str, Made]] = {}
+    for module in ("pairs_choice", "pairs_numbers"):
+        known |= import_module(f"privsieve.check.{module}").PAIRS
+    return known[method]
+
 
 
 def table(codes: npt.ArrayLike, label: npt.ArrayLike) -> Batch:

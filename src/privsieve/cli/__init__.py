@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import click
 
 from privsieve.cli.verb import VerbGroup
+from privsieve.entries import ENTRIES, load
 from privsieve.errors import PrivsieveError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-#: Each verb and its line of help; `privsieve.cli.<verb>` holds its `command`.
+#: Each verb and its line of help; `privsieve.cli.<verb>` or `privsieve.entries` has its command.
 VERBS = {
     "demo": "Watch it work on a made-up hospital table.",
     "domain": "Draft a domain file from the schema of a table.",
@@ -39,9 +40,12 @@ VERBS = {
     "verify": "Check a release folder: certificate, page, rows, table, signatures, ledger entry.",
     "audit": "Attack a method on two made-up tables that are hard on it.",
     "report": "Make the HTML page of a release again, or check it.",
-    "export": "Write a release as a registry entry, a label, for a viewer, or to be signed.",
     "doctor": "Say what this installation has and what it lacks.",
     "completion": "Let bash, zsh or fish complete verbs, options and files.",
+    "explore": "PRIVATE: write a page of what each k costs, to choose it.",
+    "union": "Measure what published folders tell together, without a ledger.",
+    "bridge": "PRIVATE: write a table for sdcMicro or ARX.",
+    "export": "Write a release as a registry entry, a label, for a viewer, or to be signed.",
 }
 
 INTERRUPTED = 130
@@ -59,7 +63,8 @@ class Verbs(VerbGroup):
         found = super().get_command(ctx, cmd_name)
         if found is None:
             return None
-        command: click.Command = import_module(f"privsieve.cli.{cmd_name}").command
+        command: click.Command = (load("verb", cmd_name) if cmd_name in ENTRIES["verb"]
+                                  else import_module(f"privsieve.cli.{cmd_name}").command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

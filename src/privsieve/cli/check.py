@@ -15,22 +15,9 @@ from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
 from privsieve.containment.breaking import Rare, gains, rare_sets
 from privsieve.containment.disclosure import Disclosure, columns_of, disclosures
-from privsieve.containment.fingerprint import target_of
 from privsieve.containment.groups import SourceCrowds, source_crowds
 from privsieve.containment.labelled import Labelled, Roles, as_known
 from privsieve.containment.measures import Crowd, Risk, Sample, crowd, demand_k, risk_of, surveyed
-from privsieve.containment.together import read_also
-from privsieve.containment.union import (
-    Differing,
-    Strict,
-    Verified,
-    bounds,
-    counted,
-    differing,
-    is_folder,
-    published,
-    targets,
-)
 from privsieve.errors import CheckFailed
 from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import Json, text_of
@@ -67,28 +54,24 @@ class Checked(NamedTuple):
 
 @click.command("check", cls=Verb,
                epilog="Example: privsieve check patients.csv --target ill -k 5")
-@click.argument("data", nargs=-1, required=True, metavar="DATA...")
+@click.argument("data")
 @tables.table
 @click.option("-k", "k", metavar="K", type=int,
               help="Exit with code 7 unless each group has at least so many rows.")
 @click.option("--sample", metavar="ROWS", type=click.IntRange(min=0),
               help="Count the groups of so many rows, drawn at random; 0 for all rows, however "
                    "long that takes.  By default a sample is drawn where all would take minutes.")
-def command(data: tuple[str, ...], k: int | None, sample: int | None, as_json: bool,  # noqa: FBT001  # click gives it by name
+def command(data: str, k: int | None, sample: int | None, as_json: bool,  # noqa: FBT001  # click gives it by name
             **options: Any) -> None:
     """Measure DATA: levels, risks, what each column costs, and what breaks k.
-
-    DATA is a table; or folders that `publish` wrote, to learn what these tell together, with or
-    without their table before them.
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
     """
     asked = USUAL_K if k is None else k
     demand_k(asked)
-    if len(data) > 1 or Path(data[0]).is_dir():
-        _check_folders(data, {**options, "k": asked}, k, as_json=as_json)
-        return
-    found = _measured(data[0], {**options, "k": asked}, k, sample)
+    refuse((Path(data) / "certificate.json").exists(),
+           "check measures a table; what published folders tell together, privsieve union says")
+    found = _measured(data, {**options, "k": asked}, k, sample)
     if as_json:
         words.json(_json(found))
     else:
@@ -104,7 +87,7 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
     with shown() as progress:
         progress.stage("reading the table")
         table, asked = tables.opened(data, options), options["k"]
-        roles = tables.roles_of(table, options, tables.domain_of(options))
+        roles = tables.roles_of(table, options)
         absent = roles.absent(table.items)
         known = as_known(table.items, absent, None)
         # What may be known, one thing at a time: of several items of a column its value is enough.
@@ -304,113 +287,3 @@ def _short(text: str, *, up: bool) -> str:
     whole, _, part = text.partition(".")
     parts = 1000 * int(whole) + int(f"{part:0<6}") // 1000 + (up and bool(part[3:].strip("0")))
     return f"{parts // 1000}.{parts % 1000:03d}".rstrip("0").rstrip(".")
-
-
-#: Options that say which columns are read, and how.
-_CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
-
-
-def _check_folders(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
-                   as_json: bool) -> None:
-    """Say between what bounds the smallest group lies, or with the table what it is."""
-    paths, table = _told_apart(data)
-    folders = [published(path) for path in paths]
-    strict = Strict.of(folders)
-    needed = strict.k if k is None else k
-    facts: dict[str, Json] = {
-        "folders": [{"name": one.name, "k": one.claim["k"], "level": one.claim["level"],
-                     "rows": one.items.rows, "columns": len(one.items)} for one in folders],
-        "k": needed, "columns": len({name for one in folders for name in one.items.names}),
-    }
-    other = differing(folders)
-    if other is not None:
-        _say({**facts, "differ": [other.only_first, other.only_second],
-              "shared": len(other.shared)}, as_json=as_json)
-        raise CheckFailed(_differ(other))
-    if table is None:
-        between = bounds(folders, strict)
-        lowest, highest = between.lowest, between.highest
-        told: dict[str, Json] = {"counted": False}
-    else:
-        exact = counted(_read(table, options, folders), folders, needed)
-        lowest = highest = exact.level
-        told = {"counted": True, "below": exact.below, "poor": exact.poor,
-                "notes": list(exact.notes)}
-    _say({**facts, "lowest": lowest, "highest": highest, **told}, as_json=as_json)
-    if highest < needed:
-        most, rows = "" if table else "at most ", "1 row" if highest == 1 else f"{highest} rows"
-        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = "
-                          f"{needed}; {_BACK}")
-    if lowest < needed and not as_json:
-        words.show("warning", f"together they may leave groups below k = {needed}: count them with "
-                              "the table", fg="yellow")
-    if told.get("poor"):
-        raise CheckFailed(f"together the folders leave {told['poor']} rows in groups of fewer than "
-                          f"{strict.l_diversity} classes; {_BACK}")
-
-
-_BACK = "take one of them back, and publish what follows with a ledger"
-
-
-def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
-    """The folders, and the table if there is one."""
-    paths = [one for one in data if is_folder(one)]
-    others = [one for one in data if one not in paths]
-    refuse(any(Path(one).is_dir() for one in others),
-           "a folder holds no certificate.json; name folders that `privsieve publish` wrote")
-    refuse(not paths or len(others) > 1,
-           "give one table, or folders that `privsieve publish` wrote, with at most one table "
-           "before them")
-    refuse(len({Path(one).resolve() for one in paths}) < len(paths),
-           "a folder is named twice; name each once")
-    return paths, others[0] if others else None
-
-
-def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
-          ) -> dict[str | None, Labelled]:
-    """The table as it was published from, once for each target; the first has all columns."""
-    claims = [one.claim for one in folders]
-    columns = read_also(claims)
-    names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
-    if not names or names[0] in columns:  # the target of one folder may be a column of another
-        names.insert(0, None)
-    if (not any("," in name for name in columns)
-            and not any(options[name] for name in _CHOSEN)):
-        options = {**options, "columns": ",".join(columns)}  # others need not be readable
-    return {name: tables.opened(data, {**options, "target": name},
-                                [one for one in claims if at == 0 or target_of(one) == name])
-            for at, name in enumerate(names)}
-
-
-def _differ(other: Differing) -> str:
-    shared = len(other.shared)
-    where = (f"on the {shared} columns that both publish" if shared > 1 else
-             f"on the column {other.shared[0]!r}, which both publish," if shared else
-             "in their number")
-    return (f"{other.first} and {other.second} are not of the same rows: {where} "
-            f"{other.only_first} rows of the one and {other.only_second} of the other have no "
-            "equal, and of the same people a difference is somebody; take one of them back (of "
-            "other people nothing has to be checked together)")
-
-
-def _say(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        words.json(dict(facts))
-        return
-    words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
-    for one in facts["folders"]:
-        words.show("folder", f"{one['name']}: {one['rows']} rows, {one['columns']} items, level "
-                             f"{one['level']} (k = {one['k']})")
-    if "differ" in facts:
-        return
-    low, high = facts["lowest"], facts["highest"]
-    if facts["counted"]:
-        words.show("together", f"{facts['columns']} items, level {low}, counted from the table: "
-                               f"{facts['below']} rows in groups below {facts['k']}")
-        for note in facts["notes"]:
-            words.show("note", note)
-    elif low == high:
-        words.show("together", f"{facts['columns']} items, level {low}")
-    else:
-        words.show("together", f"{facts['columns']} items, level between {low} and {high}; with "
-                               "the table (privsieve check TABLE DIR DIR) it is counted")

@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from privsieve.bridges.back import generalised
 from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Verb
+from privsieve.entries import load
 from privsieve.errors import ParameterError
-from privsieve.public.code_book import entries_for
 from privsieve.public.domain import Csv
 from privsieve.public.domain_file import to_toml
 from privsieve.public.draft import TableFacts
@@ -67,7 +66,7 @@ def command(data: str, **options: Any) -> None:
     _check(options)
     path, levels, look = Path(data), options["levels"], options["look"]
     csv = _csv(path, options)
-    draft = to_toml(generalised(path, csv)) if levels else _draft(path, csv, options)
+    draft = to_toml(load("source", "levels")(path, csv)) if levels else _draft(path, csv, options)
     _write(draft, options)
     words.say("next", _next(draft, look=look, levels=levels))
 
@@ -106,7 +105,7 @@ def _draft(path: Path, csv: Csv, options: dict[str, Any]) -> str:
     """What names, types and a code book say; with a look, what the rows hold."""
     source, book = open_source(path, csv=csv), None
     if options["code_book"] is not None:
-        book = entries_for(options["code_book"], source.columns)
+        book = load("source", "code-book")(options["code_book"], source.columns)
         words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
     return drafted(source, _facts(csv, options), book=book, look=options["look"])
 

@@ -15,7 +15,7 @@ from privsieve.errors import ParameterError
 from privsieve.public.canonical import canonical, visible
 from privsieve.public.domain import Domain
 from privsieve.public.inspected import ENDING, is_recorded
-from privsieve.report import inspected_html
+from privsieve.report.looks import inspected_html
 from privsieve.rows.inspect import Inspection, inspect
 
 _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}

@@ -11,26 +11,14 @@ from typing import Any
 import click
 
 from privsieve.cli import tables, words
-from privsieve.cli.check import USUAL_K
-from privsieve.cli.export import for_tool
 from privsieve.cli.options import asking, head, policy, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
 from privsieve.containment.breaking import closed
-from privsieve.containment.choice import Choice, gap, listening, tell
-from privsieve.containment.exploring import (
-    Uniques,
-    Way,
-    costs,
-    curve,
-    ks_of,
-    method_way,
-    profile_ways,
-    shut,
-)
+from privsieve.containment.choice import Choice, gap, listening
 from privsieve.containment.greedy import demand_rule
-from privsieve.containment.labelled import Labelled, Roles, with_classes
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.publish import Form, Issued, Promise, Snapshot, issue, people_of
 from privsieve.containment.publishable import PROFILES, by_method, publishable
 from privsieve.containment.together import open_part, recognise, tightened, tightened_limits
@@ -41,57 +29,54 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json
 from privsieve.public.plan import sentence
 from privsieve.public.policy import Policy
-from privsieve.public.strangers import COUNTED, WHO, counted, spoken
-from privsieve.report import explored_html, internal_html
-from privsieve.report import looks as page
-from privsieve.report.looks import Alone, Asked, Explored, Population
-from privsieve.rows.matrix import Items
+from privsieve.public.strangers import WHO, counted, spoken
+from privsieve.report import internal_html
 
-#: Seconds of the search, where nobody says more.
-SECONDS = 300
 #: Limits that `publish` checks after a choice, by the names of their options.
-_LIMITS = ("max_share", "entropy_l", "closeness")
-#: Options that speak of a release, and have no meaning where nothing is published.
-_RELEASE = ("out", "ledger", "other_people", "first", "internal_report", "suppress",
-            "publish_sensitive")
-#: Gives a command the options of exploring.
-_exploring = asking(
-    click.option("--explore", metavar="FILE",
-                 help="PRIVATE: publish nothing; write a page of what each k costs, to choose it."),
-    click.option("--population-size", metavar="N", type=int,
-                 help="With --explore: of so many people the rows are a random sample."),
-    click.option("--seconds", metavar="S", type=int,
-                 help=f"With --explore: how long to search ({SECONDS}, where nobody says)."),
+LIMITS = ("max_share", "entropy_l", "closeness")
+#: How well values are spread in a group.
+diversity = click.option(
+    "--l-diversity", metavar="L", type=click.IntRange(1),
+    help="Classes, and values of each sensitive column, in a group at least: 2 where the "
+         "target is published, else 1.")
+#: Gives a command what is to be known of the target.
+target = asking(
+    click.option("--publish-target", is_flag=True,
+                 help="Publish the target with the columns; it then counts toward k."),
+    click.option("--target-unknown", is_flag=True,
+                 help="Declare that nobody outside knows the published target of a person."),
 )
+#: Gives a command the options of a choice.
+choosing = asking(
+    click.option("--profile", type=click.Choice(["few", "most", "strict"]),
+                 help="What the columns are for (few, where no method is named)."),
+    click.option("--method", type=click.Choice(["greedy", "maximal", "exact"]),
+                 help="Or: how to choose."),
+    click.option("--weights", metavar="NAME",
+                 help="With a method: mutual-information (default), hamming, excess, youden, "
+                      "distinct, or even (needs no target)."),
+    click.option("--model", type=click.Choice(["containment", "k-anonymity"]),
+                 default="containment", show_default=True,
+                 help="Whether absences count of all columns, or by role."),
+    diversity,
+    tables.limits,
+    target,
+    click.option("--time-limit", metavar="SECONDS", type=int, default=60, show_default=True,
+                 help="How long to search, with --method maximal or exact."),
+)
+
 
 @click.command("publish", cls=Verb, epilog=(
     "Example: privsieve publish patients.csv --target ill -k 5 --out columns"))
 @click.argument("data")
-@click.option("-k", "k", metavar="K", type=int, help="Each row's group has at least so many rows.")
+@click.option("-k", "k", metavar="K", type=int, required=True,
+              help="Each row's group has at least so many rows.")
 @tables.table
-@click.option("--profile", type=click.Choice(["few", "most", "strict"]),
-              help="What the columns are for (few, where no method is named).")
-@click.option("--method", type=click.Choice(["greedy", "maximal", "exact"]),
-              help="Or: how to choose.")
-@click.option("--weights", metavar="NAME",
-              help="With a method: mutual-information (default), hamming, excess, youden, "
-                   "distinct, or even (needs no target).")
-@click.option("--model", type=click.Choice(["containment", "k-anonymity"]), default="containment",
-              show_default=True, help="Whether absences count of all columns, or by role.")
-@click.option("--l-diversity", metavar="L", type=click.IntRange(1),
-              help="Classes, and values of each sensitive column, in a group at least: 2 where the "
-                   "target is published, else 1.")
-@tables.limits
-@click.option("--publish-target", is_flag=True,
-              help="Publish the target with the columns; it then counts toward k.")
-@click.option("--target-unknown", is_flag=True,
-              help="Declare that nobody outside knows the published target of a person.")
+@choosing
 @click.option("--publish-sensitive", is_flag=True,
               help="Publish the sensitive columns, too, as they are.")
 @click.option("--suppress", metavar="N", type=click.IntRange(0), default=0, show_default=True,
               help="Leave out at most so many rows.")
-@click.option("--time-limit", metavar="SECONDS", type=int, default=60, show_default=True,
-              help="How long to search, with --method maximal or exact.")
 @click.option("--format", "form", type=click.Choice(["csv", "parquet"]), default="csv",
               show_default=True, help="How the table is written.")
 @click.option("--ledger", metavar="FILE", help="The ledger that notes what was published.")
@@ -105,12 +90,8 @@ _exploring = asking(
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
 @policy()
-@click.option("--out", metavar="DIR", help="The release folder; it must not exist.")
-@click.option("--export", type=click.Choice(["sdcmicro", "arx"]),
-              help="PRIVATE: instead of publishing, write DIR for another tool.")
-@click.option("--by-path", is_flag=True,
-              help="With --export sdcmicro: the script names DATA, and no table is written.")
-@_exploring
+@click.option("--out", metavar="DIR", required=True,
+              help="The release folder; it must not exist.")
 @click.option("--internal-report", metavar="FILE",
               help="PRIVATE: a page that also speaks of closed columns, for the holder's eyes.")
 def command(data: str, **options: Any) -> None:
@@ -121,13 +102,8 @@ def command(data: str, **options: Any) -> None:
     this is not differential privacy.
     """
     _check(options)
-    if options["explore"]:
-        _explore(data, options)
-    elif options["export"]:
-        _export(data, options)
-    else:
-        _demand_policy(options)
-        _publish(data, options)
+    _demand_policy(options)
+    _publish(data, options)
 
 
 def _demand_policy(options: Mapping[str, Any]) -> None:
@@ -180,7 +156,7 @@ def _read(data: str, options: Mapping[str, Any],
     table = tables.opened(data, options, people.before if people else ())
     if people:
         recognise(table, people.before, people.seal)
-    promise = _promise(table, options)
+    promise = promise_of(table, options)
     if options["publish_target"]:  # also where nobody is said to know it
         demand_rule(table.items, replace(promise.rule, labelled=True), table.y)
     return table, promise
@@ -194,55 +170,10 @@ def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
         options, partial(_choose, options)))
 
 
-def _export(data: str, options: Mapping[str, Any]) -> None:
-    """Write the folder for sdcMicro or ARX; nothing is chosen, and nothing is published."""
-    with shown() as progress:
-        progress.stage("reading the table")
-        table = tables.opened(data, options)
-    for_tool(data, table, _roles(table, options), options)
-
-
-def _explore(data: str, options: Mapping[str, Any]) -> None:
-    """Write the page for who has to choose k; the profiles are compared, whichever is named."""
-    asked = {**options, "k": USUAL_K if options["k"] is None else options["k"]}
-    with shown() as progress, listening(progress.known):
-        progress.stage("reading the table")
-        table = tables.opened(data, asked)
-        progress.stage("trying each k (Ctrl-C ends it)")
-        explore(table, _promise(table, {**asked, "profile": None}).rule, options)
-
-
 def _check(options: Mapping[str, Any]) -> None:
-    """Refuse options that contradict each other, or speak of what was not asked for."""
-    _check_exploring(options)
-    export, method, profile, weights, published = (options[name] for name in (
-        "export", "method", "profile", "weights", "publish_target"))
-    labelled = options["target"] or options["labels"] or options["domain_file"]
+    """Refuse options that contradict each other, or speak of a ledger that is not named."""
+    check_choice(options)
     noted = sum(bool(options[name]) for name in ("ledger", "population", "snapshot"))
-    refuse(options["by_path"] and export != "sdcmicro",
-           "--by-path is for --export sdcmicro; leave it away")
-    refuse(export and any(options[name] for name in (
-        "explore", "ledger", "internal_report", "profile", "method", "suppress")),
-           "--export chooses and publishes nothing; leave --explore, --ledger, --internal-report, "
-           "--profile, --method and --suppress away")
-    people = tables.person_of(options)
-    refuse(people and (method or profile) not in (None, "greedy", "few", "strict"),
-           f"k counts people, by {people!r}, who are counted by --method greedy and by the "
-           "profiles few and strict; take one of these, or publish a table with one row a person")
-    refuse(people and any(options[name] for name in _LIMITS),
-           f"k counts people, by {people!r}, and --max-share, --entropy-l and --closeness would "
-           "count rows, of which one person may have many; leave them away, or publish a table "
-           "with one row a person")
-    refuse(profile and (method or weights),
-           "--profile chooses its own method and weights; leave --method and --weights away, or "
-           "leave --profile")
-    refuse(weights and not method, "--weights are for a method: say --method greedy")
-    refuse(not labelled and weights != "even" and not export,
-           "columns are chosen for what they say about classes: give --target COLUMN, or --method "
-           "greedy --weights even for as many as fit")
-    refuse(published and not labelled, "--publish-target needs a target: give --target COLUMN")
-    refuse(options["target_unknown"] and not published,
-           "--target-unknown speaks of a published target: give --publish-target, or leave it away")
     refuse(0 < noted < 3,
            "--ledger, --population and --snapshot go together; give all three or none")
     refuse(not noted and any(options[name] for name in (
@@ -251,7 +182,41 @@ def _check(options: Mapping[str, Any]) -> None:
            "--ledger, --population and --snapshot")
 
 
-def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
+def check_choice(options: Mapping[str, Any]) -> None:
+    """Refuse options of a choice that contradict each other."""
+    method, profile, weights = (options[name] for name in ("method", "profile", "weights"))
+    people = tables.person_of(options)
+    refuse(people and (method or profile) not in (None, "greedy", "few", "strict"),
+           f"k counts people, by {people!r}, who are counted by --method greedy and by the "
+           "profiles few and strict; take one of these, or publish a table with one row a person")
+    refuse(people and any(options[name] for name in LIMITS),
+           f"k counts people, by {people!r}, and --max-share, --entropy-l and --closeness would "
+           "count rows, of which one person may have many; leave them away, or publish a table "
+           "with one row a person")
+    refuse(profile and (method or weights),
+           "--profile chooses its own method and weights; leave --method and --weights away, or "
+           "leave --profile")
+    refuse(weights and not method, "--weights are for a method: say --method greedy")
+    refuse(not _is_labelled(options) and weights != "even",
+           "columns are chosen for what they say about classes: give --target COLUMN, or --method "
+           "greedy --weights even for as many as fit")
+    check_target(options)
+
+
+def check_target(options: Mapping[str, Any]) -> None:
+    """Refuse what is said of a published target where none is published."""
+    published = options["publish_target"]
+    refuse(published and not _is_labelled(options),
+           "--publish-target needs a target: give --target COLUMN")
+    refuse(options["target_unknown"] and not published,
+           "--target-unknown speaks of a published target: give --publish-target, or leave it away")
+
+
+def _is_labelled(options: Mapping[str, Any]) -> bool:
+    return any(options[name] for name in ("target", "labels", "domain_file"))
+
+
+def promise_of(table: Labelled, options: Mapping[str, Any]) -> Promise:
     """What the columns must keep, and what a stranger may know; a profile says a part of it."""
     profile = _profile(options)
     refuse(profile not in (None, "strict") and options["model"] == "k-anonymity",
@@ -260,7 +225,7 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
            "--publish-sensitive needs a sensitive column: give --sensitive COLUMN, or leave it "
            "away")
     least = 2 if options["publish_target"] or profile in ("few", "most") else 1
-    roles = _roles(table, options)
+    roles = tables.roles_of(table, options)
     equal = profile == "strict" or options["model"] == "k-anonymity"
     values = max(options["l_diversity"] or least, 2 if profile in ("few", "most") else 1)
     rule = Rule(
@@ -270,11 +235,6 @@ def _promise(table: Labelled, options: Mapping[str, Any]) -> Promise:
         suppress=options["suppress"], labelled=roles.target_known)
     return Promise(rule, roles, tables.limits_of(
         rule.l_diversity if table.sensitive else None, options))
-
-
-def _roles(table: Labelled, options: Mapping[str, Any]) -> Roles:
-    known = options["publish_target"] and not options["target_unknown"]
-    return tables.roles_of(table, options, tables.domain_of(options), target_known=known)
 
 
 def _profile(options: Mapping[str, Any]) -> str | None:
@@ -348,133 +308,3 @@ def _searched(choice: Choice) -> str:
         return "no other set of columns is better: proved"
     return (f"stopped: another set may be better, by {words.number(100 * gap(choice))} % "
             "at most")
-
-
-# --- a page for whom has to choose k -------------------------------------------------------------
-
-def _check_exploring(options: Mapping[str, Any]) -> None:
-    """Refuse what does not go together: a page of each k, or a release at one."""
-    if not options["explore"]:
-        for name in ("population_size", "seconds"):
-            refuse(options[name] is not None, f"{_option(name)} is for --explore; say --explore "
-                                              "FILE, or leave it away")
-        lacks = [said for name, said in (("k", "-k K"), ("out", "--out DIR"))
-                 if options[name] is None]
-        refuse(lacks, f"to publish, say {' and '.join(lacks)}; to see what each k costs, and "
-                      "publish nothing, --explore FILE")
-        return
-    for name in _RELEASE:
-        refuse(options[name], f"{_option(name)} is for a release, and --explore publishes nothing; "
-                              "leave one of them away")
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
-            population: Items | None = None) -> None:
-    """Write the page to a new file that only its owner may read; it is taken away if that fails.
-
-    `rule` says which absences and whether the class count as known; its k is that of the tables on
-    costs.  `population` is a table of all people, of which the rows are a part.
-    """
-    path = options["explore"]
-    _check_explored(table, options)
-    with new_file(path, "of --explore") as write:
-        told = _explored(table, rule, options, population)
-        write(explored_html(told))
-    for text in told.unreached:
-        words.say("left out", text, fg="yellow")
-    words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
-    if options.get("as_json"):
-        words.json({"explored": path, "left_out": list(told.unreached)})
-
-
-def _check_explored(table: Labelled, options: Mapping[str, Any]) -> None:
-    seconds, size, rows = options.get("seconds"), options.get("population_size"), table.items.rows
-    refuse(len(table.classes) < 2,
-           "--explore compares columns by what they say about classes: give --target COLUMN of at "
-           "least two classes")
-    refuse(table.counted,
-           "--explore looks at one table alone, and not at what was published of it before; leave "
-           "--ledger away")
-    refuse(seconds is not None and seconds < 1, f"--seconds is {seconds}; give 1 or more")
-    refuse(size is not None and table.sources is not None,
-           "--population-size is for tables with one row of each person; leave it, or --source and "
-           "the person of the domain file, away")
-    refuse(size is not None and size < rows,
-           f"--population-size is {size} and the table has {rows} rows, which are a part of it; "
-           f"give at least {rows}")
-
-
-def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
-              population: Items | None) -> Explored:
-    ways, asked = _ways(rule, options), _asked(table, rule, options)
-    people = options.get("population_size") if population is None else population
-    ks = ks_of(table, rule, asked.k)
-    seconds = int(options.get("seconds") or SECONDS)
-    found = curve(table, ways, ks, asked.k, seconds)
-    choice = found.choices.get((asked.way, asked.k))
-    if choice is None:
-        raise ParameterError(next(
-            (text for text in found.unreached if text.startswith(f"{asked.way}, k = {asked.k}:")),
-            f"{seconds} seconds were too few for the first choice; give more with --seconds"))
-    way = next(way for way in ways if way.name == asked.way)
-    kept = replace(way.rule, k=asked.k)
-    tell("counting what each column costs")
-    closed, passed = shut(table, kept, choice.selected)
-    selected = {name: one.selected for (name, k), one in found.choices.items() if k == asked.k}
-    return page.Explored(
-        asked, ks, tuple(way.name for way in ways), found.points,
-        tuple(table.items.names[j] for j in choice.selected),
-        tuple(costs(table, kept, choice.selected)), tuple(closed), passed,
-        _population(table, rule, selected, people) if people is not None else None,
-        found.unreached, seconds)
-
-
-def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
-    origin = dict.fromkeys(table.items.origin)
-    known = set() if rule.absent is None else {
-        name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
-    return Asked(
-        k=rule.k, named=options["k"] is not None,
-        way=options["method"] or options["profile"] or "few", rows=table.items.rows,
-        items=len(table.items), columns=len(origin), classes=len(table.classes),
-        both=tuple(name for name in origin if name in known),
-        presences=tuple(name for name in origin if name not in known),
-        sensitive=tuple(one.name for one in table.sensitive), target=table.target,
-        known=rule.labelled, published=bool(options["publish_target"]),
-        diversity=_diversity(options),
-        sources=COUNTED[table.counts][1] if table.counts else None,
-        limits=tuple(_option(name) for name in _LIMITS
-                     if options.get(name) is not None))
-
-
-def _diversity(options: Mapping[str, Any]) -> int:
-    return int(options["l_diversity"] or (2 if options["publish_target"] else 1))
-
-
-def _ways(rule: Rule, options: Mapping[str, Any]) -> Sequence[Way]:
-    """The profiles, or the method that was named."""
-    if not options["method"]:
-        return profile_ways(replace(rule, l_diversity=_diversity(options), suppress=0))
-    return [method_way(rule, options["method"], options["weights"] or "mutual-information",
-                       options["time_limit"])]
-
-
-def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
-                people: Any) -> Population:
-    """Rows that are alone on the columns of each way, and on all columns."""
-    from privsieve.containment.exploring import counted, estimated
-    def uniques(positions: Sequence[int]) -> Uniques:
-        part = table.items.take(positions)
-        if isinstance(people, int):
-            return estimated(with_classes(part, table.y)[0] if rule.labelled else part, people)
-        return counted(part, people.take(positions))
-
-    found = [(name, uniques(chosen)) for name, chosen in selected.items()]
-    found.append(("all columns", uniques(range(len(table.items)))))
-    return Population(found[0][1].people, not isinstance(people, int), tuple(
-        Alone(name, one.alone, one.pairs, one.unique, one.share, one.right)
-        for name, one in found))

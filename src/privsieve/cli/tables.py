@@ -187,19 +187,19 @@ def _roles_said(domain: Domain | None) -> dict[str, str | None]:
     return {one.name: getattr(one, "role", None) for one in (domain.columns if domain else ())}
 
 
-def roles_of(table: Labelled, options: Mapping[str, Any], domain: Domain | None, *,
-             target_known: bool = False) -> Roles:
+def roles_of(table: Labelled, options: Mapping[str, Any]) -> Roles:
     """The role of each column: the command line before the domain file before its kind."""
     items = table.items
     names = tuple(dict.fromkeys(items.origin))
     by_kind = {name for name, absent in zip(items.origin, items.absent, strict=False) if absent}
-    said = _roles_said(domain)
+    said = _roles_said(domain_of(options))
     both = {name for name in names
             if said.get(name) == "both" or (name in by_kind and said.get(name) != "presences")}
     with_absences = _asked(options, "absences", table)
     without = _asked(options, "presences_only", table)
     _asked(options, "known", table)
     _demand_apart(with_absences, "--absences", without, "--presences-only")
+    target_known = bool(options.get("publish_target") and not options.get("target_unknown"))
     equal = options.get("model") == "k-anonymity" or options.get("profile") == "strict"
     refuse(equal and without,
            "--presences-only contradicts k-anonymity, which counts absences of all columns; leave "

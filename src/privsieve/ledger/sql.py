@@ -14,9 +14,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from functools import cache
-from importlib import import_module
 from typing import Any, Protocol
 
+from privsieve.entries import load
 from privsieve.errors import LedgerError, ParameterError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
 from privsieve.ledger.chain import (
@@ -358,12 +358,8 @@ def expected_safeguards() -> frozenset[tuple[str, str]]:
 
 # --- where a ledger lies ------------------------------------------------------------------------
 
-#: Who keeps ledgers: files, and what is on a server.
-STORES = ("file", "server")
-
-
 class Store(Protocol):
-    """Who keeps ledgers of one kind: `file` and `server`."""
+    """Who keeps ledgers of one kind: `file`, and the extra `postgres`."""
 
     def create(self, path: str) -> None:
         """Make an empty ledger; leave one that exists."""
@@ -380,8 +376,11 @@ class Store(Protocol):
 
 def store(path: str) -> Store:
     """Who keeps the ledger of a place."""
-    found: Store = import_module(f"privsieve.ledger.{STORES[served(path)]}")
-    return found
+    if served(path):
+        server: Store = load("store", "postgresql")
+        return server
+    file: Store = load("core", "file")
+    return file
 
 
 def served(path: str) -> bool:
@@ -400,9 +399,7 @@ def checked_path(path: str) -> str:
     if not path or "\0" in path:
         raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
     if served(path):
-        from privsieve.ledger.server import check_url
-
-        check_url(path)
+        load("store", "postgresql").check_url(path)
     elif "://" in path:
         # Not echoed: a URL may hold a password.
         raise ParameterError("the ledger is a URL that is none of a server; name a file, for "

@@ -13,6 +13,7 @@ from math import lcm
 from operator import index
 from typing import Any, Literal
 
+from privsieve.entries import load
 from privsieve.errors import DomainError
 from privsieve.public.canonical import (
     FORMULA,
@@ -167,9 +168,7 @@ class Domain(Printed):
     @staticmethod
     def from_toml(path: str | os.PathLike[str]) -> Domain:
         """Read a domain file; all that is missing or misspelled is said, each with its line."""
-        from privsieve.public.domain_file import read
-
-        made = read(path)
+        made: Domain = load("core", "read-domain")(path)
         object.__setattr__(made, "path", os.path.abspath(os.fspath(path)))  # noqa: PTH100  # no import
         return made
 
@@ -211,20 +210,13 @@ class Domain(Printed):
         Label(name='ill', values=('no', 'yes'), default='no', ignore_case=True, \
 words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         """
-        from privsieve.public.code_book import entries_for
-        from privsieve.public.draft import TableFacts
-        from privsieve.rows.drafting import drafted, opened
-
-        source, csv = opened(X, look=look)
-        book = None if code_book is None else entries_for(code_book, source.columns)
-        said = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
-        return drafted(source, said, book=book, look=look)
+        text: str = load("core", "draft-domain")(X, target, classes, person=person,
+                                                 code_book=code_book, look=look)
+        return text
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:
         """Write a domain file; nothing is overwritten."""
-        from privsieve.public.domain_file import to_toml
-
-        text = to_toml(self)
+        text = load("core", "write-domain")(self)
         try:
             with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
                 file.write(text)

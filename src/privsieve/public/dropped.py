@@ -34,6 +34,9 @@ _SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which s
            "middle of a target, and not what only spreads it")
 _DUPLICATES = ("near-duplicates are not searched for any more: say whose row each is (sources=, "
                "--source)")
+_EXPLORE = "the page of what each k costs is a verb: privsieve explore DATA --out FILE"
+_BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, or arx"
+_FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Methods, verbs, public names, options and their values that are gone.
@@ -65,6 +68,12 @@ DROPPED = {
     "average": _AVERAGE,
     "median-and-spread": _SPREAD,
     **{old: f"{old} is gone: the option is called {now}" for old, now in _RENAMED.items()},
+    "explore": _EXPLORE,
+    "population_size": _EXPLORE,
+    "export": _BRIDGE,
+    "by_path": _BRIDGE,
+    "PlanDisplay": _FIGURE,
+    "ReleaseDisplay": _FIGURE,
 }
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from privsieve.entries import load
 from privsieve.errors import ParameterError
 from privsieve.public import strangers
 from privsieve.public.canonical import (
@@ -34,7 +35,6 @@ from privsieve.public.event import Event
 from privsieve.public.printed import Printed
 
 if TYPE_CHECKING:
-    from privsieve.displays import PlanDisplay
     from privsieve.rows.batch import Batch
 
 #: Above this a claim says little; it needs `allow_weak`.
@@ -298,11 +298,9 @@ class Plan(Printed):
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
 
-    def plot(self, ax: Any = None) -> PlanDisplay:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the forecast, with Matplotlib (the extra `plot`)."""
-        from privsieve.displays import PlanDisplay
-
-        return PlanDisplay.from_plan(self).plot(ax)
+        return load("export", "plan").from_plan(self).plot(ax)
 
     def json(self) -> dict[str, Json]:
         """What a release and a certificate say of the plan."""

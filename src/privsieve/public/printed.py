@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from privsieve.entries import load
+
 if TYPE_CHECKING:
     from privsieve.public.shown import Shown
 
@@ -29,9 +31,8 @@ class Printed:
     """Prints as a few lines, and in a notebook as a small table: what is public of it."""
 
     def _shown(self) -> Shown:
-        from privsieve.public.shown import of
-
-        return of(self)
+        shown: Shown = load("core", "print")(self)
+        return shown
 
     def __repr__(self) -> str:
         return str(self._shown())

@@ -5,9 +5,7 @@ page is made of those two files alone, so that no slip of a template can leak wh
 """
 
 from privsieve.report.page import NAME as NAME
-from privsieve.report.page import explored_html as explored_html
 from privsieve.report.page import html as html
-from privsieve.report.page import inspected_html as inspected_html
 from privsieve.report.page import internal_html as internal_html
 from privsieve.report.page import ready as ready
 from privsieve.report.page import write_report as write_report

@@ -101,20 +101,6 @@ def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
     return internal_page(release, certificate, closed)
 
 
-def explored_html(explored: Any) -> bytes:
-    """The page for whom has to choose k: PRIVATE, for who holds the table."""
-    from privsieve.report.looks import explored_page
-
-    return explored_page(explored)
-
-
-def inspected_html(told: Mapping[str, Any]) -> bytes:
-    """The page of a look at a table: PRIVATE, for who holds it."""
-    from privsieve.report.looks import inspected_page
-
-    return inspected_page(told)
-
-
 def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any],
                  ) -> bool:
     """Lay the report beside its release; whether that could be done.
@@ -228,7 +214,8 @@ def blocks(*templates: str, **names: Any) -> dict[str, Any]:
 @cache
 def _compiled(template: str) -> CodeType:
     """The code of the Python that a template stands for."""
-    place = f"{_FOLDER}/{template}.html"
+    folder = "" if os.sep in template else f"{_FOLDER}/"  # an extra has its template beside it
+    place = f"{folder}{template}.html"
     with open(place, encoding="utf-8") as file:  # noqa: PTH123  # no import
         return compile("\n".join(_program(file.read())), place, "exec")
 

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from privsieve.entries import load
 from privsieve.public.canonical import FLAGS, is_whole
 from privsieve.public.domain import Csv
 from privsieve.public.draft import ID, NO, YES, Proposal, TableFacts, draft, proposed
@@ -40,6 +41,15 @@ _FORMS = (None, "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y%
 _FLAG_WORDS = FLAGS.keys() | YES | NO
 #: What is often written for a number that nobody knows.
 _CODES = r"-?(9+|9*8|9*7|8+)|-1"
+
+
+def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
+                code_book: Any, look: bool) -> str:
+    """Draft a domain file for a table; `Domain.draft` says what each argument is."""
+    source, csv = opened(X, look=look)
+    book = None if code_book is None else load("source", "code-book")(code_book, source.columns)
+    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
+    return drafted(source, facts, book=book, look=look)
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.entries import load
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
 from privsieve.public.canonical import check_name, is_whole, reads_flags, text_of
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
@@ -30,7 +31,6 @@ from privsieve.public.domain import Box, Csv, Domain
 if TYPE_CHECKING:
     from privsieve.rows.arrow import Body
     from privsieve.rows.csv_file import File
-    from privsieve.rows.spark import Cluster
 
 T = TypeVar("T")
 #: A column of some rows: an array of bool, int, float or datetime64, or a list of objects.
@@ -94,7 +94,7 @@ class Source:
         left out, as by the condition of a query
     group : how many rows lie in one piece of a file, at most
     query : the text of SQL whose rows these are
-    cluster : the workers that hold the rows, which never come here
+    cluster : the workers that hold the rows, which never come here (of the extra `spark`)
     """
 
     columns: tuple[str, ...]
@@ -111,7 +111,7 @@ class Source:
     partitioned: bool = False
     group: int = 0
     query: str | None = None
-    cluster: Cluster | None = None
+    cluster: Any = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -381,13 +381,10 @@ def _of_numbers(part: Column | Target) -> bool:
 SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
 PARQUET_FILES = (".parquet", ".pq")
-#: Who opens a table that brings a library or a format of its own, by its ending, its first word or
-#: its package: a module that is loaded when such a table comes, and a function.
+#: Who opens a file, by its ending: a module that is loaded when such a file comes, and a function.
 OPENERS = {
     **dict.fromkeys(TEXT_FILES, "csv_file.open_csv"),
     **dict.fromkeys(PARQUET_FILES, "parquet.open_parquet"),
-    SQL: "sql.open_sql",
-    "pyspark": "spark.open_spark",
 }
 #: Packages whose tables are queries that run when they are read.
 _LAZY = {"duckdb", "_duckdb", "ibis", "datafusion", "daft"}
@@ -426,13 +423,15 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
                               "domain")
         if queried:
             place = None if connect is None else Path(connect)
-            return _opened(SQL, str(X).removeprefix(SQL), place)
+            queries: Source = load("source", "sql")(str(X).removeprefix(SQL), place)
+            return queries
         return _open_path(Path(X), csv or Csv())
     if isinstance(X, Source):
         return X
     home = _homes(X)
     if "pyspark" in home:
-        return _opened("pyspark", X, y)
+        frame: Source = load("source", "pyspark")(X, y)
+        return frame
     if isinstance(y, str):
         if y not in list(getattr(X, "columns", ())) or not hasattr(X, "drop"):
             raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "

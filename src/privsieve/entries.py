@@ -1,0 +1,51 @@
+"""Entries: where each extra begins.  The core calls an extra through this table alone.
+
+Beside them stand parts of the core that a noun calls and that know this noun: files of a domain,
+what prints a plan or a release, the page beside a release, the store of a ledger.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+#: The function, class, command or module behind each name, by its kind.
+ENTRIES = {
+    "source": {
+        "pyspark": "extras.spark.frame:open_spark",
+        "sql": "extras.queries.query:open_sql",
+        "code-book": "extras.codebooks.code_book:entries_for",
+        "levels": "extras.bridges.back:generalised",
+    },
+    "store": {"postgresql": "extras.postgres.server"},
+    "export": {
+        "plan": "extras.plot.displays:PlanDisplay",
+        "release": "extras.plot.displays:ReleaseDisplay",
+    },
+    "verb": {
+        "bridge": "extras.bridges.bridge:command",
+        "explore": "extras.steward.explore:command",
+        "export": "extras.forms.export:command",
+        "union": "extras.steward.together:command",
+    },
+    "core": {
+        "read-domain": "public.domain_file:read",
+        "write-domain": "public.domain_file:to_toml",
+        "draft-domain": "rows.drafting:draft_table",
+        "print": "public.shown:of",
+        "print-release": "brief:of_release",
+        "report": "report:write_report",
+        "file": "ledger.file",
+    },
+}
+
+
+def load(kind: str, name: str) -> Any:
+    """Import an entry of an extra: a function or class, or a whole module.
+
+    >>> load("export", "plan").__name__
+    'PlanDisplay'
+    """
+    path, _, attribute = ENTRIES[kind][name].partition(":")
+    module = import_module(f"privsieve.{path}")
+    return getattr(module, attribute) if attribute else module

@@ -1,0 +1,442 @@
+"""The table as another tool takes it: each column's cells, and which of them are told apart.
+
+A number lies in an interval, a category is itself, a flag is yes or no.  Cells that hold the same
+items are one group: whatever cut them, k is counted on these groups.  An export is a folder that is
+new, its owner's alone, whole or not there at all.
+
+PRIVATE: all of it is about the rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, Roles, cells, rows_of
+from privsieve.errors import DomainError, ParameterError, SchemaError
+from privsieve.kernels.patterns import pattern_table
+from privsieve.public.canonical import BLANK, check_name, hidden, text_of
+from privsieve.public.columns import Number
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.cells import NUMBER, date_cell, number_cell, text_cell
+from privsieve.rows.matrix import Items
+from privsieve.rows.source import RawColumn, open_source
+from privsieve.rows.table import body_of
+
+#: What a table of cells is written in; logs, baskets and matrices hold no cells.
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+#: What a missing cell is called, unless a level is called so.
+MISSING = "missing"
+#: What cells are called of which no item tells anything.
+OTHER = "other"
+
+Role = Literal["known", "sensitive", "target"]
+Kind = Literal["text", "number", "date"]
+#: The items of a column that a cell holds.
+Held = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Variable:
+    """One column of an export.
+
+    role : "known" counts toward k; "sensitive" must not be learned; "target" is what columns are
+        chosen for, where nobody outside knows it.
+    is_target : whether columns are chosen for it; where it may be known, its role is "known".
+    codes : for each row the position of its cell among `levels.cells`.
+    none : numbers that stand for none, where the cells are used as numbers.
+    """
+
+    name: str
+    role: Role
+    codes: Codes
+    levels: Grouping
+    is_target: bool = False
+    none: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exported:
+    """A table with roles, for one of the bridges.
+
+    level : rows in the smallest group of rows that are equal in all known columns, as both tools
+        count: whoever knows a column knows its absences, too.
+    below : rows in groups with fewer than k.
+    """
+
+    path: Path
+    csv: Csv
+    rows: int
+    k: int
+    level: int
+    below: int
+    columns: tuple[Variable, ...]
+
+    def of(self, *roles: Role) -> tuple[Variable, ...]:
+        """The columns of these roles."""
+        return tuple(column for column in self.columns if column.role in roles)
+
+    def lines(self, texts: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
+        """Names, and the cells of each row: of each column what its distinct cells are shown as."""
+        yield [column.name for column in self.columns]
+        yield from zip(*([shown[code] for code in column.codes.tolist()]
+                         for column, shown in zip(self.columns, texts, strict=True)), strict=True)
+
+
+def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
+             domain: Domain | None = None) -> Exported:
+    """The cells of a table of items, column by column, with what each column is to be.
+
+    `table` was read from `data`, by this domain where there is one: its items say which cells are
+    told apart.
+    """
+    path, how = Path(data), domain.csv if domain else Csv()
+    none = {part.name: part.missing_values for part in (domain.columns if domain else ())
+            if isinstance(part, Number) and part.missing_values}
+    if path.suffix.lower() not in TABLES:
+        raise ParameterError("a bridge is for tables of cells, a CSV or Parquet file; this one "
+                             "holds yes or no only, and neither tool takes it")
+    known = [name for name in dict.fromkeys(table.items.origin)
+             if name in {*roles.presences, *roles.both} and name not in roles.sensitive]
+    _check(table, roles, known, k)
+    names = [*known, *roles.sensitive]
+    read = dict(zip(names, _cells(path, how, names), strict=True))
+    columns = [Variable(name, "known", codes, grouped(name, cells, codes, table.items, how.decimal),
+                        none=none.get(name, ()))
+               for name, (cells, codes) in read.items() if name in known]
+    columns += [Variable(name, "sensitive", codes,
+                         plain_levels(cells, how.decimal, none.get(name, ())))
+                for name, (cells, codes) in read.items() if name in roles.sensitive]
+    if any(len(column.codes) != table.items.rows for column in columns):
+        raise SchemaError("the table changed while it was read; try again")
+    if roles.target is not None and len(table.classes) > 1:  # it may stand in a file of its own
+        texts = tuple(text_of(label) for label in table.classes)
+        columns.append(Variable(
+            roles.target, "known" if roles.target_known else "target", table.y,
+            Grouping(texts, tuple(range(len(texts))), texts), is_target=True))
+    _check_columns(columns)
+    sizes = _sizes(table, roles, known)
+    return Exported(path, how, table.items.rows, k, int(sizes.min(initial=table.items.rows)),
+                    int(sizes[sizes < k].sum()), tuple(columns))
+
+
+def _check(table: Labelled, roles: Roles, known: Sequence[str], k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= max(table.items.rows, 1):
+        raise ParameterError(f"k is {k!r}; it is a whole number from 1 to the number of rows")
+    if table.sources is not None:
+        raise ParameterError("a bridge counts rows, as the other tools do, and k would count "
+                             "people here; hand over a table with one row a person, without "
+                             "--source and without a person in the domain file")
+    if not known:
+        raise ParameterError("no column is known to anybody, and without a key variable there is "
+                             "nothing to count; name at least one with --known")
+    if roles.target in (*known, *roles.sensitive):
+        raise ParameterError(f"the target {roles.target!r} has a second role; name it once")
+
+
+def _sizes(table: Labelled, roles: Roles, known: Sequence[str]) -> Ints:
+    """The groups of rows that are equal in all known items, and of one class where it is known."""
+    items = table.items.take([j for j, name in enumerate(table.items.origin) if name in known])
+    counts = pattern_table(cells(items), table.y, len(table.classes)).counts
+    labelled = roles.target is not None and roles.target_known and len(table.classes) > 1
+    return counts[counts > 0] if labelled else counts.sum(axis=1)
+
+
+def _cells(path: Path, csv: Csv, names: Sequence[str]) -> list[tuple[tuple[str, ...], Codes]]:
+    """For each column its distinct cells as they are spelled, "" for missing, and each row's."""
+    source = open_source(path, csv=csv)
+    absent = [name for name in names if name not in source.columns]
+    if absent:
+        raise SchemaError(f"column {absent[0]!r} is not in the table; correct its name")
+    known: list[dict[str, int]] = [{} for _ in names]
+    pieces: list[list[Codes]] = [[np.zeros(0, np.int32)] for _ in names]
+    for batch in body_of(source, names):
+        for place, piece, raw in zip(known, pieces, batch, strict=True):
+            piece.append(_coded(raw, place))
+    return [(tuple(place), np.concatenate(piece))
+            for place, piece in zip(known, pieces, strict=True)]
+
+
+def _coded(raw: RawColumn, known: dict[str, int]) -> Codes:
+    """The position of each cell among the texts that are known by now."""
+    if isinstance(raw, np.ndarray):
+        distinct, inverse = np.unique(raw, return_inverse=True)
+        codes = [known.setdefault(text_cell(cell), len(known)) for cell in distinct]
+        return np.array(codes, np.int32)[inverse.reshape(-1)]
+    # A text stands as the file spells it, so that who reads the file finds it.
+    texts = (cell.strip(BLANK) if isinstance(cell, str) else text_cell(cell) for cell in raw)
+    return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int32, len(raw))
+
+
+def _check_columns(columns: Sequence[Variable]) -> None:
+    """Refuse names and texts that a file of another tool would not keep."""
+    for column in columns:
+        try:
+            check_name(column.name)
+        except DomainError as error:
+            raise SchemaError(str(error)) from None
+        if re.fullmatch(NUMBER, column.name.replace(",", ".")):
+            raise SchemaError(f"column {column.name!r} is named like a number, and the file that "
+                              "comes back could not be read; rename it")
+        if any(hidden(c) for text in (*column.levels.cells, *column.levels.labels) for c in text):
+            raise SchemaError(f"column {column.name!r} has a cell with control or direction "
+                              "characters, which the other tool would not keep; correct it")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grouping:
+    """The distinct cells of a column, and their groups.
+
+    cells : as they are spelled; "" is missing.
+    group : for each cell the position of its group's label.
+    labels : what each group is called, in order; no two are equal.
+    cuts : where the labels are intervals the points between them, as they are shown; the labels
+        that come after the intervals are of no interval (missing).
+    kind : what all cells say but the missing one.
+    """
+
+    cells: tuple[str, ...]
+    group: tuple[int, ...]
+    labels: tuple[str, ...]
+    cuts: tuple[str, ...] = ()
+    kind: Kind = "text"
+
+
+def plain_levels(cells: Sequence[str], decimal: str = ".",
+                 none: Sequence[float] = ()) -> Grouping:
+    """Each text is a level of its own, in whatever way it is spelled.
+
+    `none` are numbers that stand for a missing cell.
+
+    >>> plain_levels(["3", "A", "3.0", ""]).labels, plain_levels(["3", "99.0"], none=[99]).labels
+    (('3', 'A', 'missing'), ('3', 'missing'))
+    """
+    texts = ["" if number_cell(cell, decimal) in none else text_of(cell) for cell in cells]
+    listed = sorted({text for text in texts if text})
+    kind, values = kind_of(listed, decimal)
+    listed = [listed[at] for at in np.argsort(values, kind="stable")]
+    labels = [*listed, *([free(MISSING, listed)] if "" in texts else [])]
+    place = {text: at for at, text in enumerate(listed)} | {"": len(listed)}
+    return Grouping(tuple(cells), tuple(place[text] for text in texts), tuple(labels),
+                  kind=kind)
+
+
+def grouped(name: str, cells: Sequence[str], codes: Codes, items: Items,
+            decimal: str = ".") -> Grouping:
+    """The groups of a column's cells: those that hold the same items.
+
+    `codes` is for each row the position of its cell.
+    """
+    positions = [j for j, origin in enumerate(items.origin) if origin == name]
+    held = _held(name, len(cells), codes, items, positions)
+    rests = [items.names[j].removeprefix(name) for j in positions]
+    bounds = _bounds(rests)
+    groups = [tuple(np.flatnonzero(row).tolist()) for row in held]
+    labelled = (_intervals(rests, bounds, cells, groups) if bounds
+                else _names(rests, cells, groups))
+    listed = list(dict.fromkeys(labelled[at][1] for at in np.argsort(
+        np.array([rank for rank, _ in labelled]), kind="stable")))
+    place = {label: at for at, label in enumerate(listed)}
+    return Grouping(tuple(cells), tuple(place[label] for _, label in labelled), tuple(listed),
+                  tuple(bounds), kind_of([cell for cell in cells if cell], decimal)[0])
+
+
+def kind_of(texts: Sequence[str], decimal: str = ".") -> tuple[Kind, list[float]]:
+    """Whether texts are numbers, or dates, and where each stands in their order.
+
+    >>> kind_of(["10", "9"]), kind_of(["1970-01-02"]), kind_of(["A"])
+    (('number', [10.0, 9.0]), ('date', [1.0]), ('text', [0.0]))
+    """
+    numbers = [number_cell(text, decimal) for text in texts]
+    if texts and not np.isnan(numbers).any():
+        return "number", numbers
+    days = [*map(date_cell, texts)]
+    if texts and not np.isnan(days).any():
+        return "date", days
+    return "text", [float(at) for at in range(len(texts))]
+
+
+def merged(levels: Grouping, first: int, last: int) -> str:
+    """What the intervals from one to another are called together.
+
+    >>> four = Grouping((), (), ("<1", "1..2", "2..3", ">=3"), ("1", "2", "3"))
+    >>> merged(four, 0, 1), merged(four, 1, 2), merged(four, 2, 3), merged(four, 1, 1)
+    ('<2', '1..3', '>=2', '1..2')
+    """
+    if first == 0:
+        return f"<{levels.cuts[last]}"
+    if last == len(levels.cuts):
+        return f">={levels.cuts[first - 1]}"
+    return f"{levels.cuts[first - 1]}..{levels.cuts[last]}"
+
+
+def free(text: str, taken: Sequence[str]) -> str:
+    """A text that is not taken.
+
+    >>> free("missing", ["missing", "A"])
+    'missing_'
+    """
+    while text in taken:
+        text += "_"
+    return text
+
+
+def _held(name: str, width: int, codes: Codes, items: Items,
+          positions: Sequence[int]) -> Bools:
+    """Which items each cell holds, read from the rows; all rows of a cell hold the same."""
+    held = np.zeros((width, len(positions)), np.bool_)
+    for at, j in enumerate(positions):
+        mine = np.zeros(len(codes), np.bool_)
+        rows = rows_of(items, j)
+        if len(rows) and rows[-1] >= len(codes):
+            raise SchemaError("the table changed while it was read; try again")
+        mine[rows] = True
+        held[codes[mine], at] = True
+        if (held[codes, at] != mine).any():
+            raise SchemaError(f"column {name!r} was read in two ways, as items and as cells; the "
+                              "table changed, or its domain says how else it is written: try "
+                              "again with its --domain")
+    return held
+
+
+def _bounds(rests: Sequence[str]) -> list[str]:
+    """The cut points of a column, from the names of its items; none where it is not cut.
+
+    >>> _bounds(["<18", "=18..65", ">=65", "=missing"]), _bounds([">=18", ">=65"]), _bounds(["=A"])
+    (['18', '65'], ['18', '65'], [])
+    """
+    rests = [rest for rest in rests if rest != f"={MISSING}"]
+    if len(rests) > 1 and rests[0].startswith("<"):
+        found = [rests[0][1:]]
+        for rest in rests[1:-1]:
+            low, _, high = rest[1:].partition("..")
+            if low != found[-1] or not high:
+                return []
+            found.append(high)
+        return found if rests[-1] == f">={found[-1]}" else []
+    if rests and all(rest.startswith(">=") for rest in rests):
+        return [rest[2:] for rest in rests]
+    return []
+
+
+def _intervals(rests: Sequence[str], bounds: Sequence[str], cells: Sequence[str],
+               groups: Sequence[Held]) -> list[tuple[int, str]]:
+    """For each cell the place of its interval, and what its group is called."""
+    bins = rests[0].startswith("<")
+    lowest = {at for at, (group, cell) in enumerate(zip(groups, cells, strict=True))
+              if cell and not group}
+    known = Grouping((), (), (), tuple(bounds))
+    names = [merged(known, at, at) for at in range(len(bounds) + 1)]
+    nothing = free(MISSING, names)
+    places = []
+    for group in groups:
+        inner = [at for at in group if rests[at] != f"={MISSING}"]
+        if inner:
+            at = inner[0] if bins else len(inner)
+            places.append((at, names[at]))
+        elif group or bins or not lowest:
+            places.append((len(names), nothing))
+        else:  # below the first point of a thermometer nothing is held, as where nothing is known
+            both = any(not cell and not one for cell, one in zip(cells, groups, strict=True))
+            places.append((0, f"{names[0]} or {nothing}" if both else names[0]))
+    return places
+
+
+def _names(rests: Sequence[str], cells: Sequence[str], groups: Sequence[Held],
+           ) -> list[tuple[int, str]]:
+    """For each cell the place of its group, and what that is called."""
+    flag = rests[:1] == [""]
+    texts: dict[Held, list[str]] = {}
+    for cell, group in zip(cells, groups, strict=True):
+        texts.setdefault(group, []).append(text_of(cell))
+    taken: list[str] = []
+    labels: dict[Held, str] = {}
+    # Who holds something is named first: its name is its own.
+    for group, held in sorted(texts.items(), key=lambda one: not one[0]):
+        distinct = sorted({text for text in held if text})
+        if len(distinct) == 1 and (flag or "" not in held):
+            label = distinct[0]
+        elif not distinct:
+            label = MISSING
+        elif flag:
+            label = "1" if group else "0"
+        elif len(group) == 1:
+            label = rests[group[0]].removeprefix("=")
+        else:
+            label = OTHER
+        labels[group] = free(label, taken)
+        taken.append(labels[group])
+    ordered = sorted(labels, key=lambda group: (bool(group) == flag, labels[group]))
+    rank = {group: at for at, group in enumerate(ordered)}
+    return [(rank[group], labels[group]) for group in groups]
+
+
+def write_folder(out: str | Path, files: Mapping[str, bytes],
+                 check: Callable[[Path], object] | None = None) -> None:
+    """Write files, by their paths inside, into a folder that does not exist yet.
+
+    `check` may refuse what was written; then nothing stays.
+    """
+    place = Path(out)
+    try:
+        place.mkdir(0o700)
+    except FileExistsError:
+        raise ParameterError("the folder of --out exists; nothing is overwritten: name a folder "
+                             "that does not exist") from None
+    except (OSError, ValueError):
+        raise ParameterError("the folder of --out cannot be made; the folder around it must exist "
+                             "and be writable") from None
+    try:
+        for name, data in files.items():
+            path = place / name
+            path.parent.mkdir(0o700, exist_ok=True)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+        if check is not None:
+            check(place)
+    except BaseException as error:
+        shutil.rmtree(place, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise ParameterError("the folder of --out cannot be filled; make room on its disk and "
+                                 "try again") from None
+        raise
+
+
+def csv_bytes(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
+    r"""Rows as CSV in UTF-8; a quote in a field is doubled.
+
+    >>> csv_bytes([["a", "b c"], ["", "x,y"]])
+    b'a,b c\n,"x,y"\n'
+    """
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def filled(template: str, blanks: Mapping[str, str]) -> str:
+    """A program of another tool, which lies beside this module with blanks between @ signs.
+
+    They are filled in one pass: a name may hold what looks like a blank.
+    """
+    text = Path(__file__).with_name(template).read_text(encoding="utf-8")
+    return re.sub("@([A-Z]+)@", lambda blank: blanks[blank[1]], text)
+
+
+def file_name(at: int, name: str) -> str:
+    """A name for a file, and for a variable, that no column's name can get out of.
+
+    >>> file_name(3, "hours per week"), file_name(1, '"); quit("')
+    ('v3_hours_per_week', 'v1_quit')
+    """
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in name).split()
+    return "_".join([f"v{at}", *words])[:40].rstrip("_")

@@ -1,0 +1,1 @@
+"""Read code books of SPSS, Stata, SAS, Excel and Frictionless."""

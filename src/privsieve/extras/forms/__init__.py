@@ -1,0 +1,1 @@
+"""Write a release in the forms that registries, readers and output checkers use."""

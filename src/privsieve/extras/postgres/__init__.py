@@ -1,0 +1,1 @@
+"""Keep a ledger on a server of PostgreSQL."""

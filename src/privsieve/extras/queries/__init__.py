@@ -1,0 +1,1 @@
+"""Read the rows of a SQL query by DuckDB."""

@@ -1,0 +1,1 @@
+"""Read a frame of Spark whose rows stay on their cluster."""

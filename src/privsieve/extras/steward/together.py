@@ -1,0 +1,157 @@
+"""`privsieve union`: what published folders tell together, without a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from privsieve.cli import tables, words
+from privsieve.cli.check import USUAL_K
+from privsieve.cli.options import refuse
+from privsieve.cli.verb import Verb
+from privsieve.containment.fingerprint import target_of
+from privsieve.containment.labelled import Labelled
+from privsieve.containment.measures import demand_k
+from privsieve.containment.together import read_also
+from privsieve.errors import CheckFailed
+from privsieve.extras.steward.union import (
+    Differing,
+    Strict,
+    Verified,
+    bounds,
+    counted,
+    differing,
+    is_folder,
+    published,
+    targets,
+)
+from privsieve.public.canonical import Json
+
+#: Options that say which columns are read, and how.
+_CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
+
+
+@click.command("union", cls=Verb, epilog="Example: privsieve union patients.csv first second")
+@click.argument("data", nargs=-1, required=True, metavar="[TABLE] DIR...")
+@tables.table
+@click.option("-k", "k", metavar="K", type=int,
+              help="The k that all columns together keep; where left out, that of the folders.")
+def command(data: tuple[str, ...], k: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
+    """Measure what the folders DIR that `publish` wrote tell together, without a ledger.
+
+    With their TABLE before them the smallest group is counted; without it, it is bounded.
+
+    PRIVATE: what it says is about the rows, for the eyes of who holds them.
+    """
+    asked = USUAL_K if k is None else k
+    demand_k(asked)
+    _compare(data, {**options, "k": asked}, k, as_json=as_json)
+
+
+def _compare(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
+             as_json: bool) -> None:
+    """Say between what bounds the smallest group lies, or with the table what it is."""
+    paths, table = _told_apart(data)
+    folders = [published(path) for path in paths]
+    strict = Strict.of(folders)
+    needed = strict.k if k is None else k
+    facts: dict[str, Json] = {
+        "folders": [{"name": one.name, "k": one.claim["k"], "level": one.claim["level"],
+                     "rows": one.items.rows, "columns": len(one.items)} for one in folders],
+        "k": needed, "columns": len({name for one in folders for name in one.items.names}),
+    }
+    other = differing(folders)
+    if other is not None:
+        _say({**facts, "differ": [other.only_first, other.only_second],
+              "shared": len(other.shared)}, as_json=as_json)
+        raise CheckFailed(_differ(other))
+    if table is None:
+        between = bounds(folders, strict)
+        lowest, highest = between.lowest, between.highest
+        told: dict[str, Json] = {"counted": False}
+    else:
+        exact = counted(_read(table, options, folders), folders, needed)
+        lowest = highest = exact.level
+        told = {"counted": True, "below": exact.below, "poor": exact.poor,
+                "notes": list(exact.notes)}
+    _say({**facts, "lowest": lowest, "highest": highest, **told}, as_json=as_json)
+    if highest < needed:
+        most, rows = "" if table else "at most ", "1 row" if highest == 1 else f"{highest} rows"
+        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = "
+                          f"{needed}; {_BACK}")
+    if lowest < needed and not as_json:
+        words.show("warning", f"together they may leave groups below k = {needed}: count them with "
+                              "the table", fg="yellow")
+    if told.get("poor"):
+        raise CheckFailed(f"together the folders leave {told['poor']} rows in groups of fewer than "
+                          f"{strict.l_diversity} classes; {_BACK}")
+
+
+_BACK = "take one of them back, and publish what follows with a ledger"
+
+
+def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
+    """The folders, and the table if there is one."""
+    paths = [one for one in data if is_folder(one)]
+    others = [one for one in data if one not in paths]
+    refuse(any(Path(one).is_dir() for one in others),
+           "a folder holds no certificate.json; name folders that `privsieve publish` wrote")
+    refuse(not paths or len(others) > 1,
+           "give one table, or folders that `privsieve publish` wrote, with at most one table "
+           "before them")
+    refuse(len({Path(one).resolve() for one in paths}) < len(paths),
+           "a folder is named twice; name each once")
+    return paths, others[0] if others else None
+
+
+def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
+          ) -> dict[str | None, Labelled]:
+    """The table as it was published from, once for each target; the first has all columns."""
+    claims = [one.claim for one in folders]
+    columns = read_also(claims)
+    names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
+    if not names or names[0] in columns:  # the target of one folder may be a column of another
+        names.insert(0, None)
+    if (all("origins" in one for one in claims) and not any("," in name for name in columns)
+            and not any(options[name] for name in _CHOSEN)):
+        options = {**options, "columns": ",".join(columns)}  # others need not be readable
+    return {name: tables.opened(data, {**options, "target": name},
+                                [one for one in claims if at == 0 or target_of(one) == name])
+            for at, name in enumerate(names)}
+
+
+def _differ(other: Differing) -> str:
+    shared = len(other.shared)
+    where = (f"on the {shared} columns that both publish" if shared > 1 else
+             f"on the column {other.shared[0]!r}, which both publish," if shared else
+             "in their number")
+    return (f"{other.first} and {other.second} are not of the same rows: {where} "
+            f"{other.only_first} rows of the one and {other.only_second} of the other have no "
+            "equal, and of the same people a difference is somebody; take one of them back (of "
+            "other people nothing has to be checked together)")
+
+
+def _say(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        words.json(dict(facts))
+        return
+    words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
+    for one in facts["folders"]:
+        words.show("folder", f"{one['name']}: {one['rows']} rows, {one['columns']} items, level "
+                             f"{one['level']} (k = {one['k']})")
+    if "differ" in facts:
+        return
+    low, high = facts["lowest"], facts["highest"]
+    if facts["counted"]:
+        words.show("together", f"{facts['columns']} items, level {low}, counted from the table: "
+                               f"{facts['below']} rows in groups below {facts['k']}")
+        for note in facts["notes"]:
+            words.show("note", note)
+    elif low == high:
+        words.show("together", f"{facts['columns']} items, level {low}")
+    else:
+        words.show("together", f"{facts['columns']} items, level between {low} and {high}; with "
+                               "the table (privsieve union TABLE DIR DIR) it is counted")

@@ -1,0 +1,267 @@
+"""Law: exports.  Every release speaks every form, says what is in its folder, and nothing else."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import warnings
+
+import pytest
+
+from forged import golden
+from privsieve.cli import run
+from privsieve.extras.forms.exports import entry, label, results
+from privsieve.ledger.folder import Folder
+from privsieve.ledger.ledger import Ledger
+from privsieve.report.officer import form, markdown
+from privsieve.report.page import clean
+from releases import KINDS, true
+from test_report import HOSTILE, ROWS, Page, publication, selection, swapped
+from test_report import html as page_of
+
+FORMS = ("registry", "label", "acro", "officer")
+#: The fields of an entry, as a reader of the registry needs them: name, and what it holds.
+FIELDS = {
+    "url_slug": str, "status": {"Draft"}, "tier": {1, 2, 3}, "name": str, "intended_use": str,
+    "data_product_type": {"Summary statistics", "Machine learning model"},
+    "data_product_region": str, "description": str, "publication_date": "day",
+    "variant_name": {"Pure DP", "Approximate DP"}, "data_domain": str,
+    "unprotected_quantities": str, "privacy_unit": str, "privacy_unit_details": str,
+    "epsilon": "number", "delta": "number", "privacy_parameters_details": str,
+    "model_name": {"Central"}, "release_type": {"One release"}, "access_type": {"Non-interactive"},
+    "post_processing": str, "composition": str, "mechanisms": str}
+#: What holds other fields, and lists of one string.
+GROUPS = {"deployment", "basic", "dp_variant", "privacy_loss", "privacy_parameters",
+          "deployment_model", "accounting", "implementation", "administrative"}
+LISTS = {"data_curators", "registry_authors"}
+LINE = re.compile(r' *(?:- )?(?:(\w+):)?(?: ?("(?:[^"\\]|\\.)*"|[0-9.]+))?(?: # <- .*)?')
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The two files of a release of each kind, by its name."""
+    place = tmp_path_factory.mktemp("exports")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = golden(place)
+    return {name: tuple(json.loads((place / name / f"{one}.json").read_bytes())
+                        for one in ("release", "certificate")) for name in names}
+
+
+def read_entry(text):
+    """The fields of an entry: a reader of our lines alone, which knows no other YAML."""
+    found = {}
+    for line in text.splitlines():
+        if line.lstrip().startswith("#"):
+            continue
+        read = LINE.fullmatch(line)
+        assert read, line
+        name, value = read.groups()
+        if value is not None:
+            found[name or "item"] = json.loads(value)
+        else:
+            assert name in GROUPS | LISTS, line
+    return found
+
+
+def is_entry(found):
+    """Whether an entry has every field, of the type that it has to have."""
+    for name, kind in FIELDS.items():
+        value = found[name]
+        if kind == "number":
+            assert type(value) in (int, float), name
+        elif kind == "day":
+            assert re.fullmatch(r"\d{4}-\d\d-\d\d", value), name
+        elif kind is str:
+            assert type(value) is str, name
+            assert value, name
+        else:
+            assert value in kind, name
+    assert set(found) == {*FIELDS, "item"}
+
+
+def test_an_entry_has_its_fields(made):
+    """An entry holds each field of the registry with its type, and the amounts of the claim."""
+    private = [files for name, files in made.items() if name != "containment"]
+    for release, certificate in [*private, *(true(kind) for kind in KINDS)]:
+        found = read_entry(entry(release, certificate))
+        claim = certificate["claim"]
+
+        is_entry(found)
+        assert float(claim["epsilon"]) == found["epsilon"]
+        assert float(claim["delta"]) == found["delta"]
+        assert (claim["delta"] == "0") == (found["variant_name"] == "Pure DP")
+        assert claim["unit"] == found["privacy_unit"]
+
+
+def test_an_output_has_its_fields(made):
+    """results.json holds one output with the fields that the viewer reads, and every file."""
+    for files in made.values():
+        said = json.loads(results(*files, ["b", "a"]))
+        (uid, output), = said["results"].items()
+
+        assert {"version", "results"} == set(said)
+        assert {"uid", "status", "type", "properties", "files", "outcome", "command", "summary",
+                "timestamp", "comments", "exception"} == set(output)
+        assert (uid, "review", "custom") == (output["uid"], output["status"], output["type"])
+        assert ["a", "b"] == [one["name"] for one in output["files"]]
+
+
+def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
+    """What lies beside a release is not listed as checked, and is named; each form says so."""
+    place, _made = charged
+    for name in ("patients.csv", ".hidden"):
+        (place / "out" / name).write_text("age\n41\n")
+    for form_ in ("acro", "label", "officer", "registry"):
+        assert 0 == run(["export", form_, str(place / "out")])
+        out, err = capsys.readouterr()
+        assert "patients.csv: no file of a release" in err
+        if form_ == "acro":
+            (output,) = json.loads(out)["results"].values()
+
+    assert {"certificate.json", "release.json"} <= {one["name"] for one in output["files"]}
+    assert "patients.csv" not in {one["name"] for one in output["files"]}
+    assert {f"Not checked, and not listed: {name}" for name in ("patients.csv", ".hidden")} == set(
+        output["comments"][2:])
+
+
+def told(release, certificate):
+    """A release in every form of text."""
+    texts = [label(release, certificate), markdown(form(release, certificate), "Form"),
+             results(release, certificate, []).decode()]
+    if certificate["claim"]["kind"] != "containment":
+        texts.append(entry(release, certificate))
+    return texts
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_names_do_no_harm(text, tmp_path):
+    """A hostile name ends no string, no line, no cell and no mark, and shows no control."""
+    made = selection(tmp_path)
+    release, certificate = (json.loads(json.dumps(dict(one))) for one in (
+        made.body, made.certificate))
+    hurt = swapped(release, release["selected"][0], text), swapped(certificate, "clinic-2026", text)
+    usual = told(release, certificate)
+    both = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
+    opened = swapped(both[0], "a", text), swapped(both[1], "a", text)
+    for plain, one in (*zip(usual, told(*hurt), strict=True),
+                       *zip(told(*both), told(*opened), strict=True)):
+        assert len(plain.splitlines()) == len(one.splitlines())
+        assert re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\x00-\x08\x0b-\x1f]", one) is None
+    is_entry(read_entry(told(*hurt)[3]))
+    json.loads(told(*hurt)[2])
+    for shown in (told(*hurt)[1], told(*opened)[1]):
+        assert re.search(r"<|(?<!\\)[\[`]|://", shown) is None
+        if clean(text):
+            bare = html.unescape(re.sub(r"\\([^a-z0-9\s])", r"\1", shown))
+            cut = clean(text) if len(clean(text)) <= 100 else f"{clean(text)[:99]}…"
+            assert f"“{cut}”" in bare
+
+
+def test_the_page_and_the_text_say_the_same(made):
+    """One structure feeds both: each label and text of the form stands on the page, in order."""
+    for release, certificate in made.values():
+        page = Page(page_of(release, certificate))
+        words = page.words[page.words.rindex("To be signed"):]
+        at = 0
+        for part in form(release, certificate):
+            for said in (part.title, *(one for line in part.lines for one in line[:2])):
+                at = words.index(said.strip("."), at)
+
+        assert "officer" in [value for _, key, value in page.attributes if key == "id"]
+        assert "anonymous: that is decided" in words
+        assert 1 == words.count("anonymous")
+
+
+def test_nothing_is_said_that_is_not_there(made):
+    """Fields that a release might hold by mistake reach no form."""
+    planted = dict.fromkeys(("scores", "rows_read", "path", "user", "accuracy"), "SENTINEL-4711")
+    for release, certificate in made.values():
+        texts = told({**release, **planted}, certificate)
+
+        assert texts == told(release, certificate)
+        assert not any("SENTINEL" in one or "/tmp" in one for one in texts)
+
+
+@pytest.fixture
+def charged(tmp_path):
+    """Two releases of one ledger; the first is in a folder."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with Folder.create(tmp_path / "out") as folder:
+        made = selection(tmp_path, folder=folder)
+    return tmp_path, made
+
+
+def test_the_ledger_says_the_sums(charged, capsys):
+    """With the ledger, label and form say what was spent before, after, and is left today."""
+    place, _made = charged
+    book = str(place / "budget.db")
+    before = [str(place / "out"), "--ledger", book]
+    assert 0 == run(["export", "officer", *before])
+    assert "epsilon 0 before this charge and 0.5 after it, of 1 granted; 0.5 is left today" in (
+        capsys.readouterr().out)
+    assert 0 == run(["export", "label", *before])
+    assert "| Remaining | epsilon 0.5 |" in capsys.readouterr().out
+    assert 0 == run(["export", "label", before[0]])
+    assert "| Remaining | stands in the ledger |" in capsys.readouterr().out
+
+    Ledger(str(place / "other.db"), population="clinic-2026").grant(epsilon=1)
+    assert 7 == run(["export", "label", before[0], "--ledger", str(place / "other.db")])
+
+
+def test_what_does_not_hold_is_not_exported(charged, capsys):
+    """A changed folder gives exit code 7 and not a byte; a new file is written once."""
+    place, made = charged
+    folder = place / "out"
+    assert 0 == run(["export", "acro", str(folder), "--out", str(place / "results.json")])
+    assert 2 == run(["export", "acro", str(folder), "--out", str(place / "results.json")])
+    said = json.loads((place / "results.json").read_text())
+    (output,) = said["results"].values()
+    assert ["certificate.json", "release.json", "report.html"] == [
+        one["name"] for one in output["files"]]
+
+    path = folder / "release.json"
+    path.chmod(0o600)
+    path.write_bytes(made.bytes.replace(made.selected[0].encode(), b"other"))
+    for form_ in FORMS:
+        capsys.readouterr()
+        assert 7 == run(["export", form_, str(folder)])
+        assert "" == capsys.readouterr().out
+
+
+def test_what_leaves_beside_the_names_is_said(made):
+    """Noisy counts of the classes belong to the object."""
+    release, certificate = made["selection"]
+    less = {name: value for name, value in release.items() if name != "class_counts"}
+
+    assert "2 of 3 columns\n" in markdown(form(less, certificate), "Form")
+    assert "2 of 3 columns, noisy counts of the classes\n" in (
+        markdown(form(release, certificate), "Form"))
+
+
+def test_sources_are_not_rows():
+    """Where k counts sources, no chance of a guess is promised: one of them may have many rows."""
+    release, certificate = publication(ROWS, ("a", "b", "c"))
+    claim = certificate["claim"]
+    plain = markdown(form(release, certificate), "Form")
+    counted = markdown(form(release, {**certificate, "claim": {**claim, "counted": "sources"}}),
+                       "Form")
+
+    assert f"at most 1 time in {claim['level']}" in plain
+    assert "1 time in" not in counted
+    assert f"rows of at least {claim['k']} different sources that fit" in counted
+
+
+def test_a_weak_promise_is_called_weak(made):
+    """Ranges that are not ideal are named in words, in the label and in the three tests."""
+    release, certificate = made["selection"]
+    for epsilon, said in (
+            ("0.5", "limits what|limits how"), ("6", "limits weakly"), ("40", "limits in name")):
+        claim = {**certificate["claim"], "epsilon": epsilon}
+        text = markdown(form(release, {**certificate, "claim": claim}), "Form")
+        shown = label(release, {**certificate, "claim": claim})
+
+        assert 3 == len(re.findall(rf"\*\*: ({said})", text))
+        assert (epsilon != "0.5") == ("weak promise" in shown)
