@@ -23,14 +23,14 @@ MOST_LINES, MOST_LINES_OF_EXTRAS = 46_735, 4_833
 #: Functions with more than six arguments.
 MOST_WIDE = 8
 #: Files of the core that know a kind of release by its name.
-MOST_FILES_OF_KINDS = 21
+MOST_FILES_OF_KINDS = 12
 #: Lists of the core that name every method.
 MOST_LISTS_OF_METHODS = 1
 #: Options that `privsieve select --help` shows.
 MOST_OPTIONS = 35
 #: Parts that take part in no circle of imports.
 WITHOUT_CIRCLES = ("ledger", "public.domain", "public.plan", "release")
-KIND = re.compile(r"""["'](selection|weights|regression|histogram)["']""")
+KIND = re.compile(r"""["'](selection|regression|histogram)["']""")
 
 
 @cache
@@ -55,8 +55,12 @@ def core():
 
 
 def imported(name, path, tree):
-    """The modules of the package that a module imports, wherever the import stands."""
+    """The modules of the package that a module imports anywhere, but for types alone."""
+    types = {id(node) for branch in ast.walk(tree) if isinstance(branch, ast.If)
+             and getattr(branch.test, "id", "") == "TYPE_CHECKING" for node in ast.walk(branch)}
     for node in ast.walk(tree):
+        if id(node) in types:
+            continue
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):

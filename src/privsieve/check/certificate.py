@@ -62,7 +62,7 @@ class PlaceFields(Closed, frozen=True):
 class Claim(Closed, frozen=True):
     """What is promised."""
 
-    kind: Literal["selection", "weights", "regression", "histogram"]
+    kind: Name
     account: Literal["pure", "approximate"]
     epsilon: Amount
     delta: Amount

@@ -243,7 +243,7 @@ class FolderCheck:
 
     def _rows(self) -> str | None:
         """Synthetic rows, against the released table of counts; or why they were not counted."""
-        if self.release["kind"] != "histogram":
+        if "cells" not in self.release:
             return "rows belong to a table of counts, and the release is none"
         from privsieve.check.synthetic import Uncounted, drawn_reasons
 

@@ -31,7 +31,7 @@ from privsieve.public.canonical import (
     units_of,
 )
 from privsieve.public.event import Event
-from privsieve.public.plan import SENTENCES, THEOREMS
+from privsieve.public.plan import KINDS, SENTENCES, THEOREMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,6 +172,7 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     event: Event = msgspec.convert(plan["event"], Event)
     rho, charged = events.rho_of(event), body["ledger"] and body["ledger"]["rho"]
     return failed({
+        "the claim names no known kind of release": claim["kind"] in KINDS,
         "the claimed delta is no chance below 1": delta < 1,
         "the theorem or an assumption is none of this version":
             claim["theorem"] in THEOREMS and set(claim["assumes"]) <= set(SENTENCES),

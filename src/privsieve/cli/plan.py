@@ -107,7 +107,7 @@ def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
                            "over sets, for columns that repeat each other")
     if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
         words.show("delta", "not charged: for so few columns a race without a delta finds as "
-                            "many or more" if plan.kind == "selection" else
+                            "many or more" if plan.chooses else
                             "not charged: here noise without a delta is smaller")
     if plan.warning:
         click.echo()
@@ -185,7 +185,7 @@ def _terms(plan: Plan) -> dict[str, Json]:
 
 
 def _show(plan: Plan, forecasts: Forecasts) -> None:
-    chosen, unit = plan.kind == "selection", f"{plan.protected}s"
+    chosen, unit = plan.chooses, f"{plan.protected}s"
     heading(plan)
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
     if plan.query is not None:
@@ -402,7 +402,7 @@ def _left(one: Buys) -> str:
 
 def _columns(plan: Plan, found: list[Buys]) -> tuple[tuple[str, ...], Any]:
     """The heads of what a kind of release is worth, and its cells."""
-    if plan.kind != "selection":
+    if not plan.chooses:
         told = {key: head for key, (head, _) in FIGURES[plan.kind].items()
                 if any(key in one.plan.forecast for one in found)}
         return tuple(told.values()), lambda made: [figure(made.forecast.get(key)) for key in told]
@@ -419,7 +419,7 @@ def _columns(plan: Plan, found: list[Buys]) -> tuple[tuple[str, ...], Any]:
 def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The heads of the table, and what stands below them."""
     one = f"one {plan.protected}"
-    if plan.kind == "selection":
+    if plan.chooses:
         yield "weak …", ("how many of the names are right on tables where the best columns "
                                 f"beat the others by 2 %, 10 % and 20 % of the {plan.protected}s "
                                 f"(a forecast; guessing: {plan.forecast['guessing_percent']} %)")

@@ -41,7 +41,7 @@ _MANY = 1000
 
 def heading(plan: Plan, *, settled: bool = True) -> None:
     """Print what is planned, for whom and how; `settled` where an epsilon was."""
-    if plan.kind == "selection":
+    if plan.chooses:
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
         said = f"{plan.settings['k']} of {len(plan.domain.columns)} columns{asked_for}"

@@ -143,8 +143,8 @@ def _stages(plan: Plan) -> Mapping[str, str]:
     columns = len(plan.domain.columns)
     return {"reading": f"reading the table of {plan.units} {plan.protected}s",
             "charging": "charging the budget", "writing": "writing the release",
-            "choosing": f"choosing {plan.settings['k']} of {columns} columns" if plan.kind ==
-            "selection" else "adding noise"}
+            "choosing": f"choosing {plan.settings['k']} of {columns} columns" if plan.chooses
+            else "adding noise"}
 
 
 def _lasting(plan: Plan, seconds: float) -> str:

@@ -41,7 +41,7 @@ def command(data: str, **options: Any) -> None:
 def shown(made: Release, plan: Plan) -> Iterator[str]:
     """The names, one a line; then, in words, what else was asked for."""
     yield from made.selected
-    if plan.kind != "selection":
+    if not plan.chooses:
         return
     if made.missing:
         words.say("target", f"NOT FOUND: {made.missing}", fg="red")

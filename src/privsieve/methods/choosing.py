@@ -26,7 +26,7 @@ from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING, Additive, Event
 from privsieve.public.option import WISHES, Choosing
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, assumed
-from privsieve.release import exactly
+from privsieve.release import Selection, exactly
 from privsieve.summaries.stages import seen
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
                              after_coding=after_coding(rules.domain)),
             "warning": warning(expected),
             "assumes": assumed(own["theorem"]), **own, **({"warning": None} if free else {})}
-    made = Plan(kind="selection", domain=rules.domain, units=rules.units,
+    made = Plan(kind=Selection.kind, domain=rules.domain, units=rules.units,
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,
                 cost=Cost(Fraction(0)) if free else cost, **said)

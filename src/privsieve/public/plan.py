@@ -294,6 +294,11 @@ class Plan(Printed):
         return len(getattr(self.summarise, "stages", "all")) > 1
 
     @property
+    def chooses(self) -> bool:
+        """Whether names of columns are all that it releases."""
+        return self.kind == "selection"
+
+    @property
     def protected(self) -> Literal["row", "line", "person"]:
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record

@@ -13,11 +13,11 @@ from typing import Any, Self
 
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import exact, quoted
-from privsieve.public.plan import Plan
+from privsieve.public.plan import KINDS, Plan
 
 #: What a rule that lists may list; methods are called as a plan is asked for, keys by fingerprint.
 _LISTS = {"units": ("row", "person"), "neighbours": ("replace-one", "add-remove"),
-          "kinds": ("selection", "weights", "regression", "histogram", "containment"),
+          "kinds": (*KINDS, "containment"),
           "methods": (), "signed_by": ()}
 _AMOUNTS, _COUNTS, _FLAGS = ("epsilon", "delta"), ("k", "threshold"), ("ledger", "head")
 _KEYS = (*_AMOUNTS, *_LISTS, *_COUNTS, *_FLAGS)
@@ -40,7 +40,7 @@ class Policy:
     k : the least of a publication.
     ledger, head : whether a publication needs a ledger, and a charge a file that keeps its head.
 
-    >>> Policy.read('epsilon = "1"').demand(kind="selection", epsilon="2")
+    >>> Policy.read('epsilon = "1"').demand(kind="weights", epsilon="2")
     Traceback (most recent call last):
         ...
     privsieve.errors.ParameterError: the policy allows an epsilon of at most 1, and 2 is asked \
@@ -75,8 +75,8 @@ for; nothing was charged
     def read(cls, text: str) -> Self:
         """The same of a text.
 
-        >>> Policy.read('kinds = ["selection"]').kinds
-        ('selection',)
+        >>> Policy.read('kinds = ["weights"]').kinds
+        ('weights',)
         """
         import tomllib
 

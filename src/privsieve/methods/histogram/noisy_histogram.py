@@ -192,7 +192,7 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
         rows=None if run.threshold is None else run.domain.rows_per_person)
     said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
     return Plan(
-        method=METHOD, kind="histogram", domain=run.domain, cost=cost, units=units,
+        method=METHOD, kind=Histogram.kind, domain=run.domain, cost=cost, units=units,
         settings=_settings(run), noise=NoiseSize(run.mean, "units on a count"),
         forecast=forecast, event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,

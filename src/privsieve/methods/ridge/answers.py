@@ -235,7 +235,7 @@ def plan(task: Task, memory: Memory) -> Plan:
     cost = task.cost if task.kind != "function" else replace(task.cost,
                                                              rho=task.grid.rho(task.sigma))
     return Plan(
-        method=METHOD, kind="regression", domain=task.kernel.domain, cost=cost, units=task.m,
+        method=METHOD, kind=Regression.kind, domain=task.kernel.domain, cost=cost, units=task.m,
         settings={"answers": task.kind, "lam": figure(task.lam, 6, "g"), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d, **_points(task)},
         noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),

@@ -128,7 +128,7 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
         cost = replace(cost, rho=model.grid.rho(model.sigma))
     _check_noise(model)
     return Plan(
-        method=METHOD, kind="regression", domain=domain, cost=cost, units=units,
+        method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
         settings={"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
                   **{name: said for name, said in chosen.json().items() if name != "map"}},
         forecast=forecast(model), event=model.event,
@@ -371,7 +371,7 @@ class Released:
 
     @classmethod
     def of(cls, release: Release) -> Released:
-        """Read a release of the kind "regression"."""
+        """Read a release of a regression."""
         def read(said: Regression, domain: Domain, number: Number) -> Released:
             made = Map.of_json(said.features, tuple(domain.columns))
             weights = np.array(said.values.doubles)
