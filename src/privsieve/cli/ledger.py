@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from typing import Any
 
 import click
 
 from privsieve.cli import words
-from privsieve.cli.options import asking, head, refuse
+from privsieve.cli.options import HEAD, asking, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
@@ -20,7 +19,6 @@ from privsieve.ledger.ledger import Entry, Ledger, populations, recount, recount
 from privsieve.ledger.ledger import backup as copied
 from privsieve.public.canonical import (
     DELTA_UNITS,
-    EPSILON_UNITS,
     RHO_UNITS,
     TOP,
     Json,
@@ -56,7 +54,7 @@ def command() -> None:
                    "tables without a person column are released.")
 @click.option("--neighbours", type=click.Choice(["replace-one", "add-remove"]),
               help="How it changes; replace-one where only the unit is given.")
-@head()
+@HEAD
 def grant(path: str, population: str, head: str | None, as_json: bool,  # noqa: FBT001  # click gives it by name
           **options: Any) -> None:
     """Give a population its budget, once."""
@@ -73,7 +71,7 @@ def grant(path: str, population: str, head: str | None, as_json: bool,  # noqa: 
     "Example: privsieve ledger raise --ledger budget.db --population clinic-2026 --epsilon 3 "
     '--reason "a second study" --by "A. Clerk" --and "B. Board"'))
 @asking(_LEDGER, click.option("--population", metavar="NAME", required=True, help="The people."),
-        head())
+        HEAD)
 @click.option("--epsilon", metavar="E", help="The new limit, larger than the one that was granted.")
 @click.option("--delta", metavar="D", help="And in delta, where one was granted.")
 @click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the ledger.")
@@ -88,7 +86,7 @@ def raise_limit(path: str, population: str, head: str | None, **options: Any) ->
     as_json, by = options.pop("as_json"), (options.pop("by"), options.pop("other"))
     ledger.raise_limit(by=by, **options)
     words.say("raised", f"{ledger.population} to {_limits(ledger.account())}")
-    words.say("left", words.amount(ledger.left()))
+    words.say("left", decimal(ledger.account().left))
     if as_json:
         words.json({"populations": {ledger.population: _account(ledger)}})
 
@@ -97,7 +95,7 @@ def raise_limit(path: str, population: str, head: str | None, **options: Any) ->
 @click.argument("releases", nargs=-1)
 @click.option("--ledger", "path", metavar="FILE", help="The ledger.")
 @click.option("--export", metavar="FILE", help="Or: what `ledger export` wrote.")
-@head()
+@HEAD
 def verify(releases: tuple[str, ...], path: str | None, export: str | None, head: str | None,
            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Recount the ledger from its entries alone, and look whether it was set back.
@@ -127,8 +125,7 @@ def _verdict(report: ChainReport, outside: int, *, as_json: bool) -> None:
         words.json({"valid": report.valid, "entries": report.entries, "head": report.head,
                     "known_outside": outside, "reasons": list(report.reasons)})
     else:
-        words.show("valid" if report.valid else "NOT VALID",
-                   fg="green" if report.valid else "red", bold=True)
+        words.verdict(valid=report.valid)
         words.show("entries", str(report.entries))
         words.show("head", report.head)
         for reason in report.reasons:
@@ -178,7 +175,7 @@ def export(path: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  
 
 
 @command.command("orphans", epilog="Example: privsieve ledger orphans --ledger budget.db")
-@asking(_LEDGER, _POPULATION, head())
+@asking(_LEDGER, _POPULATION, HEAD)
 def orphans(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """List charges without a release: what was paid for, and has nothing to show for it."""
     lost = [_lost(ledger, entry) for ledger in _ledgers(path, population, head)
@@ -218,7 +215,7 @@ def _limits(kept: Account) -> str:
 
 
 @command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
-@asking(_LEDGER, _POPULATION, head())
+@asking(_LEDGER, _POPULATION, HEAD)
 def show(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Show limit, spent and left, releases, charges without a release, publications."""
     ledgers = _ledgers(path, population, head)
@@ -236,9 +233,9 @@ def show(path: str, population: str | None, head: str | None, as_json: bool) -> 
 def _account(ledger: Ledger) -> dict[str, Json]:
     kept = ledger.account()
     return {
-        "limit": words.amount(ledger.limit()),
-        "spent": words.amount(ledger.spent()),
-        "left": words.amount(ledger.left()),
+        "limit": decimal(kept.limit),
+        "spent": decimal(kept.together),
+        "left": decimal(kept.left),
         "delta_limit": decimal(kept.delta_limit, DELTA_UNITS),
         "delta_left": decimal(kept.delta_left, DELTA_UNITS),
         "unit": kept.unit,
@@ -247,15 +244,14 @@ def _account(ledger: Ledger) -> dict[str, Json]:
         "rho_limit": decimal(kept.rho_limit, RHO_UNITS),
         "rho_spent": None if kept.rho_spent == TOP else decimal(kept.rho_spent, RHO_UNITS),
         "releases": sum(entry.kind == "commit" for entry in ledger.entries()),
-        "without_release": words.amount(_orphaned(ledger)),
+        "without_release": _orphaned(ledger),
         "publications": [{"snapshot": made.snapshot, "columns": list(made.columns), "k": made.k,
                           "model": made.model} for made in ledger.publications()],
     }
 
 
-def _orphaned(ledger: Ledger) -> Fraction:
-    return Fraction(sum(made.units for made in ledger.charges() if made.state == "reserved"),
-                    EPSILON_UNITS)
+def _orphaned(ledger: Ledger) -> str:
+    return decimal(sum(made.units for made in ledger.charges() if made.state == "reserved"))
 
 
 def _protects(kept: Account) -> str:
@@ -292,9 +288,9 @@ def _speak(ledger: Ledger) -> None:
         words.show(f"{ledger.population}: {_sums(kept)}")
     if count := len(ledger.orphans()):
         lost = "1 charge has" if count == 1 else f"{count} charges have"
-        words.show(f"{ledger.population}: {lost} no release ({words.amount(_orphaned(ledger))} in "
-                   "all): the work failed or was stopped, or is still going on; a charge is "
-                   "never given back, and `privsieve recover DIR` finishes what lies in its folder")
+        words.show(f"{ledger.population}: {lost} no release ({_orphaned(ledger)} in all): the work "
+                   "failed or was stopped, or is still going on; a charge is never given back, and "
+                   "`privsieve recover DIR` finishes what lies in its folder")
     for made in ledger.publications():
         words.show(f"{ledger.population}: {', '.join(made.columns)} of {made.snapshot} published "
                    f"({made.model}, k = {made.k})")

@@ -54,32 +54,10 @@ def refuse(wrong: object, said: str) -> None:
         raise ParameterError(said)
 
 
-_CONNECT = click.option(
-    "--connect", metavar="FILE",
-    help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), or statements '
-         "that attach some (.sql).")
-
-
-def _cost(*, required: bool = True, epsilon: bool = True,
-          connect: bool = True) -> tuple[Command, ...]:
-    said = "" if epsilon else "; without it, what each would buy"
-    return (
-        click.option("--domain", "domain_file", metavar="FILE", required=required,
-                     help="The domain file: columns, bounds, label, unit."),
-        *([_CONNECT] if connect else []),
-        click.option("--epsilon", metavar="E", required=required and epsilon,
-                     help=f"What this release may cost, for example 0.5{said}."),
-        policy(),
-    )
-
-
-def policy() -> Command:
-    """What a place allows."""
-    return click.option("--policy", metavar="FILE",
-                        help="The policy of your place: what it does not allow is refused before "
-                             "the charge.")
-
-
+#: What a place allows.
+POLICY = click.option("--policy", metavar="FILE",
+                      help="The policy of your place: what it does not allow is refused before "
+                           "the charge.")
 _COUNT = (
     click.option("--top", metavar="N",
                  help='How many columns to choose, or which fraction of them, such as 0.1; '
@@ -99,15 +77,16 @@ _UNIT = (
 )
 _ROWS = click.option("--rows", metavar="N", type=int,
                      help="Rows in the table: a public figure, where it cannot be counted.")
-_END = (click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."),)
-
-
-def head() -> Command:
-    """The newest entry of the ledger, kept outside of it."""
-    return click.option(
-        "--head", metavar="FILE",
-        help="A small file that keeps the ledger's newest entry: an older copy of the ledger is "
-             "refused.  It is made if it does not exist.")
+#: The newest entry of the ledger, kept outside of it.
+HEAD = click.option(
+    "--head", metavar="FILE",
+    help="A small file that keeps the ledger's newest entry: an older copy of the ledger is "
+         "refused.  It is made if it does not exist.")
+#: How much memory a release may take.
+MEMORY = click.option(
+    "--max-memory", metavar="SIZE",
+    help="Memory that a release may take beside Python, such as 2GB; rows that do not fit lie "
+         "in a private file that has no name. Half of what is free where left out.")
 
 
 def methods_beginning(_ctx: Any, _option: Any, incomplete: str) -> list[str]:
@@ -179,34 +158,44 @@ def _named(args: Sequence[str]) -> tuple[str, ...]:
     return tuple(said) or ("rule-sieve",)
 
 
-def choosing(command: Command) -> Command:
-    """Give a command the options of a selection; its class has those of methods."""
-    return asking(*_cost(), *_COUNT, _method(), *_UNIT, _ROWS, *_END)(command)
+def costing(*own: Command, required: bool = True, epsilon: bool = True, rows: bool = True,
+            ) -> Callable[[Command], Command]:
+    """Give a command its own options, and those of what costs: domain, epsilon, unit.
 
-
-def planning(command: Command) -> Command:
-    """Give a command the options of whatever can be planned; its class has those of methods."""
+    required : whether it does nothing without a table; epsilon : and nothing without a cost.
+    rows : whether --rows are those of the table.
+    """
+    said = "" if epsilon else "; without it, what each would buy"
     return asking(
-        *_cost(epsilon=False), *_COUNT,
-        _method("; or what `regress` (kernel-ridge) or `synthesize` (noisy-histogram) would "
-                "release"),
-        *_UNIT, _ROWS, *_END)(command)
+        click.option("--domain", "domain_file", metavar="FILE", required=required,
+                     help="The domain file: columns, bounds, label, unit."),
+        click.option("--connect", metavar="FILE",
+                     help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), '
+                          "or statements that attach some (.sql)."),
+        click.option("--epsilon", metavar="E", required=required and epsilon,
+                     help=f"What this release may cost, for example 0.5{said}."),
+        POLICY, *own, *_UNIT, *([_ROWS] if rows else []),
+        click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."))
 
 
-def costing(*own: Command) -> Callable[[Command], Command]:
-    """Give a command its own options, and those of what costs: domain, epsilon, unit."""
-    return asking(*_cost(), *own, *_UNIT, _ROWS, *_END)
-
-
-def making(*own: Command) -> Callable[[Command], Command]:
-    """The same, for a verb that can also do without a table, and whose --rows are its own."""
-    return asking(*_cost(required=False), *own, *_UNIT, *_END)
+#: Gives a command the options of a selection; its class has those of methods.
+choosing = costing(*_COUNT, _method())
+#: Gives a command the options of whatever can be planned; its class has those of methods.
+planning = costing(
+    *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` (noisy-histogram) would "
+                     "release"), epsilon=False)
 
 
 def releasing(*, required: bool = True) -> Callable[[Command], Command]:
     """Give a command the options of a release: a ledger that is charged, and a folder."""
     return asking(
-        *paying(required=required),
+        click.option("--ledger", metavar="FILE", required=required,
+                     help="The budget, made by `ledger grant`."),
+        click.option("--population", metavar="NAME", required=required,
+                     help="The people whom the budget protects."),
+        HEAD,
+        click.option("--out", metavar="DIR", required=required,
+                     help="The release folder; it must not exist."),
         click.option("--request", metavar="ID",
                      help="A name for this charge, which is made once: the same words again give "
                           "the same release; one is drawn where left out."),
@@ -215,36 +204,10 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
                           "before the charge."),
         click.option("--anyway", is_flag=True,
                      help="Go on although the forecast warns, or inspect said STOP."),
-        *reading(),
+        MEMORY,
+        click.option("--jobs", metavar="N", type=int,
+                     help="Threads that work on the rows; as many as cores where left out."),
     )
-
-
-def paying(*, required: bool = True) -> tuple[Command, ...]:
-    """The ledger that is charged, and the folder that is made."""
-    return (
-        click.option("--ledger", metavar="FILE", required=required,
-                     help="The budget, made by `ledger grant`."),
-        click.option("--population", metavar="NAME", required=required,
-                     help="The people whom the budget protects."),
-        head(),
-        click.option("--out", metavar="DIR", required=required,
-                     help="The release folder; it must not exist."),
-    )
-
-
-def reading() -> tuple[Command, ...]:
-    """Memory and threads of who reads rows."""
-    return (memory(), click.option(
-        "--jobs", metavar="N", type=int,
-        help="Threads that work on the rows; as many as cores where left out."))
-
-
-def memory() -> Command:
-    """How much of it a release may take."""
-    return click.option(
-        "--max-memory", metavar="SIZE",
-        help="Memory that a release may take beside Python, such as 2GB; rows that do not fit lie "
-             "in a private file that has no name. Half of what is free where left out.")
 
 
 class Word(click.Choice[str]):
@@ -265,14 +228,11 @@ def of_methods(*methods: str) -> list[click.Parameter]:
         for name, about in abouts(options_of(method)).items():
             if name not in SHARED:
                 known.setdefault(name, {})[method] = about
-    more = [_bin()] if "bins" in known else []
-    return [*(_option(name, by, methods) for name, by in known.items()), *more]
-
-
-def _bin() -> click.Option:
-    """What a mapping of Python is on the command line."""
-    return click.Option(["--bin", "some_bins"], metavar="COLUMN=N", multiple=True,
-                        help="Bins of one column of a table of counts; once for each.")
+    found: list[click.Parameter] = [_option(name, by, methods) for name, by in known.items()]
+    if "bins" in known:  # a mapping in Python
+        found.append(click.Option(["--bin", "some_bins"], metavar="COLUMN=N", multiple=True,
+                                  help="Bins of one column of a table of counts; once for each."))
+    return found
 
 
 def _option(name: str, by: Mapping[str, About], methods: Sequence[str]) -> click.Option:
@@ -405,23 +365,24 @@ def opened(domain: Domain, path: str, connect: str | None = None, *, anyway: boo
     return resolve(domain, shape, strict=False), source, shape.rows
 
 
+def of_table(data: str, options: Mapping[str, Any]) -> tuple[Plan, Source]:
+    """The plan of a release from a table, and the table, of which no row is read yet."""
+    domain, source, rows = opened(public(options), data, options["connect"],
+                                  anyway=options["anyway"])
+    return planned(domain, rows, options), source
+
+
 def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
             epsilon: str | None = None) -> Plan:
     """The plan that the options ask for, at their epsilon or at another."""
     made = plan(options["method"], domain, rows=rows,
                 **{**asked_for(options), "epsilon": epsilon or options["epsilon"]})
-    if epsilon is None:  # a forecast at another epsilon is free
-        demand_allowed(made, options)
-    return made
-
-
-def demand_allowed(made: Plan, options: Mapping[str, Any]) -> None:
-    """Refuse a plan that the place's policy does not allow."""
-    if options["policy"] is not None:
+    if epsilon is None and options["policy"] is not None:  # a forecast at another epsilon is free
         from privsieve.public.policy import Policy
 
         kept = {"head": options["head"]} if "out" in options else {}
         Policy.load(options["policy"]).demand_plan(made, method=options["method"], **kept)
+    return made
 
 
 def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,8 +59,8 @@ _LONGEST = ("the same beside the longest that all can be without noise in any ta
 @click.option("--ledger", metavar="FILE",
               help="Say what the account of --population has left, and whether this is converted.")
 @click.option("--population", metavar="NAME", help="The people whom --ledger protects.")
-@asked.head()
-@asked.memory()
+@asked.HEAD
+@asked.MEMORY
 def command(data: str | None, **options: Any) -> None:
     """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
@@ -173,15 +173,12 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "warning": plan.warning,
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
-        "terms": _terms(plan),
+        # As far as it is known, what a certificate will say of the release: this can be signed.
+        "terms": {name: said for name, said in terms(plan, SOFTWARE).items()
+                  if name != "software"},
         **({} if plan.takes is None else {"takes": {
             "seconds": f"{plan.takes.seconds:.3f}", "bytes": str(plan.takes.bytes)}}),
     }
-
-
-def _terms(plan: Plan) -> dict[str, Json]:
-    """What a certificate will say of the release, as far as it is known: this can be signed."""
-    return {name: said for name, said in terms(plan, SOFTWARE).items() if name != "software"}
 
 
 def _show(plan: Plan, forecasts: Forecasts) -> None:

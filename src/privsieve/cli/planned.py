@@ -131,5 +131,4 @@ def figure(value: object) -> str:
 def meanings(told: Iterable[tuple[str, str]]) -> None:
     """Print the heads of a table, and what stands below them."""
     for head, meaning in told:
-        lines = click.wrap_text(meaning, words.WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
-        click.echo(f"  {head}".ljust(INDENT) + lines)
+        click.echo(f"  {head}".ljust(INDENT) + words.hanging(meaning, INDENT))

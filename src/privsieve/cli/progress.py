@@ -17,6 +17,10 @@ SILENCE, PAUSE = 0.6, 0.2
 CLEAR = "\r\x1b[2K"
 
 
+def _seconds(since: float) -> str:
+    return f", {since:.0f} s"
+
+
 class Progress:
     """The stage of the work.  A thread of its own draws it, for a kernel may hold the other one.
 
@@ -29,7 +33,7 @@ class Progress:
     'choosing, 0 s: 3 columns'
     """
 
-    def __init__(self, time: Callable[[float], str] = lambda seconds: f", {seconds:.0f} s") -> None:
+    def __init__(self, time: Callable[[float], str] = _seconds) -> None:
         self._began, self._time = monotonic(), time
         self._stage, self._known = "", ""
         self.visible = False
@@ -66,9 +70,10 @@ class Progress:
 
 
 @contextmanager
-def shown(progress: Progress | None = None, silence: float | None = None) -> Iterator[Progress]:
+def shown(time: Callable[[float], str] = _seconds, silence: float | None = None,
+          ) -> Iterator[Progress]:
     """Show the stages on stderr, if it is a terminal."""
-    progress = Progress() if progress is None else progress
+    progress = Progress(time)
     if not sys.stderr.isatty():
         yield progress
         return

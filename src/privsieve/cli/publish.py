@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from privsieve.cli import tables, words
-from privsieve.cli.options import asking, head, policy, refuse
+from privsieve.cli.options import HEAD, POLICY, asking, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import shown
 from privsieve.cli.verb import Verb
@@ -19,6 +19,7 @@ from privsieve.containment.breaking import closed
 from privsieve.containment.choice import Choice, gap, listening
 from privsieve.containment.greedy import demand_rule
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.limits import RUNS, Method, limited
 from privsieve.containment.publish import Form, Issued, Promise, Snapshot, issue, people_of
 from privsieve.containment.publishable import PROFILES, by_method, publishable
 from privsieve.containment.together import open_part, recognise, tightened, tightened_limits
@@ -32,6 +33,8 @@ from privsieve.public.policy import Policy
 from privsieve.public.strangers import WHO, counted, spoken
 from privsieve.report import internal_html
 
+#: How often a search that takes long is made again for limits.
+_FEW = 5
 #: Limits that `publish` checks after a choice, by the names of their options.
 LIMITS = ("max_share", "entropy_l", "closeness")
 #: How well values are spread in a group.
@@ -82,14 +85,14 @@ choosing = asking(
 @click.option("--ledger", metavar="FILE", help="The ledger that notes what was published.")
 @click.option("--population", metavar="NAME", help="The people of the table.")
 @click.option("--snapshot", metavar="NAME", help="The state of their table, such as 2026-spring.")
-@head()
+@HEAD
 @click.option("--fingerprint-key", metavar="FILE",
               help="The secret by which a ledger on a server knows a table again; it is made with "
                    "the first publication.")
 @click.option("--first", is_flag=True, help="Nothing was published or granted of them before.")
 @click.option("--other-people", metavar="NAME",
               help="Who signs that this snapshot is of other people than those before it.")
-@policy()
+@POLICY
 @click.option("--out", metavar="DIR", required=True,
               help="The release folder; it must not exist.")
 @click.option("--internal-report", metavar="FILE",
@@ -165,9 +168,11 @@ def _read(data: str, options: Mapping[str, Any],
 def _chosen(table: Labelled, promise: Promise, options: Mapping[str, Any],
             before: Sequence[Mapping[str, Any]]) -> Choice:
     """A choice that keeps rule and limits, also together with what was published before."""
-    return open_part(table, promise.rule, tables.kept(
+    slow = options["method"] in ("maximal", "exact") or options["profile"] == "most"
+    weights = tables.weights_of(table, options) if options["method"] else None
+    return open_part(table, promise.rule, limited(
         table, tightened(table, promise.rule, before), tightened_limits(promise.limits, before),
-        options, partial(_choose, options)))
+        Method(partial(_choose, options), weights, runs=_FEW if slow else RUNS)))
 
 
 def _check(options: Mapping[str, Any]) -> None:

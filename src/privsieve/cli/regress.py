@@ -29,9 +29,7 @@ def command(data: str, **options: Any) -> None:
     Columns go to stdout by the length of their weights, the longest first; rbf has none.  What it
     would cost and be worth: privsieve plan --method kernel-ridge.
     """
-    domain, source, rows = asked.opened(asked.public(options), data, options["connect"],
-                                        anyway=options["anyway"])
-    plan = asked.planned(domain, rows, {**options, "method": "kernel-ridge"})
+    plan, source = asked.of_table(data, {**options, "method": "kernel-ridge"})
     release(plan, source, options, lines)
     words.say("noise", noise(plan))
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,13 @@ from warnings import catch_warnings, simplefilter
 from privsieve.check.signatures import demand_signed
 from privsieve.check.verify import verify
 from privsieve.cli import words
-from privsieve.cli.progress import Progress, shown
+from privsieve.cli.progress import shown
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 from privsieve.finish import repeated
 from privsieve.fit import SOFTWARE, fit
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.canonical import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, decimal
+from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, decimal
 from privsieve.public.plan import Plan, conversion, sentence, terms
 from privsieve.public.policy import Policy
 from privsieve.release import Release, load
@@ -134,7 +133,7 @@ def demand_valid(release: Release, otherwise: str) -> None:
 @contextmanager
 def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
     """Show the stage of the work on a terminal, and how long it may take."""
-    with shown(Progress(partial(_lasting, plan)), silence=0) as progress:
+    with shown(partial(_lasting, plan), silence=0) as progress:
         yield lambda stage: progress.stage(_stages(plan).get(stage, stage))
 
 
@@ -204,8 +203,7 @@ def _left(ledger: Any) -> dict[str, str | None]:
         kept = ledger.account()
     except LedgerError:
         return {"left": None, "delta_left": None, "rho_left": None}
-    left = words.amount(Fraction(kept.left, EPSILON_UNITS))
-    return {"left": left, "delta_left": decimal(kept.delta_left, DELTA_UNITS),
+    return {"left": decimal(kept.left), "delta_left": decimal(kept.delta_left, DELTA_UNITS),
             "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
 
 

@@ -28,9 +28,7 @@ def command(data: str, **options: Any) -> None:
     stdout, one a line; DIR holds the release, with weights where the method releases them.
     """
     asked.demand_choosing(options["method"])
-    domain, source, rows = asked.opened(asked.public(options), data, options["connect"],
-                                        anyway=options["anyway"])
-    plan = asked.planned(domain, rows, options)
+    plan, source = asked.of_table(data, options)
     release(plan, source, options, lambda made: shown(made, plan))
     if plan.kind == "weights":
         words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "

@@ -31,10 +31,11 @@ _FREE = ("from_folder", "rows", "out", "as_json")
     "Example: privsieve synthesize patients.csv --domain domain.toml --epsilon 1 --top 3 "
     "--rows 5000 --unit row --ledger budget.db --population clinic-2026 --out tabled"))
 @click.argument("data", required=False)
-@asked.making(
+@asked.costing(
     click.option("--top", metavar="K", type=int,
                  help="Choose so many columns first, in the same release."),
     click.option("--rows", metavar="N", type=int, help="How many rows to make."),
+    required=False, rows=False,
 )
 @asked.releasing(required=False)
 @click.option("--from", "from_folder", metavar="DIR",
@@ -53,10 +54,9 @@ def command(data: str | None, **options: Any) -> None:
     _check(data, options)
     check_rows(options["rows"])
     # `--rows` speaks of the rows to make, and not of DATA.
-    planned = {**options, "rows": None, "method": "noisy-histogram"}
-    domain, source, rows = asked.opened(asked.public(planned), str(data),
-                                        options["connect"], anyway=options["anyway"])
-    plan, written = asked.planned(domain, rows, planned), False
+    plan, source = asked.of_table(
+        str(data), {**options, "rows": None, "method": "noisy-histogram"})
+    domain, written = plan.domain, False
     named: Any = plan.settings["columns"] or domain.names
     demand_cells(part for part in (*domain.columns, domain.target)
                  if part is not None and part.name in {*named, plan.settings["target"]})

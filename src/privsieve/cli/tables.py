@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,11 @@ from typing import Any
 import click
 
 from privsieve.cli.options import asking, refuse
-from privsieve.containment.choice import Choice
 from privsieve.containment.labelled import Labelled, Roles
-from privsieve.containment.limits import RUNS, Limits, Method, limited
+from privsieve.containment.limits import Limits
 from privsieve.containment.measures import Hub
 from privsieve.containment.together import beside, reading
 from privsieve.errors import ParameterError
-from privsieve.kernels.patterns import Rule
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.items import Long, Reading, Thermometer, column_of, read_long, table_of
@@ -66,7 +64,7 @@ def opened(data: str, options: Mapping[str, Any], before: Sequence[Mapping[str, 
     """Read the table that the options describe, and what claims of `before` published of it."""
     person = person_of(options)
     if options["long"]:
-        columns, closed = reading(_names(options["columns"]), before)
+        columns, closed = reading([*listed(options["columns"])] or None, before)
         items, y, classes = _log(data, options, columns)
         return beside(Labelled(items, y, classes, options["target"]), before, closed)
     refuse(options["value"] or options["people"],
@@ -140,21 +138,16 @@ def _columns(options: Mapping[str, Any], target: str | None) -> Any:
                    f"{flag} is {text!r}; write a column, =, and values with commas between them")
             how[name] = coded(values.split(","))
     how |= dict.fromkeys(listed(options["without"]), False)
-    names = _names(options["columns"])
+    names = [*listed(options["columns"])]
     if not how:
-        return names
-    if names is None:
+        return names or None
+    if not names:
         return how | {...: None}
     absent = [name for name in how if name not in names and name != target]
     if absent:
         raise ParameterError(f"column {absent[0]!r} is cut or left out, and is not among "
                              "--columns; add it there, or say nothing of it")
     return dict.fromkeys(names) | how
-
-
-def _names(text: str | None) -> list[str] | None:
-    """The names in a list with commas; None without a list, which is all of them."""
-    return text.split(",") if text else None
 
 
 def _number(text: str) -> float | dt.datetime:
@@ -249,23 +242,12 @@ limits = asking(
     click.option("--closeness", metavar="T",
                  help="No group at a larger distance to the whole table, such as 0.3."),
 )
-#: How often a search that takes long is made again for limits.
-_FEW = 5
 
 
 def limits_of(distinct: int | None, given: Mapping[str, Any]) -> Limits:
     """The limits that are asked for; `distinct` is that of values in a group."""
     return Limits.of(distinct=distinct, share=given.get("max_share"),
                      entropy=given.get("entropy_l"), closeness=given.get("closeness"))
-
-
-def kept(table: Labelled, rule: Rule, limits: Limits, given: Mapping[str, Any],
-         choose: Callable[[Labelled, Rule], Choice]) -> Choice:
-    """What `choose` gives under limits."""
-    slow = given["method"] in ("maximal", "exact") or given["profile"] == "most"
-    return limited(table, rule, limits, Method(
-        choose, weights_of(table, given) if given["method"] else None,
-        runs=_FEW if slow else RUNS))
 
 
 def weights_of(table: Labelled, given: Mapping[str, Any]) -> Any:

@@ -32,7 +32,7 @@ GROUPS = {
 #: Options that few need: `--help-all` lists them, and `--help` does not.
 RARE = frozenset({
     "allow_weak", "beta", "block", "clip", "connect", "depth", "head", "jobs", "lam", "max_memory",
-    "mechanism", "numeric", "reference", "repeats", "sampling", "signed_plan", "tau", "votes"})
+    "numeric", "reference", "repeats", "signed_plan", "tau", "votes"})
 #: Where a call of a command keeps that all options are to be listed.
 _ALL = "privsieve.help_all"
 

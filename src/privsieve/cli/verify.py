@@ -59,8 +59,7 @@ def command(certificate: str, **options: Any) -> None:
 
 
 def _show(found: Verification) -> None:
-    words.show("valid" if found.valid else "NOT VALID", fg="green" if found.valid else "red",
-               bold=True)
+    words.verdict(valid=found.valid)
     if found.says:
         words.show("says", found.says)
     for reason in found.reasons:

@@ -29,6 +29,16 @@ def page(*, written: bool) -> None:
                     "writes it", fg="yellow")
 
 
+def verdict(*, valid: bool) -> None:
+    """Whether something holds, on stdout."""
+    show("valid" if valid else "NOT VALID", fg="green" if valid else "red", bold=True)
+
+
+def hanging(text: str, indent: int) -> str:
+    """A text in lines that fit, the later ones below its first word, which stands at `indent`."""
+    return click.wrap_text(text, WIDTH - indent).replace("\n", "\n" + " " * indent)
+
+
 def show(label: str, text: str = "", **style: Any) -> None:
     """One line of a result for people, on stdout."""
     click.echo(_labelled(label, text, **style))
@@ -90,8 +100,7 @@ def _records(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         if number:
             click.echo()
         for name, cell in zip(head, row, strict=True):
-            text = click.wrap_text(cell, WIDTH - indent).replace("\n", "\n" + " " * indent)
-            click.echo(click.style(f"  {name}".ljust(indent), bold=True) + text)
+            click.echo(click.style(f"  {name}".ljust(indent), bold=True) + hanging(cell, indent))
 
 
 def amount(value: Fraction) -> str:
@@ -127,7 +136,7 @@ def _labelled(label: str, text: str, **style: Any) -> str:
     label, text = visible(label), visible(text)
     if not text:
         return click.style(click.wrap_text(label, WIDTH), **style)
-    lines = click.wrap_text(text, WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
     # A name of a column may be long: then what is said of it begins below it.
     head = label.ljust(INDENT) if len(label) < INDENT else f"{label}\n{' ' * INDENT}"
-    return click.style(head, bold=True, **style) + click.style(lines, **style)
+    return click.style(head, bold=True, **style) + click.style(
+        hanging(text, INDENT), **style)
