@@ -19,9 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import protocol
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import PROFILES, publishable
-from privsieve.kernels.patterns import Rule, levels
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.items import items_of
 from privsieve.rows.matrix import Items
 
@@ -95,27 +96,13 @@ def exposed(table: Table, columns: list[int], rule: Rule) -> list[int]:
 
     The last two are for who knows the class, too.
     """
-    known = rule.absent
     part = table.items.take(columns)
-    everything = levels((part.indptr, part.indices), table.y, rule.classes).equal
-    both = items_with(part, table.y)
-    labelled = levels((both.indptr, both.indices), table.y, rule.classes).equal
-    mine = both if rule.labelled else part
-    absent = np.zeros(len(mine), np.bool_)
-    if known is not None:
-        absent[:len(part)] = known[columns]
-    group = levels((mine.indptr, mine.indices), table.y, rule.classes, absent).group
+    absent = None if rule.absent is None else rule.absent[columns]
+    everything = Knowledge(part).groups().equals()
+    labelled = Knowledge(part, None, (table.y,)).groups().equals()
+    group = Knowledge(part, absent, (table.y,) if rule.labelled else ()).groups().sizes()
     return [int(group.min()), int((everything < rule.k).sum()), int((everything == 1).sum()),
             int((labelled < rule.k).sum()), int((labelled == 1).sum())]
-
-
-def items_with(part: Items, y: np.ndarray) -> Items:
-    """The items and one for each class."""
-    held = [np.flatnonzero(y == code).astype(np.int32) for code in np.unique(y)]
-    ends = part.indptr[-1] + np.cumsum([len(one) for one in held])
-    names = (*part.names, *(f"class {at}" for at in range(len(held))))
-    return Items(np.concatenate([part.indptr, ends]), np.concatenate([part.indices, *held]),
-                 part.rows, names, names)
 
 
 def row(memory: protocol.Memory, name: str, k: int, profile: str, role: str, folds: int) -> str:

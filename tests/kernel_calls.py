@@ -218,8 +218,6 @@ class Calls:
         items, n = self.items()
         return items, self.labels(n), 3, self.flags(len(items[0]) - 1)
 
-    levels = pattern_table
-
     def superset_counts(self):
         return patterns.pattern_table(*self.pattern_table())[:2]
 

@@ -20,8 +20,9 @@ from privsieve.containment.measures import (
     surveyed,
     work,
 )
-from privsieve.kernels.patterns import levels, pattern_table
+from privsieve.kernels.patterns import pattern_table
 from privsieve.rows.matrix import Items
+from row_groups import levels
 
 
 def some(seed, rows=3000, width=14):

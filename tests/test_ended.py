@@ -196,13 +196,14 @@ def test_sets_that_cannot_be_listed(monkeypatch):
     """Where time or Ctrl-C ends the listing of all sets, the largest are compared instead."""
     items, y = random_table()
     rule = patterns.Rule(5, 2)
-    late = maximal(items, y, rule, "distinct", Mining(time_limit=1e-9, cap=10**8))
+    monkeypatch.setattr(maximal_module, "MOST_SETS", 10**8)
+    late = maximal(items, y, rule, "distinct", Mining(time_limit=1e-9))
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(maximal_module.mining, "all_maximal", interrupted)
-    cut = maximal(items, y, rule, "distinct", Mining(cap=10**8))
+    cut = maximal(items, y, rule, "distinct")
     assert (False, False) == (late.complete, cut.complete)
     assert keeps(items, late)
     assert late == cut

@@ -16,6 +16,7 @@ from privsieve.containment.greedy import greedy
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
+from row_groups import levels
 
 DATA = Path(os.environ.get("PRIVSIEVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 #: The paper's Table 1.
@@ -247,8 +248,6 @@ def test_adult_mixed():
     """With two classes in every group, no group of the choice has one class."""
     items, y = real("adult19")
     choice = greedy(items, y, Rule(5, 2, l_diversity=2), "hamming")
-    from privsieve.kernels import patterns
-
     part = items.take(choice.selected)
 
-    assert patterns.levels((part.indptr, part.indices), y, 2).classes.min() == 2
+    assert levels((part.indptr, part.indices), y, 2).classes.min() == 2

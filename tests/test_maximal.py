@@ -10,10 +10,11 @@ import pytest
 import naive_containment
 import naive_mining as naive
 import real_data
+from privsieve.containment import maximal as module
 from privsieve.containment.choice import choice_of, weights
-from privsieve.containment.maximal import Mining, all_maximal, heaviest, maximal
+from privsieve.containment.maximal import Mining, heaviest, maximal
 from privsieve.errors import ParameterError
-from privsieve.kernels import implementation
+from privsieve.kernels import implementation, mining
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
@@ -59,7 +60,7 @@ def test_toy():
     """Completed, the toy's maximal frequent sets are its true maximal feasible ones."""
     items, rule = Items.dense(TOY), Rule(2, 2)
     rows = [{j for j in range(5) if row[j]} for row in TOY]
-    found = all_maximal(items, 2)
+    found = [tuple(S) for S in mining.all_maximal((items.indptr, items.indices), items.rows, 2)]
     ones = np.ones(5)
     completed = {maximal(items.take(range(5)), TOY_Y, rule, ones * 0.01 + np.isin(range(5), S),
                          Mining(r=None)).selected for S in found}
@@ -143,7 +144,7 @@ def test_heaviest_says_so():
     assert cut.bound > cut.value.max(initial=0)
 
 
-def test_refusals():
+def test_refusals(monkeypatch):
     """What cannot be mined is refused in a sentence that says the way out."""
     items = Items.dense(TOY)
     with pytest.raises(ParameterError, match="by containment only: take a greedy or an exact"):
@@ -152,10 +153,12 @@ def test_refusals():
         maximal(items, TOY_Y, Rule(2, 2), "hamming", Mining(r=0))
     with pytest.raises(ParameterError, match="time_limit is 0; give more than 0 seconds"):
         maximal(items, TOY_Y, Rule(2, 2), "hamming", Mining(time_limit=0))
+    monkeypatch.setattr(module, "MOST_SETS", 2)
     with pytest.raises(ParameterError, match="more than 2 maximal sets at k = 2; raise k"):
-        maximal(items, TOY_Y, Rule(2, 2), "distinct", Mining(cap=2))
+        maximal(items, TOY_Y, Rule(2, 2), "distinct")
+    monkeypatch.setattr(module, "MOST_SETS", 0)
     with pytest.raises(ParameterError, match="more than 0 maximal sets at k = 2; raise k"):
-        maximal(items, TOY_Y, Rule(2, 2, l_diversity=2), "distinct", Mining(cap=0))
+        maximal(items, TOY_Y, Rule(2, 2, l_diversity=2), "distinct")
     with pytest.raises(ParameterError, match="k is 1"):
         maximal(items, TOY_Y, Rule(1, 2))
 

@@ -11,9 +11,11 @@ import pytest
 
 import naive_containment as naive
 from kernel_calls import serve
+from privsieve.containment.knowledge import Knowledge
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
+from row_groups import levels
 
 PARTS = range(20)
 EACH = 40  # random tables per part: 800 in all
@@ -39,8 +41,8 @@ class Case:
         self.y = rng.integers(0, self.classes, self.n).astype(np.int32)
         self.hidden = rng.random(self.n) < rng.choice([0, 0.3])
         self.label = np.where(self.hidden, self.y + self.classes, self.y).astype(np.int32)
-        items = Items.dense(matrix.reshape(self.n, self.d))
-        self.cells = items.indptr, items.indices
+        self.items = Items.dense(matrix.reshape(self.n, self.d))
+        self.cells = self.items.indptr, self.items.indices
         self.order = rng.permutation(self.d)
         self.absent = rng.random(self.d) < 0.5 if rng.random() < 0.3 else None
         self.rule = Rule(
@@ -112,10 +114,13 @@ def test_levels(part):
         case = Case(seed)
         rule, all_items = Rule(2, case.classes, absent=case.absent), set(range(case.d))
         groups = [naive.group(case.rows, i, all_items, rule) for i in range(case.n)]
-        found = patterns.levels(case.cells, case.y, case.classes, case.absent)
+        found = levels(case.cells, case.y, case.classes, case.absent)
+        known = Knowledge(case.items, case.absent).groups(case.y, case.classes)
 
         assert found.group.tolist() == [len(g) for g in groups], seed
         assert found.equal.tolist() == [case.rows.count(row) for row in case.rows], seed
+        assert found.group.tolist() == known.sizes().tolist(), seed
+        assert found.equal.tolist() == known.equals().tolist(), seed
         assert found.classes.tolist() == [len({case.y[h] for h in g}) for g in groups], seed
         assert found.held.tolist() == [sum(i in g for g in groups) for i in range(case.n)], seed
 
@@ -204,7 +209,7 @@ def test_toy():
             if len(patterns.greedy(cells, y, np.array(sorted(S), np.int64), Rule(2, 1))) == len(S)]
     maximal = [S for S in kept if not any(S < other for other in kept)]
 
-    assert patterns.levels(cells, y, 1).group.tolist() == [4, 4, 2, 4, 1, 1]
+    assert levels(cells, y, 1).group.tolist() == [4, 4, 2, 4, 1, 1]
     assert kept == [S for S in sets if naive.feasible(TOY, [0] * 6, S, Rule(2, 1))]
     assert len(kept) == 20
     assert maximal == [{0, 1, 4}, {0, 2, 3, 4}]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privsieve.containment.groups import sources_at
-from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows_of, shortfall
+from privsieve.containment.knowledge import shortfall
+from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows_of
 from privsieve.containment.measures import Survey, survey_of
 from privsieve.kernels.patterns import Rule, around
 from privsieve.public.canonical import Json
@@ -209,12 +209,8 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
         if pairs > MOST_PAIRS:
             break
         together = [*selected, j]
-        one = shortfall(items.take(together), table.y, narrowed(rule, together))
-        level, small = one.level, one.small
-        if table.sources is not None:
-            fitting = sources_at(table, rule, together)
-            level, small = int(fitting.min(initial=items.rows)), int((fitting < rule.k).sum())
-        found.append([items.names[j], level, small, one.poor])
+        one = shortfall(items.take(together), table.y, narrowed(rule, together), table.sources)
+        found.append([items.names[j], one.level, one.small, one.poor])
         pairs += one.patterns**2
     found.sort(key=lambda one: (-one[1], one[2], one[3], one[0]))  # type: ignore[operator]
     return {"rows": items.rows, "items": len(items), "columns": len(set(items.origin)),

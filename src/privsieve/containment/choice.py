@@ -17,7 +17,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.labelled import Bools, Codes, Ints, cells, crowds, narrowed, rows_beyond
+from privsieve.containment.knowledge import Groups, groups_by_class, rows_beyond
+from privsieve.containment.labelled import Bools, Codes, Ints, cells, narrowed
 from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
 from privsieve.kernels.mining import Top
@@ -95,10 +96,11 @@ def standing(items: Items, y: Codes, rule: Rule, selected: Sequence[int]) -> tup
     >>> standing(toy, y, Rule(k=2, classes=1), [0])
     (2, 1)
     """
-    (masks, counts, _), over, stays = _staying(items, y, rule, selected)
+    groups, stays = _staying(items, y, rule, selected)
+    counts, over = groups.table.counts, groups.over
     left = counts * stays
     if not stays.all():
-        over = left if rule.model == "k-anonymity" else patterns.superset_counts(masks, left)
+        over = groups.around(left)
     size = over[left > 0] if rule.labelled else over.sum(1)[left.any(1)]
     return (int(size.min()) if len(size) else 0), int(counts.sum() - left.sum())
 
@@ -110,24 +112,24 @@ def kept_rows(items: Items, y: Codes, rule: Rule, selected: Sequence[int]) -> Bo
     >>> kept_rows(toy, y, Rule(k=2, classes=1), [0]).tolist()
     [False, True, True]
     """
-    table, _, stays = _staying(items, y, rule, selected)
-    out: Bools = stays[table.pattern, y]
+    groups, stays = _staying(items, y, rule, selected)
+    out: Bools = stays[groups.table.pattern, y]
     return out
 
 
 def _staying(items: Items, y: Codes, rule: Rule, selected: Sequence[int],
-             ) -> tuple[patterns.PatternTable, Ints, Bools]:
-    """The patterns on `selected`, of each its group, and which of its rows stay, by class."""
-    table, over = crowds(items.take(selected), y, narrowed(rule, selected))
-    counts = table.counts
-    if not any(rows_beyond(counts, over, rule)):
-        return table, over, np.ones(counts.shape, np.bool_)
+             ) -> tuple[Groups, Bools]:
+    """The groups on `selected`, and of each pattern which rows stay, by class."""
+    groups = groups_by_class(items.take(selected), y, narrowed(rule, selected))
+    counts = groups.table.counts
+    if not any(rows_beyond(counts, groups.over, rule)):
+        return groups, np.ones(counts.shape, np.bool_)
     if rule.model == "containment":
-        return table, over, patterns.peel(table.masks, counts, rule.k, rule.l_diversity,
-                                          labelled=rule.labelled)
+        return groups, patterns.peel(groups.table.masks, counts, rule.k, rule.l_diversity,
+                                     labelled=rule.labelled)
     large = (counts if rule.labelled else counts.sum(1, keepdims=True)) >= rule.k
     diverse = (large & (counts > 0)).sum(1, keepdims=True) >= rule.l_diversity
-    return table, over, np.broadcast_to(large & diverse, counts.shape)
+    return groups, np.broadcast_to(large & diverse, counts.shape)
 
 
 def distinct(items: Items, y: Codes, classes: int, selected: Sequence[int],

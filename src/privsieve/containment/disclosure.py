@@ -17,18 +17,16 @@ from math import gcd, log
 
 import numpy as np
 
+from privsieve.containment.knowledge import Groups, Knowledge
 from privsieve.containment.labelled import (
     Bools,
     Codes,
     Floats,
     Ints,
     Labelled,
-    Masks,
-    cells,
-    with_classes,
 )
 from privsieve.errors import SchemaError
-from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import Json, decimal, text_of
 from privsieve.rows.matrix import Items, Sensitive
 
@@ -47,34 +45,33 @@ _EXACT = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class GroupValues:
     """What the groups of the rows tell of one column, for one stranger.
 
-    pattern : the group of each row.
+    groups : the groups, and the one of each row.
     size, most, values : of each group its rows, those of its commonest value, its values.
     logs : the natural logarithm of its entropy l, in floating point.
     apart, unit : its distance to the whole table is apart / (size * unit), exactly.
-    masks, codes, equal : what it takes to count one group again.
+    codes : the value of each row.
     """
 
-    pattern: Codes
+    groups: Groups
     size: Ints
     most: Ints
     values: Ints
     logs: Floats
     apart: Ints
     unit: int
-    masks: Masks
     codes: Codes
-    equal: bool
+
+    @property
+    def pattern(self) -> Codes:
+        """The group of each row."""
+        return self.groups.table.pattern
 
     def counts(self, at: int) -> list[int]:
         """How often each value stands in a group, without those that do not."""
-        if self.equal:
-            rows = self.pattern == at
-        else:
-            rows = ((self.masks & self.masks[at]) == self.masks[at]).all(axis=1)[self.pattern]
-        found = np.bincount(self.codes[rows])
+        found = np.bincount(self.codes[self.groups.rows(at)])
         return [int(count) for count in found[found > 0]]
 
     def poor(self, least: Fraction) -> Bools:
@@ -154,17 +151,17 @@ def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
     return [*target, *((column, "sensitive") for column in table.sensitive)]
 
 
-def strangers(table: Labelled, rule: Rule, column: Sensitive, role: str) -> tuple[Groups, ...]:
+def strangers(table: Labelled, rule: Rule, column: Sensitive, role: str,
+              ) -> tuple[GroupValues, ...]:
     """The groups of who does not know the class and, of a column beside it, of who does."""
-    without = groups_of(table.items, rule, column)
+    without = groups_of(table.items, replace(rule, labelled=False), column)
     if not rule.labelled or role == "target" or len(table.classes) < 2:
         return (without,)
-    items, absent = with_classes(table.items, table.y, rule.absent)
-    return (without, groups_of(items, replace(rule, absent=absent), column))
+    return (without, groups_of(table.items, rule, column, table.y))
 
 
-def groups_of(items: Items, rule: Rule, column: Sensitive) -> Groups:
-    """What the groups on all of these items tell of a column.
+def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = None) -> GroupValues:
+    """What the groups on all of these items tell of a column; `y` is a class that may be known.
 
     Values are counted some at a time, so that memory does not grow with how many there are.
     """
@@ -176,19 +173,18 @@ def groups_of(items: Items, rule: Rule, column: Sensitive) -> Groups:
         raise SchemaError(f"the sensitive column {column.name!r} has {values} values in {rows} "
                           "rows, too many to count exactly; round them, or cut them into bins")
     whole = np.bincount(codes, minlength=values).astype(np.int64)
-    masks, own, pattern = pattern_table(cells(items), np.zeros(rows, np.int32), 1, rule.absent)
-    equal = rule.model == "k-anonymity"
-    most, distinct, apart, carried = (np.zeros(len(masks), np.int64) for _ in range(4))
-    inner = np.zeros(len(masks))
-    wide = max(_CELLS // max(len(masks), 1), _VALUES)
-    size = own[:, 0] if equal else None if values <= wide else superset_counts(masks, own)[:, 0]
+    groups = Knowledge.of(items, rule, y).groups()
+    pattern, many = groups.table.pattern, len(groups.table.masks)
+    most, distinct, apart, carried = (np.zeros(many, np.int64) for _ in range(4))
+    inner = np.zeros(many)
+    wide = max(_CELLS // max(many, 1), _VALUES)
+    size = groups.over[:, 0] if groups.equal or values > wide else None
     for low in range(0, values, wide):
         high = min(low + wide, values)
         here = (codes >= low) & (codes < high)
         cell = pattern[here].astype(np.int64) * (high - low) + (codes[here] - low)
-        held = np.bincount(cell, minlength=len(masks) * (high - low)).astype(np.int64)
-        found = held.reshape(len(masks), -1)
-        found = found if equal else superset_counts(masks, found)
+        held = np.bincount(cell, minlength=many * (high - low)).astype(np.int64)
+        found = groups.around(held.reshape(many, -1))
         size = found.sum(axis=1) if size is None else size
         np.maximum(most, found.max(axis=1), out=most)
         distinct += (found > 0).sum(axis=1)
@@ -199,8 +195,8 @@ def groups_of(items: Items, rule: Rule, column: Sensitive) -> Groups:
             carried = more[:, -1]
         apart += np.abs(more).sum(axis=1)
     assert size is not None
-    return Groups(pattern, size, most, distinct, np.log(size) - inner / size, apart, unit, masks,
-                  codes, equal)
+    return GroupValues(groups, size, most, distinct, np.log(size) - inner / size, apart, unit,
+                       codes)
 
 
 def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
@@ -234,7 +230,7 @@ def _largest(parts: Ints, wholes: Ints) -> Fraction:
     return Fraction(max(-(-part * PARTS // whole) for part, whole in pairs), PARTS)
 
 
-def _least_entropy(found: Groups) -> Fraction:
+def _least_entropy(found: GroupValues) -> Fraction:
     """The least entropy l, rounded down."""
     least = Fraction(round(float(np.exp(found.logs.min())) * PARTS), PARTS)
     return least - Fraction(1, PARTS) if found.poor(least).any() else least

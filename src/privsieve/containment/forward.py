@@ -17,7 +17,7 @@ import numpy as np
 
 from privsieve.containment.choice import Choice, modular_order, standing, tell, weights
 from privsieve.containment.greedy import demand_rule
-from privsieve.containment.groups import codes_around
+from privsieve.containment.knowledge import codes_around, rows_beyond
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -432,12 +432,8 @@ class Patterns:
                             minlength=len(self.masks) * rule.classes)
         counts = found.reshape(-1, rule.classes)
         touched = counts.any(axis=1)
-        masks, held = self.masks[touched], counts[touched]
-        over = superset_counts(masks, held)
-        if (over > 0).sum(axis=1).min() < rule.l_diversity:
-            return False
-        group, there = (over, held > 0) if rule.labelled else (over.sum(axis=1), ...)
-        if group[there].min() < rule.k:
+        masks = self.masks[touched]
+        if any(rows_beyond(counts[touched], superset_counts(masks, counts[touched]), rule)):
             return False
         if self.sources is None:
             return True

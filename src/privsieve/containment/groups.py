@@ -15,28 +15,18 @@ person finds k people for each of them, which is no promise for all of them at o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from privsieve.containment.labelled import (
-    Codes,
-    Ints,
-    Labelled,
-    Masks,
-    cells,
-    narrowed,
-    with_classes,
-)
+from privsieve.containment.knowledge import Knowledge
+from privsieve.containment.labelled import Codes, Ints, Labelled, narrowed
 from privsieve.containment.measures import Crowd, Survey, crowd, read
-from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, around, levels, pattern_table
+from privsieve.errors import SchemaError
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import texts
 from privsieve.rows.matrix import Items
-
-#: Sources that are counted at a time: bounds memory.
-_AT_ONCE = 256
 
 
 def numbered(sources: Any) -> Codes:
@@ -71,7 +61,7 @@ def source_level(X: Any, sources: Any, *, per_row: bool = False) -> int | Ints:
     if len(codes) != items.rows:
         raise SchemaError("sources and the table have different numbers of rows; give one source "
                           "for each row")
-    found = sources_of(items, Rule(1, 1), codes)
+    found = Knowledge(items, unit=codes).groups().sizes()
     return found if per_row else int(found.min()) if len(found) else 0
 
 
@@ -98,22 +88,16 @@ def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, 
     >>> found.count, found.containment.level, found.containment.highest
     (2, 2, 0.5)
     """
-    rules = (Rule(k, 1, model=model, labelled=y is not None)
-             for model in ("containment", "k-anonymity"))
-    group, same = (sources_of(items, rule, sources, y, None if survey is None else survey.who)
-                   for rule in rules)
-    held = crowd(group, k)
-    if survey is not None and not survey.complete:
-        held = replace(held, below=round(held.below * survey.rows / len(survey.who)))
-    return SourceCrowds(len(np.unique(sources[sources >= 0])), held, crowd(same, k))
+    groups = Knowledge(items, None, () if y is None else (y,), sources).groups()
+    sizes = groups.sizes(None if survey is None else survey.who)
+    return SourceCrowds(len(np.unique(sources[sources >= 0])), crowd(sizes, k, items.rows),
+                        crowd(groups.equals(), k))
 
 
-def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
-               who: Ints | None = None) -> Ints:
+def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None) -> Ints:
     """The distinct sources in the group of each row, or among its equals if the rule says so.
 
-    `y` is the class of each row, for a rule under which it may be known; of groups, those of the
-    rows `who` are counted if that is given.
+    `y` is the class of each row, for a rule under which it may be known.
 
     >>> items, sources = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
     >>> sources_of(items, Rule(2, 1), sources).tolist()
@@ -124,48 +108,7 @@ def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None,
     >>> sources_of(items, Rule(2, 2, labelled=True), sources, y).tolist()
     [1, 1, 1]
     """
-    nobody, absent = np.zeros(items.rows, np.int32), rule.absent
-    if rule.labelled:
-        if y is None:
-            raise ParameterError("the rule says that classes may be known, and none are given; "
-                                 "give the class of each row")
-        items, absent = with_classes(items, y, absent)
-    masks, _, pattern = pattern_table(cells(items), nobody, 1, absent)
-    if rule.model == "k-anonymity":
-        both = np.unique(np.stack([pattern, sources])[:, sources >= 0], axis=1)[0]
-        found = np.bincount(both, minlength=len(masks)).astype(np.int64)
-        return found[pattern]
-    if who is None:
-        return codes_around(masks, pattern, sources)[pattern]
-    asked, place = np.unique(pattern[who], return_inverse=True)
-    return codes_around(masks, pattern, sources, masks[asked])[place]
-
-
-def crowd_sizes(items: Items, sources: Codes | None = None) -> tuple[Ints, Ints]:
-    """For each row the rows, or sources, that hold all that it holds; and that hold just that.
-
-    >>> [sizes.tolist() for sizes in crowd_sizes(Items.dense([[1], [1], [0]]))]
-    [[2, 2, 3], [2, 2, 1]]
-    """
-    if sources is None:
-        both = levels(cells(items), np.zeros(items.rows, np.int32), 1)
-        return both.group, both.equal
-    return (sources_of(items, Rule(1, 1), sources),
-            sources_of(items, Rule(1, 1, model="k-anonymity"), sources))
-
-
-def codes_around(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
-             ) -> Ints:
-    """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
-    asked = masks if asked is None else asked
-    total, nobody = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
-    for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):
-        here = np.flatnonzero((codes >= low) & (codes < low + _AT_ONCE))
-        some, place = np.unique(pattern[here], return_inverse=True)
-        counts = np.zeros((len(some), _AT_ONCE), np.int64)
-        counts[place, codes[here] - low] = 1
-        total += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
-    return total
+    return Knowledge.of(items, rule, y, sources).groups().sizes()
 
 
 def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> Ints:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.kernels.patterns import PatternTable, Rule, pattern_table, superset_counts
+from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items, Sensitive
 
@@ -120,55 +120,6 @@ def narrowed(rule: Rule, selected: Sequence[int]) -> Rule:
     if rule.absent is None:
         return rule
     return replace(rule, absent=rule.absent[np.asarray(selected, np.int64)])
-
-
-def crowds(items: Items, y: Codes, rule: Rule) -> tuple[PatternTable, Ints]:
-    """The patterns of all these items, and of each the rows of its group by class.
-
-    >>> table, over = crowds(Items.dense([[1], [0]]), np.array([0, 1], np.int32), Rule(2, 2))
-    >>> table.counts.tolist(), over.tolist()
-    ([[1, 0], [0, 1]], [[1, 0], [1, 1]])
-    """
-    table = pattern_table(cells(items), np.ascontiguousarray(y, np.int32), rule.classes,
-                          rule.absent)
-    equal = rule.model == "k-anonymity"
-    return table, table.counts if equal else superset_counts(table.masks, table.counts)
-
-
-@dataclass(frozen=True, repr=False)
-class Shortfall:
-    """Count the patterns of items that are published together, and the rows that miss a rule.
-
-    patterns : distinct rows.
-    level : rows in the smallest group.
-    small, poor : rows in groups of fewer than k rows, and of fewer than l classes.
-    """
-
-    patterns: int
-    level: int
-    small: int
-    poor: int
-
-
-def shortfall(items: Items, y: Codes, rule: Rule) -> Shortfall:
-    """Count the rows that miss a rule; where classes may be known a group is of one class.
-
-    >>> items, y = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
-    >>> known = shortfall(items, y, Rule(2, 2, labelled=True))
-    >>> known.level, known.small, shortfall(items, y, Rule(2, 2, l_diversity=2)).poor
-    (1, 2, 0)
-    """
-    (_, counts, _), over = crowds(items, y, rule)
-    size = over[counts > 0] if rule.labelled else over.sum(axis=1)
-    return Shortfall(len(counts), int(size.min(initial=items.rows)),
-                     *rows_beyond(counts, over, rule))
-
-
-def rows_beyond(counts: Ints, over: Ints, rule: Rule) -> tuple[int, int]:
-    """Rows in groups of fewer than k rows and of fewer than l classes, by patterns and classes."""
-    size = over if rule.labelled else over.sum(axis=1, keepdims=True)
-    poor = (over > 0).sum(axis=1) < rule.l_diversity
-    return int((counts * (size < rule.k)).sum()), int(counts[poor].sum())
 
 
 def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequence[str]] | None,

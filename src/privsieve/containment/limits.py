@@ -22,7 +22,7 @@ from privsieve.containment.choice import (
     weights,
 )
 from privsieve.containment.disclosure import (
-    Groups,
+    GroupValues,
     beyond,
     columns_of,
     disclosures,
@@ -102,7 +102,7 @@ class Limits:
         return tuple(name for name in OF if (limit := getattr(self, name)) is not None
                      and not (name in _MORE_IS_BETTER and limit <= 1))
 
-    def failing(self, groups: Sequence[Groups]) -> dict[str, Bools]:
+    def failing(self, groups: Sequence[GroupValues]) -> dict[str, Bools]:
         """For each limit the rows of which a group misses it; `groups` are of several strangers."""
         return {name: np.any([self._missed(name, one)[one.pattern] for one in groups], axis=0)
                 for name in self.asked()}
@@ -124,7 +124,7 @@ class Limits:
         parts = rule.model == "k-anonymity" or (rule.absent is not None and bool(rule.absent.all()))
         return self if parts else Limits(distinct=self.distinct)
 
-    def _missed(self, name: str, groups: Groups) -> Bools:
+    def _missed(self, name: str, groups: GroupValues) -> Bools:
         """The groups that miss a limit."""
         limit = getattr(self, name)
         if name == "distinct":
@@ -212,13 +212,11 @@ class Method:
         table of fewer items.
     objective : what the method maximises, as `choice_of` takes it; None where the choice has none.
         Its weights say which item is dearer, too (mutual information, where it has none).
-    label_rows : the rows whose classes may be used to compare items.
     runs : how often the choice may be made.
     """
 
     choose: Callable[[Labelled, Rule], Choice]
     objective: Objective | None = None
-    label_rows: Bools | None = None
     runs: int = RUNS
 
 
@@ -274,7 +272,7 @@ class _Limited:
         by = method.objective
         if by is None or named(by) in OF_SETS:
             by = "mutual-information"
-        self.values = weights(table.items, table.y, rule.classes, by, method.label_rows).values
+        self.values = weights(table.items, table.y, rule.classes, by).values
         self.worth = sorted({*np.flatnonzero(self.values).tolist(), *first})
         self.counted: Chosen = frozenset(table.counted)
         self.always = limits.monotone(rule)
@@ -310,8 +308,7 @@ class _Limited:
         if method.objective is None:
             level, suppressed = standing(table.items, table.y, self.rule, chosen)
             return Choice(tuple(chosen), level, suppressed=suppressed)
-        return choice_of(table.items, table.y, self.rule, chosen, method.objective,
-                         label_rows=method.label_rows)
+        return choice_of(table.items, table.y, self.rule, chosen, method.objective)
 
     def refusal(self) -> str:
         """Which limit nothing keeps, for which column, and what would work.

@@ -31,6 +31,8 @@ from privsieve.rows.matrix import Items
 
 #: Where not all sets could be listed so many of the largest are compared, found in so many seconds.
 INSTEAD, SECONDS = 20, 2.0
+#: More maximal sets are refused where all must be listed.
+MOST_SETS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,11 @@ class Mining:
     complete : whether greedy choice may add what still keeps k.
     time_limit : seconds; where all sets were not seen by then, the best that was seen (of those
         that all have to be listed the 20 largest instead).
-    cap : more maximal sets than these are refused where all must be listed.
     """
 
     r: int | None = None
     complete: bool = True
     time_limit: float | None = None
-    cap: int = 1_000_000
 
 
 def maximal(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-information",
@@ -104,18 +104,6 @@ def heaviest(items: Items, y: Codes, rule: Rule, values: Ints, r: int = 1, *,
                               seconds, tell_sets)
 
 
-def all_maximal(items: Items, k: int, cap: int = 1_000_000) -> list[tuple[int, ...]]:
-    """Every set of support k that no item can join, in lexicographic order.
-
-    >>> all_maximal(Items.dense([[1, 1, 0], [1, 1, 1], [0, 0, 1]]), 2)
-    [(0, 1), (2,)]
-    """
-    sets = mining.all_maximal(cells(items), items.rows, k, cap)
-    if sets is None:
-        raise _too_many(cap, k)
-    return _tuples(sets)
-
-
 def _best(items: Items, y: Codes, rule: Rule, objective: Objective, among: list[tuple[int, ...]],
           *, label_rows: Bools | None) -> tuple[Choice, bool]:
     """The best of some sets, the first of equals, and whether all of them were compared."""
@@ -166,9 +154,9 @@ def _candidates(items: Items, y: Codes, rule: Rule, objective: Objective, among:
         top = heaviest(items, y, rule, allowed, INSTEAD, seconds=SECONDS)
         return _tuples(top.sets), False
     else:
-        top = heaviest(items, y, rule, allowed, among.cap + 1, seconds=among.time_limit)
-        if len(top.sets) > among.cap:
-            raise _too_many(among.cap, rule.k)
+        top = heaviest(items, y, rule, allowed, MOST_SETS + 1, seconds=among.time_limit)
+        if len(top.sets) > MOST_SETS:
+            raise _too_many(rule.k)
     return _tuples(top.sets), top.ended == "all"
 
 
@@ -176,18 +164,18 @@ def _listed(items: Items, k: int, among: Mining) -> Sets | None:
     """All maximal sets; None where time or Ctrl-C came first."""
     began = time.monotonic()
     try:
-        sets = mining.all_maximal(cells(items), items.rows, k, among.cap, among.time_limit)
+        sets = mining.all_maximal(cells(items), items.rows, k, MOST_SETS, among.time_limit)
     except KeyboardInterrupt:
         return None
     late = among.time_limit is not None and time.monotonic() - began >= among.time_limit
     if sets is None and not late:
-        raise _too_many(among.cap, k)
+        raise _too_many(k)
     return sets
 
 
-def _too_many(cap: int, k: int) -> ParameterError:
-    return ParameterError(f"there are more than {cap} maximal sets at k = {k}; raise k, raise cap, "
-                          "or ask for the r largest only")
+def _too_many(k: int) -> ParameterError:
+    return ParameterError(f"there are more than {MOST_SETS} maximal sets at k = {k}; raise k, or "
+                          "ask for the r largest only")
 
 
 def _tuples(sets: Sets) -> list[tuple[int, ...]]:

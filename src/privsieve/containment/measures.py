@@ -9,14 +9,15 @@ that is counted is exact, and only shares of rows are estimates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log, sqrt
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells, crowds
+from privsieve.containment.knowledge import Knowledge, groups_by_class
+from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells, rows_of
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
 from privsieve.rows.matrix import Items
@@ -264,9 +265,8 @@ def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
 
 
 def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: bool) -> int | Ints:
-    items, y, classes = read(X)
-    table, over = crowds(items, y, Rule(1, classes, model=model))
-    sizes: Ints = over.sum(axis=1)[table.pattern]
+    items, _, _ = read(X)
+    sizes = Knowledge.of(items, Rule(1, 1, model=model)).groups().sizes()
     return sizes if per_row else int(sizes.min()) if len(sizes) else 0
 
 
@@ -305,10 +305,9 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
     """
     demand_k(k)
     items, labels, classes = read(X, y)
-    if not items.rows:
-        raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
+    survey = surveyed(items, labels, classes, sample=0)
     found = None if population is None else in_population(items, population)
-    return risk_of(survey_of(items, labels, classes), k, labelled=y is not None, found=found)
+    return risk_of(survey, k, labelled=y is not None, found=found)
 
 
 def risk_of(survey: Survey, k: int, *, labelled: bool, found: tuple[Ints, Ints] | None = None,
@@ -320,12 +319,10 @@ def risk_of(survey: Survey, k: int, *, labelled: bool, found: tuple[Ints, Ints] 
     table, group = survey.table, survey.group()
     size = table.counts.sum(axis=1)
     prosecutor = crowd(size[table.pattern], k)
-    containment = crowd(group, k)
     one = survey.place[((survey.over > 0).sum(axis=1) == 1)[survey.place]]
     outer = None if found is None else crowd(found[0], k)
     return Risk(
-        survey.rows, k, len(size), prosecutor,
-        replace(containment, below=_of_all(containment.below, len(group), survey.rows)), outer,
+        survey.rows, k, len(size), prosecutor, crowd(group, k, survey.rows), outer,
         None if found is None else crowd(found[1], k), (outer or prosecutor).average,
         int((size == 1).sum()), _of_all(len(one), len(group), survey.rows) if labelled else None,
         int(size[(table.counts > 0).sum(axis=1) == 1].sum()) if labelled else None,
@@ -376,13 +373,16 @@ def demand_k(k: int) -> None:
                              "2 on")
 
 
-def crowd(group: Ints, k: int) -> Crowd:
-    """What the sizes of the rows' groups say together; rows of nobody may have a group of 0."""
-    sizes, rows = np.unique(group, return_counts=True)
+def crowd(group: Ints, k: int, rows: int | None = None) -> Crowd:
+    """What the sizes of the rows' groups say together; rows of nobody may have a group of 0.
+
+    rows : of so many rows these are a sample.
+    """
+    sizes, many = np.unique(group, return_counts=True)
     chance = 1 / np.maximum(sizes, 1)
-    return Crowd(int(sizes[0]), float(chance[0]), float((rows * chance).sum() / len(group)),
-                 int(rows[sizes < k].sum()),
-                 tuple(zip(sizes.tolist(), rows.tolist(), strict=True)))
+    return Crowd(int(sizes[0]), float(chance[0]), float((many * chance).sum() / len(group)),
+                 _of_all(int(many[sizes < k].sum()), len(group), rows or len(group)),
+                 tuple(zip(sizes.tolist(), many.tolist(), strict=True)))
 
 
 def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
@@ -393,19 +393,19 @@ def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
                           "columns in the same order")
     both = _stack(items, whole)
     which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
-    table, over = crowds(both, which, Rule(1, 2))
-    if (table.counts[:, 0] > table.counts[:, 1]).any():
+    groups = groups_by_class(both, which, Rule(1, 2))
+    _, counts, pattern = groups.table
+    if (counts[:, 0] > counts[:, 1]).any():
         raise SchemaError("the population lacks rows of the table; give a population of which the "
                           "table is a part")
-    mine = table.pattern[:items.rows]
-    return table.counts[mine, 1], over[mine, 1]
+    mine = pattern[:items.rows]
+    return counts[mine, 1], groups.over[mine, 1]
 
 
 def _stack(first: Items, second: Items) -> Items:
     """The rows of two tables, one after the other."""
     pieces = [piece for j in range(len(first)) for piece in (
-        first.indices[first.indptr[j]:first.indptr[j + 1]],
-        second.indices[second.indptr[j]:second.indptr[j + 1]] + np.int32(first.rows))]
+        rows_of(first, j), rows_of(second, j) + np.int32(first.rows))]
     indices = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
     return Items(first.indptr + second.indptr, indices, first.rows + second.rows, first.names,
                  first.origin)

@@ -42,15 +42,13 @@ from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
 from privsieve.containment.fingerprint import Seal, fingerprint, key_file, seal_of
-from privsieve.containment.groups import crowd_sizes, sources_at
+from privsieve.containment.groups import sources_at
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import (
-    Bools,
     Codes,
-    Ints,
     Labelled,
     Roles,
     as_known,
-    crowds,
     narrowed,
     rows_of,
 )
@@ -169,10 +167,12 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
     Where k counts persons or sources, `counted` says it; the level of the file is one of rows.
     """
     rule, beside = promise.rule, [name for name, _ in projected.sensitive]
+    known = rule.absent if rule.model == "containment" else None
     return {
         **({"counted": table.counts} if table.counts else {}),
         "kind": "containment", "k": rule.k, "model": rule.model,
-        "absent": list(known_absences(table, choice, rule)),
+        "absent": [] if known is None else [
+            table.items.names[j] for j in choice.selected if known[j]],
         "l_diversity": rule.l_diversity, "suppressed": choice.suppressed,
         "columns": list(projected.names), "target": projected.target,
         "rows": len(projected.cells), "origins": [table.items.origin[j] for j in choice.selected],
@@ -181,13 +181,6 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
             one.name for one in table.sensitive if one.ordered and one.name in beside]},
         "fingerprint": None,
     }
-
-
-def known_absences(table: Labelled, choice: Choice, rule: Rule) -> list[str]:
-    """The published items of which it may be known that somebody lacks them, one by one."""
-    if rule.absent is None or rule.model == "k-anonymity":
-        return []
-    return [table.items.names[j] for j in choice.selected if rule.absent[j]]
 
 
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
@@ -285,14 +278,21 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     hidden = set(items.names if claim["model"] == "k-anonymity" else claim["absent"])
     absent = np.array([name in hidden for name in items.names], np.bool_)
     label = None if table.target is None else _label(table.target, table.labels or ())
-    one_class = None
-    if label is not None:  # the rows whose whole crowd has one class, for who knows columns alone
-        counted, over = crowds(items, label[1], Rule(1, len(label[2]), absent=absent))
-        one_class = int(counted.counts[(over > 0).sum(axis=1) == 1].sum())
+    groups = Knowledge(items, absent).groups(*(() if label is None else (label[1], len(label[2]))))
     with_class = claim["roles"]["target_known"]
     promised = "known_class" if with_class else "known"
-    found = {who: crowd(sizes, k) for who, sizes in _strangers(table, items, absent, label)}
-    patterns = len(np.unique(table.cells, axis=0))
+    found = {"known": crowd(groups.sizes(), k), "all": crowd(groups.equals(), k)}
+    columns: tuple[Codes, ...] = ()
+    if label is not None:
+        columns = (label[1],)
+        labelled = Knowledge(items, absent, columns).groups()
+        found |= {"known_class": crowd(labelled.sizes(), k),
+                  "all_class": crowd(labelled.equals(), k)}
+    if table.sensitive:
+        columns += tuple(_label(name, texts)[1] for name, texts in table.sensitive)
+        every = Knowledge(items, None, columns, equal=True).groups()
+        found["everything"] = crowd(every.sizes(), k)
+    patterns = len(groups.table.counts)
     # What it takes to look at each column depends on the published table, which everybody has.
     soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
             and items.rows * len(items)**2 <= MOST_CELLS)
@@ -300,26 +300,11 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
         "strangers": {who: _said(one, k) for who, one in found.items()},
-        "one_class": one_class,
+        "one_class": None if label is None else groups.of_one_class(),
         "items": [[name, rows, None if without is None else
                    without.get(name, found[promised].level)]
                   for name, rows in zip(items.names, np.diff(items.indptr).tolist(), strict=True)],
     }
-
-
-def _strangers(table: Projection, items: Items, absent: Bools, label: Label | None,
-               ) -> Iterator[tuple[str, Ints]]:
-    """Each stranger, and the crowd of each row for who knows so much."""
-    whole = items
-    yield from zip(("known", "all"), crowd_sizes(as_known(items, absent, None)), strict=True)
-    if label is not None:
-        whole = as_known(items, None, label)
-        yield from zip(("known_class", "all_class"), crowd_sizes(as_known(items, absent, label)),
-                       strict=True)
-    for name, texts in table.sensitive:
-        whole = as_known(whole, None, _label(name, texts))
-    if table.sensitive:
-        yield "everything", crowd_sizes(whole)[1]
 
 
 def _label(name: str, texts: Sequence[str]) -> Label:

@@ -20,8 +20,8 @@ import numpy as np
 
 from privsieve.containment.choice import Choice, standing
 from privsieve.containment.fingerprint import Seal, fingerprint, rests_on, target_of
-from privsieve.containment.groups import sources_at
-from privsieve.containment.labelled import Labelled, Shortfall, narrowed, shortfall
+from privsieve.containment.knowledge import Shortfall, shortfall
+from privsieve.containment.labelled import Labelled, narrowed
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError, NothingFits
 from privsieve.kernels.patterns import Rule
@@ -277,7 +277,7 @@ def strictest(table: Labelled, claims: Claims) -> Rule:
         labelled=any(one["roles"]["target_known"] for one in claims))
 
 
-def limits_of(claims: Claims) -> dict[str, str]:
+def limits_of(claims: Claims) -> dict[str, Any]:
     """The strictest of the limits of attribute disclosure of claims; those that some claim has.
 
     >>> limits_of([{"limits": {"share": "0.9", "entropy": None}}, {"limits": {"share": "0.85"}}])
@@ -304,8 +304,7 @@ def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
                    l_diversity=max(rule.l_diversity, first.l_diversity),
                    labelled=rule.labelled or first.labelled)
     selected = counted_items(table, before)
-    sources = any(one.get("counted") for one in before) or table.sources is not None
-    found = union_of(table, made, selected, sources=sources)
+    found = union_of(table, made, selected, sources=True)
     if found.small or found.poor:
         kind = (f"below k = {made.k}" if found.small
                 else f"of fewer than {made.l_diversity} classes")
@@ -322,13 +321,8 @@ def tightened_limits(limits: Limits, before: Claims) -> Limits:
     >>> tightened_limits(Limits.of(share="0.9"), [{"limits": {"share": "0.8"}}]).share
     Fraction(4, 5)
     """
-    return replace(_as_limits(limits_of([{"limits": limits.json()}, *before])),
-                   distinct=limits.distinct)
-
-
-def _as_limits(limits: Mapping[str, str]) -> Limits:
-    return Limits.of(share=limits.get("share"), entropy=limits.get("entropy"),
-                     closeness=limits.get("closeness"))
+    return Limits.of(distinct=limits.distinct,
+                     **limits_of([{"limits": limits.json()}, *before]))
 
 
 def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: bool = False,
@@ -343,15 +337,13 @@ def union_of(table: Labelled, rule: Rule, selected: Sequence[int], *, sources: b
     2
     """
     part, own = table.items.take(selected), narrowed(rule, selected)
-    whole = shortfall(part, table.y, own)
-    small, poor = whole.small, whole.poor
-    if sources and table.sources is not None:
-        small = max(small, int((sources_at(table, rule, selected) < rule.k).sum()))
+    whole = shortfall(part, table.y, own, table.sources if sources else None)
+    poor = whole.poor
     for one in table.sensitive if rule.l_diversity > 1 else ():
         if one.name in sensitive:
             column = replace(own, classes=len(one.values), labelled=False)
             poor = max(poor, shortfall(part, one.codes, column).poor)
-    return replace(whole, small=small, poor=poor)
+    return replace(whole, poor=poor)
 
 
 def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
@@ -407,7 +399,7 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
                 else f"in groups of fewer than {rule.l_diversity} classes or values")
         raise LedgerError(f"{said} {found.small or found.poor} of {table.items.rows} rows {kind}; "
                           f"{out}")
-    beyond = missed(table, rule, _as_limits(limits), selected) if limits else {}
+    beyond = missed(table, rule, Limits.of(**limits), selected) if limits else {}
     if rows := max(beyond.values(), default=0):
         named = ", ".join(f"{name} {text}" for name, text in limits.items())
         raise LedgerError(f"{said} {rows} of {table.items.rows} rows beyond a limit ({named}); "

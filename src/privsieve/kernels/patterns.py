@@ -35,8 +35,8 @@ from privsieve.kernels.contract import (
 )
 
 __all__ = [
-    "Cells", "PatternTable", "RowGroups", "Rule", "around", "class_counts", "class_errors",
-    "finished", "greedy", "lazy_distinct", "levels", "pattern_table", "peel", "superset_counts",
+    "Cells", "PatternTable", "Rule", "around", "class_counts", "class_errors", "finished",
+    "greedy", "lazy_distinct", "pattern_table", "peel", "superset_counts",
 ]  # fmt: skip
 
 #: Pairs of masks that are compared at once.
@@ -86,24 +86,6 @@ class PatternTable(NamedTuple):
     masks: U64
     counts: I64
     pattern: I32
-
-    def __repr__(self) -> str:
-        return object.__repr__(self)  # its fields are private
-
-
-class RowGroups(NamedTuple):
-    """Four numbers for each row, int64[rows].
-
-    group : rows that hold all that it holds.
-    equal : rows that hold just what it holds.
-    classes : distinct classes in its group.
-    held : rows in whose group it sits.
-    """
-
-    group: I64
-    equal: I64
-    classes: I64
-    held: I64
 
     def __repr__(self) -> str:
         return object.__repr__(self)  # its fields are private
@@ -298,20 +280,6 @@ def _peel(masks: U64, counts: I64, k: int, diversity: int, *, labelled: bool) ->
         if np.broadcast_to(good, stays.shape)[stays].all():
             return stays.view(np.uint8)
         stays &= good
-
-
-def levels(items: Cells, y: I32, classes: int, absent: Bools | None = None) -> RowGroups:
-    """Each row's group on all of these items.
-
-    >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
-    >>> [part.tolist() for part in levels(toy, y, 1)]
-    [[2, 1, 3], [1, 1, 1], [1, 1, 1], [2, 3, 1]]
-    """
-    masks, counts, pattern = pattern_table(items, y, classes, absent)
-    size = counts.sum(1)
-    group, held = around(masks, counts, masks, size)
-    numbers = group.sum(1), size, (group > 0).sum(1), held
-    return RowGroups(*(part[pattern] for part in numbers))
 
 
 def _known(absent: Bools | None, items: int) -> U8:

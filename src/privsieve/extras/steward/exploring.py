@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from privsieve.containment.breaking import closed
-from privsieve.containment.choice import Choice, standing, tell
-from privsieve.containment.groups import crowd_sizes, sources_at
+from privsieve.containment.choice import Choice, tell
+from privsieve.containment.knowledge import Knowledge, groups_by_class, shortfall
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -36,9 +36,7 @@ from privsieve.containment.labelled import (
     Labelled,
     bits_of,
     cells,
-    crowds,
     narrowed,
-    with_classes,
 )
 from privsieve.containment.measures import in_population
 from privsieve.containment.publishable import by_method, publishable, rule_of
@@ -219,9 +217,8 @@ def _point(table: Labelled, way: Way, choice: Choice, k: int) -> CurvePoint:
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
     """The smallest crowd of these columns for the stranger of the rule, in rows or in sources."""
-    if table.sources is not None:
-        return int(sources_at(table, rule, selected).min(initial=table.items.rows))
-    return standing(table.items, table.y, replace(rule, suppress=0), tuple(selected))[0]
+    return shortfall(table.items.take(selected), table.y, narrowed(rule, selected),
+                     table.sources).level
 
 
 def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
@@ -234,8 +231,9 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     (1, 2, 1)
     """
     part = table.items.take(selected)
-    sizes = [one for known in (part, with_classes(part, table.y)[0])
-             for one in crowd_sizes(known, table.sources)]
+    known = [Knowledge(part, None, columns, table.sources).groups()
+             for columns in ((), (table.y,))]
+    sizes = [one for groups in known for one in (groups.sizes(), groups.equals())]
     return Strangers(*(Findable(int((one < k).sum()), int((one <= 1).sum())) for one in sizes))
 
 
@@ -247,7 +245,7 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     >>> largest_share(table, Rule(k=2, classes=2), [0])
     0.75
     """
-    _, over = crowds(table.items.take(selected), table.y, narrowed(rule, selected))
+    over = groups_by_class(table.items.take(selected), table.y, narrowed(rule, selected)).over
     return float((over.max(axis=1) / over.sum(axis=1)).max())
 
 
@@ -446,7 +444,7 @@ def _sizes(items: Items) -> tuple[Ints, Codes]:
     """How many rows each class of equal rows has, and the class of each row."""
     if not items.rows:
         raise SchemaError("the table has no row; a share of rows needs at least one")
-    _, counts, pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1)
+    _, counts, pattern = Knowledge(items).groups().table
     return counts[:, 0], pattern
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
@@ -21,17 +21,9 @@ import numpy.typing as npt
 
 from privsieve.check.verify import verify
 from privsieve.containment.fingerprint import rests_on, target_of
-from privsieve.containment.groups import numbered, sources_of
-from privsieve.containment.labelled import (
-    Bools,
-    Codes,
-    Ints,
-    Labelled,
-    as_known,
-    crowds,
-    rows_of,
-    shortfall,
-)
+from privsieve.containment.groups import numbered
+from privsieve.containment.knowledge import Knowledge, shortfall
+from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, rows_of
 from privsieve.containment.together import counted_items, limits_of
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.kernels.patterns import Rule
@@ -174,11 +166,6 @@ class Strict:
         return np.array([self.lacking is None or name in self.lacking for name in items.names],
                         np.bool_)
 
-    def known(self, items: Items, chosen: Items) -> Rule:
-        """The rule of items of which those behind the chosen ones are classes, for one class."""
-        classes = np.zeros(len(items) - len(chosen), np.bool_)
-        return Rule(self.k, 1, absent=np.append(self.absent(chosen), classes).astype(np.bool_))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined:
@@ -208,19 +195,14 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
                               "fewer, more, or read in another way; give the table of which it "
                               "was published")
     chosen = table.items.take(counted_items(table, [one.claim for one in folders]))
-    items, notes = chosen, []
-    for known in sorted({one.known for one in folders if one.known}):
-        labelled = tables[known]
-        items = as_known(items, None, (known, labelled.y, list(map(text_of, labelled.classes))))
-    asked = rule.known(items, chosen)
-    if any(one.claim.get("counted") for one in folders) and table.sources is not None:
-        groups = sources_of(items, asked, table.sources)
-    else:
-        patterns, over = crowds(items, np.zeros(items.rows, np.int32), asked)
-        groups = over[:, 0][patterns.pattern]
-        if any(one.claim.get("counted") for one in folders):
-            notes.append("k counts people in one of them, and rows here: name their column, too "
-                         "(--source, or the person of a domain file)")
+    notes = []
+    classes = tuple(tables[known].y for known in {one.known for one in folders if one.known})
+    people = any(one.claim.get("counted") for one in folders)
+    if people and table.sources is None:
+        notes.append("k counts people in one of them, and rows here: name their column, too "
+                     "(--source, or the person of a domain file)")
+    groups = Knowledge(chosen, rule.absent(chosen), classes, table.sources if people else None,
+                       ).groups().sizes()
     poor = 0
     for one in folders:
         name = target_of(one.claim)
@@ -301,17 +283,11 @@ def _column(one: Verified, name: str) -> npt.NDArray[Any]:
 
 
 def _patterns(one: Verified, codes: Codes, rule: Strict) -> tuple[Ints, Ints]:
-    """Of each pattern of a folder the rows by number, and those of its group by number.
-
-    Where classes may be known there are items of them, too.
-    """
-    items = one.items
-    if one.known is not None:
-        texts = one.texts[one.known]
-        items = as_known(items, None, (one.known, numbered(texts), list(dict.fromkeys(texts))))
-    asked = replace(rule.known(items, one.items), classes=int(codes.max(initial=-1)) + 1)
-    table, over = crowds(items, codes, asked)
-    return table.counts, over
+    """Of each pattern of a folder the rows by number, and those of its group by number."""
+    classes = () if one.known is None else (numbered(one.texts[one.known]),)
+    groups = Knowledge(one.items, rule.absent(one.items), classes).groups(
+        codes, int(codes.max(initial=-1)) + 1)
+    return groups.table.counts, groups.over
 
 
 def _pair(first: Verified, second: Verified, rule: Strict) -> Bounds | None:
