@@ -218,7 +218,7 @@ def main(method, path, limit, jobs):
     domain = ps.Domain([ps.Number(f"x{j}", 0, top) for j in range(columns)],
                        target=ps.Label("y", [0, 1]))
     domain = resolve(domain, source.shape(count_rows=True))
-    # Of fewer rows "auto" looks at sets and slopes, too, as long as `max_ops` lasts.
+    # Of fewer rows "auto" looks at sets, too, as long as `max_ops` lasts.
     asked = {"noisy-histogram": {"columns": ["x0", "x1"], "bins": 16},
              "rule-sieve": {"k": 4, "joint": "none"}}.get(method, {"k": 4})
     plan = ps.plan(method, domain, rows=source.count(), epsilon=1, **asked)

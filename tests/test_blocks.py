@@ -250,18 +250,18 @@ def test_codes_in_a_file_are_written_once_and_read_once(monkeypatch):
     codes, label, _ = random_table(rng, 5_000, "nmfcw", 3)
     domain, whole, room = tables.domain("nmfcw", 3), tables.batch(codes, label), Room(memory=0)
     expected = voted(whole, domain, parts=4)
-    written, all_dealt, spilled = [], Dealt.all, Room._spilled
+    written, all_dealt, spilled = [], Dealt.all, Room._mapped
 
     def counted(batches, key, parts):
         return [replace(one, codes=one.codes.view(Counted))
                 for one in all_dealt(batches, key, parts)]
 
-    def noted(self, shape, dtype):
+    def noted(self, at, shape, dtype):
         written.append(prod(shape) if dtype is np.uint16 else 0)
-        return spilled(self, shape, dtype)
+        return spilled(self, at, shape, dtype)
 
     monkeypatch.setattr(Dealt, "all", staticmethod(counted))
-    monkeypatch.setattr(Room, "_spilled", noted)
+    monkeypatch.setattr(Room, "_mapped", noted)
     found = voted(Passes(cut(whole, rng, 9), room), domain, parts=4)
 
     assert expected == found

@@ -9,7 +9,6 @@ import pytest
 
 import privsieve as ps
 from every_method import COSTS, ESTIMATORS, Method
-from privsieve.check import recount
 from privsieve.cli import regress, select, synthesize
 from privsieve.cli.options import SHARED, given, of_methods
 from privsieve.errors import PrivsieveError
@@ -112,4 +111,3 @@ def test_lists_of_options_are_the_fields():
 
     assert own == set(CHOICE)
     assert unsaid == {*WISHES, "fewer"}
-    assert WISHES == recount.WISHES

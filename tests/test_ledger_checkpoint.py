@@ -15,7 +15,8 @@ from functools import partial
 import pytest
 
 from privsieve.errors import BudgetExceeded, LedgerError
-from privsieve.ledger import chain, server, sql
+from privsieve.extras.postgres import server
+from privsieve.ledger import chain, sql
 from privsieve.ledger import file as ledger_file
 from privsieve.ledger.chain import Entry
 from privsieve.ledger.ledger import Ledger, recount

@@ -580,10 +580,10 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
                                      "plan": {"settings": {"k": 5}}})
     code, said, _ = out(capsys, "orphans", *at, "--json")
     lost = json.loads(said)["orphans"]
-    assert (0, 4, "0.25", "p", "rule-sieve/3, 5 columns") == (
+    assert (0, 4, "0.25", "p", "rule-sieve/4, 5 columns") == (
         code, lost[0]["seq"], lost[0]["epsilon"], lost[0]["population"], lost[0]["plan"])
     code, said, words = out(capsys, "orphans", *at, *head)
-    assert "rule-sieve/3, 5 columns" in said
+    assert "rule-sieve/4, 5 columns" in said
     assert "never given back" in words
     assert "no charge is without its release" not in said
     Ledger(str(tmp_path / "new.db"), "p").grant(1)

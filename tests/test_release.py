@@ -8,8 +8,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert, to_builtins
 
 from privsieve.errors import SchemaError
+from privsieve.public.canonical import LARGEST
 from privsieve.release import (
     ColumnWeights,
     GridNumbers,
@@ -57,21 +59,21 @@ def test_what_lacks_a_field_is_refused(cls, kind, says):
                 cls.read({"kind": kind, **body})
 
 
-@given(st.integers(-1074, 900), st.lists(st.integers(-2**53, 2**53)))
+@given(st.integers(-1074, 900), st.lists(st.integers(-LARGEST, LARGEST)))
 def test_numbers_on_a_grid_are_what_leaves(exponent, q):
     """Numbers on a grid are read as they were written, and each is a double."""
     numbers = GridNumbers(exponent, tuple(q))
 
-    assert numbers == GridNumbers.read(numbers.write())
+    assert numbers == convert(to_builtins(numbers), GridNumbers)
     assert [math.ldexp(one, exponent) for one in q] == numbers.doubles
 
 
-@given(st.sampled_from(["gaussian", "gamma-norm", "a law"]), AMOUNTS, st.integers(1, 6))
+@given(st.sampled_from(["gaussian", "gamma-norm"]), AMOUNTS, st.integers(1, 6))
 def test_noise_is_read_as_it_was_written(law, each, digits):
     """The law and the amount of noise are read as they were written."""
     noise = NoiseLaw(law, figure(each, digits))
 
-    assert noise == NoiseLaw.read(noise.write())
+    assert noise == convert(to_builtins(noise), NoiseLaw)
 
 
 @given(AMOUNTS, st.integers(1, 8), st.sampled_from("fge"))

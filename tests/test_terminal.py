@@ -74,6 +74,7 @@ CALLS = (
     ("verify", "first", "--ledger", "budget.db"),
     ("check", "table.csv", "--target", "ill"),
     ("publish", "table.csv", "--target", "ill", "-k", "2", "--out", "columns"),
+    ("union", "table.csv", "columns"),
     ("bridge", "sdcmicro", "table.csv", "--target", "ill", "-k", "2", "--out", "sdc"),
     ("explore", "table.csv", "--target", "ill", "--seconds", "2", "--out", "each-k.html"),
     ("audit", "noisy-top-k", "--runs", "100"),
@@ -195,7 +196,7 @@ PAID = "--ledger FILE, --population NAME, --out DIR"
     ("ledger raise", "Missing: --ledger FILE, --population NAME, --reason TEXT, --by NAME, --and "),
     ("ledger grant --epsilon 1 --ledger l", "Missing option '--population'."),
     ("synthesize t.csv --rows 3", "--domain, --epsilon, --ledger, --population, --out are missing"),
-    ("publish t.csv --target ill", "to publish, say -k K and --out DIR;"),
+    ("publish t.csv --target ill", "Missing: -k K, --out DIR."),
     ("predict", "Missing: RELEASE, DATA."),
 ])
 def test_what_is_missing_is_named_at_once(cli, words, said):

@@ -30,9 +30,10 @@ from scipy import sparse
 import privsieve as ps
 from every_method import ESTIMATORS, WARD, table
 from privsieve import fit as fitting
+from privsieve.extras.spark import frame as spark
 from privsieve.fit import ConvertedWarning, UnsignedWarning
 from privsieve.noise.streams import replay
-from privsieve.rows import open_source, resolve, spark
+from privsieve.rows import open_source, resolve
 from privsieve.rows.room import Room
 
 SRC = Path(ps.__file__).parent

@@ -355,5 +355,5 @@ def test_columns_of_before_need_not_be_chosen(privsieve):
     found = Ledger("L.db", population="P").publications()
     assert claim["columns"] == list(found[1].columns)
     assert 2 == len(claims_of(found, "S"))
-    code, out, _err = privsieve("check", "u.csv", "1", "2", "--json")
+    code, out, _err = privsieve("union", "u.csv", "1", "2", "--json")
     assert (0, True) == (code, json.loads(out)["lowest"] >= 5)

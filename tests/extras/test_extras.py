@@ -158,3 +158,29 @@ def test_a_library_that_is_absent_is_named_with_its_extra(name, extra, use, monk
     brought = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert any(one.startswith(name)
                for one in brought["project"]["optional-dependencies"][extra])
+
+
+@pytest.mark.parametrize(("words", "verb"), [
+    (("publish", "t.csv", "-k", 2, "--out", "o", "--explore", "e.html"), "explore"),
+    (("publish", "t.csv", "-k", 2, "--out", "o", "--population-size", 9), "explore"),
+    (("publish", "t.csv", "-k", 2, "--out", "o", "--seconds", 9), "explore"),
+    (("publish", "t.csv", "-k", 2, "--out", "o", "--export", "arx"), "bridge"),
+    (("publish", "t.csv", "-k", 2, "--out", "o", "--by-path"), "bridge"),
+    (("check", "folder"), "union"),
+])
+def test_what_became_a_verb_is_named(words, verb, cli, tmp_path, monkeypatch):
+    """An option that an extra took along gets a sentence with the verb that does it now."""
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("folder/certificate.json").touch()
+    code, out, err = cli(*words)
+
+    assert (2, "") == (code, out)
+    assert f"privsieve {verb}" in " ".join(err.split())
+
+
+def test_names_of_an_extra_are_not_in_the_package():
+    """Who asks the package for a figure is told where it is."""
+    for name in ("PlanDisplay", "ReleaseDisplay"):
+        with pytest.raises(AttributeError, match=r"privsieve\.extras\.plot"):
+            getattr(ps, name)

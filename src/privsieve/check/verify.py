@@ -77,7 +77,7 @@ def verify(certificate: Source, release: Source | None = None, *,
     """Check a certificate, and what is given with it: release, ledger, published table.
 
     >>> verify({}).reasons[0]
-    'the certificate does not have the fields of privsieve-certificate/1: it claims no known kind'
+    'the certificate does not have the fields of privsieve-certificate/1, at the file'
     """
     try:
         body = _read(certificate, "the certificate")

@@ -70,6 +70,7 @@ DROPPED = {
     **{old: f"{old} is gone: the option is called {now}" for old, now in _RENAMED.items()},
     "explore": _EXPLORE,
     "population_size": _EXPLORE,
+    "seconds": _EXPLORE,
     "export": _BRIDGE,
     "by_path": _BRIDGE,
     "PlanDisplay": _FIGURE,

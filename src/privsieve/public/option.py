@@ -370,7 +370,8 @@ def settings(asked: Options, **facts: Json) -> dict[str, Json]:
 def as_json(given: Options, settings: Mapping[str, Json]) -> dict[str, Json]:
     """Return the options that differ from their defaults, as JSON from which they are read again.
 
-    Of public rows that were given as a reference the digest stands for them, as in the settings.
+    An empty wish says nothing.  Of public rows that were given as a reference the digest stands
+    for them, as in the settings.
 
     >>> as_json(Choosing(3, epsilon=0.50, always=["age"]), {})
     {'epsilon': '0.5', 'n_features_to_select': 3, 'always': ['age']}
@@ -383,6 +384,8 @@ def as_json(given: Options, settings: Mapping[str, Json]) -> dict[str, Json]:
         elif "about" in one.metadata:
             value, usual = (_as_json(each, one.metadata["about"].read)
                             for each in (getattr(given, one.name), one.default))
+            if one.name in WISHES:
+                value = value or None
             if value != usual or one.metadata["about"].needed:
                 found[one.name] = value
     return found

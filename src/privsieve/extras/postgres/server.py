@@ -215,7 +215,7 @@ def backup(path: str, copy: str) -> NoReturn:  # noqa: ARG001  # as a file is
 
 # --- the connection -----------------------------------------------------------------------------
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Session:
     """An open transaction as `sql` uses one: "?" marks, rows as tuples."""
 

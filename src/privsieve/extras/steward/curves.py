@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
@@ -341,7 +341,8 @@ def _chance(one: Alone) -> str:
 
 # --- curves --------------------------------------------------------------------------------------
 
-class Series(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Series:
     """A curve: its name, and for each place of the axis how high it is (None: nothing there)."""
 
     name: str
