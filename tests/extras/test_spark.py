@@ -121,10 +121,15 @@ def ward(tmp_path_factory):
     return folder
 
 
+def top_two(domain, rows=None):
+    """A plan of a method whose summary the tests replace."""
+    return ps.NoisyTopK(2, epsilon=1, domain=domain).plan(rows=rows)
+
+
 @pytest.fixture
 def plan():
-    """A plan of a method whose summary the tests replace."""
-    return ps.NoisyTopK(2, epsilon=1, domain=WARD).plan(rows=ROWS)
+    """One for the table of the tests."""
+    return top_two(WARD, ROWS)
 
 
 def of_codes(rows, _key, _found):
@@ -317,9 +322,9 @@ def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, led
             (placed, frame.orderBy("age"), "as it is"),
             (placed, frame.union(frame), "as it is"),
             (ps.BlockFWELL(2, epsilon=1, domain=WARD).plan(rows=ROWS), frame, "no sum"),
-            (added_up(replace(plan, domain=persons), of_codes)[0], frame, "persons"),
-            (added_up(replace(plan, domain=replace(WARD, neighbours="add-remove", rows=400)),
-                      of_codes, placed=True)[0], frame, "add-remove")):
+            (added_up(top_two(persons), of_codes)[0], frame, "persons"),
+            (added_up(top_two(replace(WARD, neighbours="add-remove", rows=400)), of_codes,
+                      placed=True)[0], frame, "add-remove")):
         with pytest.raises(ParameterError, match=text):
             fitting.fit(made, open_source(rows), ledger=ledger)
 
