@@ -14,10 +14,10 @@ import privsieve as ps
 from forged import forge, golden, seeded
 from privsieve._version import __version__
 from privsieve.check import folder as module
-from privsieve.cli.synthesize import rows_of
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.fit import UnsignedWarning
 from privsieve.ledger.head import of_release
+from privsieve.methods.histogram.released import synthetic_csv
 from privsieve.public.canonical import parsed
 from privsieve.public.plan import sentence
 
@@ -32,7 +32,7 @@ def made(tmp_path_factory):
         warnings.simplefilter("ignore", UnsignedWarning)
         names = golden(place)
     for name in ("histogram", "sparse"):
-        (place / name / "synthetic.csv").write_bytes(rows_of(ps.load(place / name), 500))
+        (place / name / "synthetic.csv").write_bytes(synthetic_csv(ps.load(place / name).body, 500))
     return place, names
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.check import verify as two_files
 from privsieve.check.reasons import Unreadable
+from privsieve.check.replan import is_made_again
 from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
 from privsieve.errors import CheckFailed, PrivsieveError
 from privsieve.public.canonical import digest, parsed, quoted, visible
@@ -48,6 +49,8 @@ MOST_FILES = 1000
 SHORT = len("sha256:") + 16
 #: How a check says that one of the files is not there, or is no file.
 _TOO_LARGE = "the folder holds more than 1 GB, which no release has: take large files away"
+_OTHER_ROWS = ("synthetic.csv is not what privsieve makes of this release: it was changed; make it "
+               "again with privsieve synthesize --from")
 #: Of a signed page that this version did not write.
 _FOREIGN = "another version of privsieve wrote it, or nobody knows who: it was not compared"
 _WHAT = {CERTIFICATE: "the certificate", RELEASE: "the release"}
@@ -242,20 +245,12 @@ class FolderCheck:
         return None
 
     def _rows(self) -> str | None:
-        """Synthetic rows, against the released table of counts; or why they were not counted."""
+        """Synthetic rows, made again from the release; or why they are none of it."""
         if "cells" not in self.release:
             return "rows belong to a table of counts, and the release is none"
-        from privsieve.check.synthetic import Uncounted, drawn_reasons
-
-        self.known[ROWS] = self.contents.read(ROWS)
-        try:
-            self.reasons.extend(drawn_reasons(self.release, self.known[ROWS]))
-        except Unreadable as error:
-            self.reasons.append(str(error))
-        except Uncounted:
-            return "bins of the table are too narrow, or dates too short, to tell its rows apart"
-        except WRONG:
-            self.reasons.append("synthetic.csv belongs to no table of counts that can be read")
+        self.known[ROWS] = data = self.contents.read(ROWS)
+        if not is_made_again(data, self.release):
+            self.reasons.append(_OTHER_ROWS)
         return None
 
     def signatures(self, signers: Signers | None) -> None:

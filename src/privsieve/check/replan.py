@@ -8,6 +8,8 @@ release holds, and has to say the same of them.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -22,6 +24,7 @@ from privsieve.public.domain import Domain, part_of
 from privsieve.public.plan import UNIT, Plan, terms
 from privsieve.release import (
     KINDS,
+    WRONG,
     ColumnWeights,
     Histogram,
     Regression,
@@ -181,3 +184,14 @@ def _output(made: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
     if len(made.values) != many:
         raise Unreadable("values does not hold one number for each column, feature or answer")
     return made.values.q
+
+
+def is_made_again(rows: bytes, release: Mapping[str, Any]) -> bool:
+    """Return whether synthetic rows in a file are those that a released table gives."""
+    from privsieve.methods.histogram.released import synthetic_csv
+
+    try:
+        lines = csv.reader(io.StringIO(rows.decode("utf-8"), newline=""), strict=True)
+        return rows == synthetic_csv(release, sum(1 for _row in lines) - 1)
+    except (csv.Error, PrivsieveError, *WRONG):
+        return False

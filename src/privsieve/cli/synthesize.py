@@ -15,7 +15,7 @@ from privsieve.cli.private import new_file
 from privsieve.cli.releasing import release, verified
 from privsieve.cli.verb import existing
 from privsieve.ledger.folder import Folder
-from privsieve.methods.histogram.released import CountTable, as_csv, check_rows
+from privsieve.methods.histogram.released import check_rows, synthetic_csv
 from privsieve.public.domain import demand_cells
 from privsieve.release import Release
 
@@ -39,8 +39,8 @@ _FREE = ("from_folder", "rows", "out", "as_json")
 )
 @asked.releasing(required=False)
 @click.option("--from", "from_folder", metavar="DIR",
-              help="Make more rows of this release instead, into --out or on stdout; costs "
-                   "nothing.")
+              help="Make rows of this release instead, into --out or on stdout; costs nothing.  "
+                   "The same number of rows are the same rows.")
 def command(data: str | None, **options: Any) -> None:
     """Count rows of DATA over a few columns and the target, with noise, and make rows of that.
 
@@ -65,7 +65,7 @@ def command(data: str | None, **options: Any) -> None:
         nonlocal written
         # The release was paid for, and stands without its rows.
         with suppress(OSError, MemoryError):
-            folder.write(NAME, rows_of(made, options["rows"]))
+            folder.write(NAME, synthetic_csv(made.body, options["rows"]))
             written = True
 
     release(plan, source, options, lambda made: made.selected, beside)
@@ -73,7 +73,7 @@ def command(data: str | None, **options: Any) -> None:
                        f"{plan.forecast['noise_each']} on each")
     if written or (Path(options["out"]) / NAME).is_file():
         words.say("rows", f"{options['rows']} synthetic rows in {NAME}, made of release.json "
-                          "alone; other draws cost nothing (--from)")
+                          "alone; more of them cost nothing (--from)")
     else:
         words.say("rows", "they could not be written; the release stands: make them with --from",
                   fg="yellow")
@@ -87,16 +87,6 @@ def _check(data: str | None, options: Mapping[str, Any]) -> None:
                         "or a release with --from DIR and --rows")
 
 
-def rows_of(made: Release, rows: int) -> bytes:
-    """Synthetic rows of a release as a CSV file."""
-    import numpy as np
-
-    table = CountTable.of(made.body)
-    demand_cells(axis.column for axis in table.axes)
-    # Post-processing: any randomness that has met no row will do.
-    return as_csv(table.axes, table.sample(rows, np.random.default_rng()))
-
-
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
     for name, value in {"data": data, **options}.items():
@@ -105,7 +95,7 @@ def _again(data: str | None, options: Mapping[str, Any]) -> None:
                      "there; leave it away")
     asked.refuse(options["rows"] is None, "--rows is missing: say how many rows to make")
     folder = str(existing(None, None, options["from_folder"]))
-    made = rows_of(verified(folder, "no row is made"), options["rows"])
+    made = synthetic_csv(verified(folder, "no row is made").body, options["rows"])
     if options["out"] is not None:
         with new_file(options["out"], "of synthetic rows") as write:
             write(made)

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram.noisy_histogram import Axis
-from privsieve.public.canonical import quoted, text_of
+from privsieve.public.canonical import canonical, digest, quoted, text_of
 from privsieve.public.columns import CODES, Date, Flag, Number
-from privsieve.public.domain import part_of
+from privsieve.public.domain import demand_cells, part_of
 from privsieve.release import WRONG, Histogram, TableCells
 from privsieve.rows.cells import DAY, grid_ends, log_edges
 
@@ -32,6 +32,8 @@ Ints = npt.NDArray[np.int64]
 
 #: TableCells of a margin, and rows, that are made at a time.
 LARGEST_MARGIN, LARGEST_SAMPLE = 2**24, 2**26
+#: Rows that are written at a time.
+PIECE = 2**16
 #: What a count of a release can be.
 LARGEST_COUNT = 2**42
 #: What a level that is not listed is called, where no listed one has this name.
@@ -82,7 +84,7 @@ class CountTable:
         np.add.at(found, place, self.counts)
         return found.reshape(shape)
 
-    def sample(self, n: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
+    def sample(self, n: int, rng: np.random.Generator | Draws) -> dict[str, npt.NDArray[Any]]:
         """Rows whose cells come as often as the counts say, in random order."""
         check_rows(n)
         total = int(self.counts.sum())
@@ -95,6 +97,40 @@ class CountTable:
                 for j, axis in enumerate(self.axes)}
 
 
+class Draws:
+    """Random numbers that follow from a whole number, on every machine and in every version.
+
+    Of NumPy's generators only the bits are the same everywhere.
+
+    >>> Draws(7).integers(0, 100, 4).tolist(), Draws(7).permutation(np.arange(4)).tolist()
+    ([62, 89, 77, 22], [3, 0, 2, 1])
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.PCG64(seed)
+
+    def integers(self, low: Any, high: Any, size: int | None = None) -> Any:
+        """Whole numbers from low on and below high."""
+        shape = np.broadcast(low, high).shape if size is None else (size,)
+        part = (self._bits.random_raw(prod(shape)) >> np.uint64(11)) / 2.0**53
+        return np.minimum(low + np.floor(part.reshape(shape) * (high - low)).astype(np.int64),
+                          high - 1)
+
+    def permutation(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The values in another order."""
+        return values[np.argsort(self._bits.random_raw(len(values)), kind="stable")]
+
+
+def synthetic_csv(body: Mapping[str, Any], n: int) -> bytes:
+    """Return synthetic rows of a release as a CSV file: the same each time, as anybody may check.
+
+    The draws follow from the release, which is public, and meet no row of the table.
+    """
+    table = CountTable.of(body)
+    demand_cells(axis.column for axis in table.axes)
+    return as_csv(table.axes, table.sample(n, Draws(int(digest(canonical(body)), 16))))
+
+
 def check_rows(n: object) -> None:
     """Refuse a number of rows that cannot be made at a time.
 
@@ -105,7 +141,7 @@ def check_rows(n: object) -> None:
                              f"{LARGEST_SAMPLE}")
 
 
-def shared(counts: Ints, n: int, rng: np.random.Generator) -> Ints:
+def shared(counts: Ints, n: int, rng: np.random.Generator | Draws) -> Ints:
     """How often each cell comes among n rows: its share, rounded down or up at random.
 
     >>> shared(np.array([1, 2, 1]), 8, np.random.default_rng(0)).tolist()
@@ -236,7 +272,7 @@ def cell_names(axis: Axis) -> list[str]:
     return listed + [OTHER] * (axis.cells > len(listed))
 
 
-def values_of(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
+def values_of(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.NDArray[Any]:
     """A value for each cell: its level, or one that is uniform in its bin.
 
     >>> from privsieve.public.columns import Category
@@ -261,7 +297,7 @@ def values_of(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[
     return (found if len({type(value) for value in listed}) > 1 else np.array(listed))[cells]
 
 
-def _spread(axis: Axis, cells: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
+def _spread(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.NDArray[Any]:
     """Uniform values in bins; nothing where a cell is that of what is missing."""
     column, begins = axis.column, np.array(axis.begins)
     assert isinstance(column, Number | Date)
@@ -285,8 +321,8 @@ def _short(column: Number, low: npt.NDArray[np.float64], high: npt.NDArray[np.fl
     return np.round(found, digits) if abs(digits) < 15 else found  # digits of a double
 
 
-def _days(column: Date, ends: npt.NDArray[np.float64], bins: Ints, rng: np.random.Generator,
-          missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+def _days(column: Date, ends: npt.NDArray[np.float64], bins: Ints,
+          rng: np.random.Generator | Draws, missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
     """Whole days where the bounds are whole days, else seconds."""
     whole = all(moment.time() == dt.time() for moment in (column.low, column.high))
     per = 1 if whole else _SECONDS
@@ -311,7 +347,9 @@ def as_csv(axes: Sequence[Axis], rows: Mapping[str, npt.NDArray[Any]]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([axis.name for axis in axes])
-    writer.writerows(zip(*(_texts(axis, rows[axis.name]) for axis in axes), strict=True))
+    for at in range(0, len(rows[axes[0].name]), PIECE):
+        writer.writerows(zip(*(_texts(axis, rows[axis.name][at:at + PIECE]) for axis in axes),
+                             strict=True))
     return out.getvalue().encode()
 
 
