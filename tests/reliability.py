@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parents[1] / "experiments" / "results"
 
 #: Modes of which a run costs next to nothing, and audits of all of them.
 CHEAP = [("noisy-top-k", ""), ("noisy-top-k", "class-counts"), ("noisy-histogram", ""),
-         ("kernel-ridge", "one-answer"), ("kernel-ridge", "function")]
+         ("kernel-ridge", "one-answer"), ("kernel-ridge", "batch")]
 AUDITS = 300
 
 HEAD = f"""# Reliability: what was tried, and what was found

@@ -126,16 +126,16 @@ def test_predict_never_spends(privsieve):
 
 
 def test_a_session_that_was_saved_predicts(privsieve, place):
-    """`predict` takes the function of a session as it takes a model; a changed one is refused."""
+    """`predict` takes the batch of a session as it takes a model; a changed one is refused."""
     domain = ps.Domain.from_toml("domain.toml")
     with ps.KernelRidgeSession("table.csv", lam=1, domain=domain, ledger=Ledger(
             "budget.db", population="clinic")) as session:
-        function = session.release_function(epsilon=10, delta="1e-9")
-        function.predict([[age, ward] for age in range(0, 101, 10) for ward in "AB"])
-    function.release_.save("curve")
+        session.predict_batch([[age, ward] for age in range(0, 101, 10) for ward in "AB"],
+                              epsilon=10)
+    session.release_.save("curve")
     paid = spent()
     code, out, err = privsieve("predict", "curve", "new.csv")
-    known = function.predict([line.split(",") for line in
+    known = session.of_release(session.release_).predict([line.split(",") for line in
                               Path("new.csv").read_text().splitlines()[1:]])
 
     assert (0, "") == (code, err)
@@ -143,7 +143,7 @@ def test_a_session_that_was_saved_predicts(privsieve, place):
     assert np.allclose(known, [float(line) for line in out.splitlines()[1:]], rtol=1e-6)
     assert paid == spent()
     said = json.loads((place / "curve" / "release.json").read_text())
-    said["values"]["q"][3] += 1
+    said["values"]["q"][0] += 1
     (place / "curve" / "release.json").write_text(json.dumps(said))
     code, out, err = privsieve("predict", "curve", "new.csv")
     assert (7, "") == (code, out)

@@ -341,44 +341,37 @@ def test_a_session_that_ended_holds_no_row(tmp_path):
     from privsieve.methods.ridge.answers import Memory
 
     frame, ledger = table(NUMBER), ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    ledger.grant(epsilon=3, delta="1e-5")
+    ledger.grant(epsilon=3)
     with ps.KernelRidgeSession(frame, lam="0.1", domain=NUMBER, ledger=ledger) as session:
         query = frame.drop(columns=["back"]).iloc[:3]
         session.predict_batch(query, epsilon=1)
-        function = session.release_function(epsilon=1, delta="1e-6")
-        function.predict(query)
         memory = session._memory
         assert isinstance(memory, Memory)
-        held = [weakref.ref(memory.model.points), weakref.ref(memory.model.c),
-                *map(weakref.ref, memory.whole.values())]
-        shown = repr(memory.model) + repr(memory) + repr(session) + repr(function)
-        assert 3 == len(held)
+        held = [weakref.ref(memory.model.points), weakref.ref(memory.model.c)]
+        shown = repr(memory.model) + repr(memory) + repr(session)
     gc.collect()
 
-    assert [None] * 3 == [one() for one in held]
+    assert [None] * 2 == [one() for one in held]
     assert "array" not in shown
 
 
 def session_of(changed):
-    """The state of the process, and what can be reached from a session and its function, after."""
+    """The state of the process, and what can be reached from a session, after."""
     frame = table(NUMBER)
     query = frame.drop(columns=["back"]).iloc[:3]
     with ps.KernelRidgeSession(table(NUMBER, changed), lam="0.1", domain=NUMBER) as session:
         session._noise = replay(5)
         session.predict_one(query.iloc[:1], epsilon=1)
         session.predict_batch(query, epsilon=1)
-        function = session.release_function(epsilon=1, delta="1e-6")
-        function.predict(query)
-    session._noise = function._noise = None
-    return process(), walked({"session": session, "function": function})
+    session._noise = None
+    return process(), walked({"session": session})
 
 
 def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
-    """Process, session and function have the same parts after both; only what was drawn differs."""
+    """Process and session have the same parts after both; only what was drawn differs."""
     session_of(changed=False)
     (before, first), (now, second) = session_of(changed=False), session_of(changed=True)
-    drawn = ("session.vars['_asked']", "session.vars['release_']", "function.vars['release_']",
-             "function.vars['_drawn'][0]")
+    drawn = ("session.vars['_asked']", "session.vars['release_']")
 
     assert before == now
     assert first.keys() == second.keys()
@@ -396,7 +389,7 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 SHOWN = {
     "_Event", "About", "Additive", "Axis", "Box", "Branch", "Category", "Choice", "Chosen",
     "ClassCounts", "ColumnWeights", "Correlation", "Cost", "CountFields", "CountNoise", "Crowd",
-    "Csv", "Date", "Depth", "Domain", "Drawn", "Effort", "Either", "Extent", "Finding", "Flag",
+    "Csv", "Date", "Depth", "Domain", "Effort", "Either", "Extent", "Finding", "Flag",
     "Forecast", "Form", "Found", "Gaussian", "GridNumbers", "Histogram", "Hub", "Inspection",
     "Kernel", "KernelRidgeSession", "Kind", "KnownRows", "Label", "Labellings", "LeastSquares",
     "Limits", "Map", "MeanDifference", "Method", "Mining", "NoiseLaw", "NoiseSize",

@@ -58,12 +58,8 @@ SPEND = f"tests/test_laws.py::test_a_refused_spend_reads_no_row{ONE}"
 HOLDS = f"tests/test_laws.py::test_a_fitted_one_holds_its_release_only{ONE}"
 LAYERS = "tests/test_layers.py::test_imports_point_down"
 NOISE = "tests/test_race.py::test_top_k_enumerated[scores1-2-True]"
-UNPAID = "tests/test_regression_session.py::test_a_refused_charge_reads_no_row"
-COMMITTED = "tests/test_transcript.py::test_the_charge_is_committed_at_the_end_once"
 
 RESERVE = "    ledger, reserved = _paid(plan, ledger, noise, folder, progress)\n"
-PAID = "    ledger, reserved = _paid(plan, ledger, noise)\n"
-READ = "    sealed(partial(_choose, plan, source, room=room), noise)\n"
 FAULTS = {
     "half-noise": (
         "noise/race.py", "return Fraction(2 * self.named) / self.epsilon",
@@ -72,9 +68,6 @@ FAULTS = {
         "fit.py", RESERVE,
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
         "fromlist=['system']).system(), room, progress)\n" + RESERVE, SPEND),
-    "function-before-its-charge": ("fit.py", PAID + READ, READ + PAID, UNPAID),
-    "function-without-its-charge": ("fit.py", "replayed=replayed), ledger, reserved, None)",
-                                    "replayed=replayed), None, None, None)", COMMITTED),
     "scores-attribute": (
         "methods/estimators.py", "        self.n_features_in_ = ",
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",

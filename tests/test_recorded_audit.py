@@ -115,7 +115,7 @@ FAMILIES = (
     Family("named cells", ps.NoisyHistogram, {"columns": ["f", "c"], "delta": "1e-6"}),
     Family("bins", ps.NoisyHistogram, {"columns": ["m", "c"], "bins": 3}, MANY),
     *(Family(f"session {answers}", answers, {}, POINTS)
-      for answers in ("one", "batch", "function")),
+      for answers in ("one", "batch")),
 )
 
 
@@ -304,8 +304,7 @@ def _planned(family, domain, size, epsilon):
     source, _ = table(random.Random(size), domain, size).source()
     domain = resolve(domain, source.shape(count_rows=domain.rows_are_public), strict=True)
     if isinstance(family.kind, str):
-        delta = "1e-6" if family.kind == "function" else 0
-        cost = Cost.of(epsilon, delta=delta, allow_weak=True)
+        cost = Cost.of(epsilon, allow_weak=True)
         return Setting(family, None, domain, cost, size, epsilon)
     rows = size if domain.rows_are_public else None
     made = family.kind(**{"epsilon": epsilon, **family.options}, domain=domain)
@@ -334,10 +333,7 @@ def _asked(session, where):
     if where.family.kind == "one":
         return session.predict_one([40, 20], epsilon=where.epsilon, allow_weak=True)
     points = [[40, 20], [90, 3], [10, 360]]
-    if where.family.kind == "batch":
-        return session.predict_batch(points, epsilon=where.epsilon, allow_weak=True).tolist()
-    function = session.release_function(epsilon=where.epsilon, delta="1e-6", allow_weak=True)
-    return [function.predict(points[:1]).tolist(), function.predict(points).tolist()]
+    return session.predict_batch(points, epsilon=where.epsilon, allow_weak=True).tolist()
 
 
 @dataclass

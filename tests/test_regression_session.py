@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
-import threading
-import time
-import traceback
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from types import FunctionType, ModuleType
@@ -23,11 +18,9 @@ from attacks import RUNS, near, refuted, stands
 from privsieve import fit as fitting
 from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
 from privsieve.methods.ridge import answers, dual
-from privsieve.methods.ridge import session as session_module
 from privsieve.methods.ridge.answers import Memory, Solution, Task
 from privsieve.methods.ridge.dual import (
     ERROR,
-    MOST_KEPT,
     NUGGET,
     Basis,
     Kernel,
@@ -91,9 +84,9 @@ def task(kernel, lam, m, codes, kind="batch", cost=None):
     """A task for some queries."""
     points = coordinates(codes, kernel.domain)
     if kind == "one":
-        basis, weights = Basis(kernel, points, np.ones((1, 1)), 0.0), np.ones((1, 1))
+        basis, weights = Basis(kernel, points, np.ones((1, 1))), np.ones((1, 1))
     else:
-        basis, weights = Basis.empty(kernel).extended(points)
+        basis, weights = Basis.of(points, kernel)
     return Task(kind, kernel, Fraction(lam), m, cost or Cost.of(1), basis, weights, codes)
 
 
@@ -155,55 +148,44 @@ def test_limits_are_small_beside_the_sensitivity():
 
 @kernels
 def test_a_basis_covers_its_kernel(name, options):
-    """L L' - K has no eigenvalue below half of the nugget: grown at once or piece by piece."""
+    """L L' - K has no eigenvalue below half of the nugget, whatever points are alike."""
     rng, kernel = np.random.default_rng(3), Kernel.of(MIXED, name, **options)
     codes = random_codes(rng, 150)
     codes[50:100] = codes[:50]
     codes[100:130, 0] = np.minimum(codes[:30, 0].astype(int) + 1, 65535)
-    points, basis = coordinates(codes, MIXED), Basis.empty(kernel)
-    whole, weights = basis.extended(points)
-    for at in range(0, 150, 40):
-        basis, _ = basis.extended(points[at:at + 40])
-    for made in (whole, basis):
-        over = made.factor @ made.factor.T - kernel.gram(made.points, made.points)
+    points = coordinates(codes, MIXED)
+    made, weights = Basis.of(points, kernel)
+    over = made.factor @ made.factor.T - kernel.gram(made.points, made.points)
 
-        assert np.linalg.eigvalsh(over).min() > 0.5 * NUGGET
-        assert len(made) <= 101
+    assert np.linalg.eigvalsh(over).min() > 0.5 * NUGGET
+    assert len(made) <= 101
     assert np.abs(weights @ weights.T - kernel.gram(points, points)).max() < 1e-4
-
-
-def test_a_basis_that_is_not_certain_is_not_taken(monkeypatch):
-    """Where the factor fails its check the basis stays, and its points answer."""
-    kernel, rng = Kernel.of(MIXED), np.random.default_rng(4)
-    basis, _ = Basis.empty(kernel).extended(coordinates(random_codes(rng, 5), MIXED))
-    points = coordinates(random_codes(rng, 9), MIXED)
-    monkeypatch.setattr(Basis, "_residual", lambda *_: 1e-9)
-    same, weights = basis.extended(points)
-
-    assert same is basis
-    assert (9, len(basis)) == weights.shape
-    assert not certain(float("nan"), 5)
 
 
 def test_a_wrong_factor_is_noticed(monkeypatch):
     """Rows of a factor that are off by a millionth are seen in the residual, and not taken."""
-    kernel, rng, honest = Kernel.of(MIXED), np.random.default_rng(4), Basis.weights
-    basis, _ = Basis.empty(kernel).extended(coordinates(random_codes(rng, 5), MIXED))
+    kernel, rng, honest = Kernel.of(MIXED), np.random.default_rng(4), dual._pivots
     points = coordinates(random_codes(rng, 9), MIXED)
-    monkeypatch.setattr(Basis, "weights", lambda self, points: honest(self, points) + 1e-6)
 
-    assert basis.extended(points)[0] is basis
+    def wrong(*given):
+        kept, found = honest(*given)
+        return kept, found + 1e-6
+
+    monkeypatch.setattr(dual, "_pivots", wrong)
+    basis, weights = Basis.of(points, kernel)
+
+    assert (0, (9, 0)) == (len(basis), weights.shape)
+    assert not certain(float("nan"), 5)
 
 
 def test_duplicates_cost_no_dimension():
-    """A query that was asked before, in a batch or earlier, is answered by what was released."""
+    """A query that comes twice is answered by what is released of the first."""
     kernel, codes = Kernel.of(MIXED), random_codes(np.random.default_rng(5), 6)
     twice = coordinates(np.concatenate([codes, codes]), MIXED)
-    basis, weights = Basis.empty(kernel).extended(twice)
+    basis, weights = Basis.of(twice, kernel)
 
     assert len(basis) == len(np.unique(codes, axis=0))
     assert np.abs(weights[:6] - weights[6:]).max() < 1e-3
-    assert len(basis.extended(twice)[0]) == len(basis)
 
 
 # Sensitivity
@@ -247,30 +229,10 @@ def test_whitened_numbers_stay_inside(adversarial):
     assert worst > (0.6 if adversarial else 0.3)
 
 
-def test_a_function_that_is_drawn_in_parts_is_the_whole():
-    """The private numbers of points asked one after another are one forward substitution."""
-    rng, kernel = np.random.default_rng(8), Kernel.of(MIXED)
-    model = fitted(kernel, "0.1", random_codes(rng, 30), rng.integers(0, 65536, 30))
-    made = task(kernel, "0.1", 30, random_codes(rng, 1)[:0], "function", Cost.of(1, delta="1e-6"))
-    basis, before, noise, drawn = Basis.empty(kernel), np.empty(0), replay(1), []
-    for _ in range(4):
-        basis, _ = basis.extended(coordinates(random_codes(rng, 5), MIXED))
-        q, before = answers.drawn(model, noise, made, basis, before)
-        drawn += q
-    values = dual.values(basis.points, *model, kernel)
-
-    assert len(basis) == len(drawn) == len(before)
-    assert np.abs(basis.factor @ before - values).max() < 1e-12
-    assert made.grid.d == MOST_KEPT
-
-
 def test_the_noise_has_the_size_that_is_said():
-    """Numbers of a function spread by sigma, and answers of a batch by what the plan forecasts."""
+    """Answers of a batch spread by what the plan forecasts."""
     kernel, rng = Kernel.of(MIXED), np.random.default_rng(9)
     model = fitted(kernel, "10", random_codes(rng, 40), rng.integers(0, 65536, 40))
-    made = task(kernel, "10", 40, random_codes(rng, 400), "function", Cost.of(1, delta="1e-6"))
-    q, whole = answers.drawn(model, replay(3), made, made.basis, np.empty(0))
-    z = (np.array(made.grid.numbers(q)) - whole) / float(made.sigma)
     batch = task(kernel, "10", 40, random_codes(rng, 3))
     true = batch.weights @ dual.forward(batch.basis.factor, dual.values(
         batch.basis.points, *model, kernel))
@@ -278,7 +240,6 @@ def test_the_noise_has_the_size_that_is_said():
            - true for noise in map(replay, range(400))]
     said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4  # half of the range
 
-    assert 0.8 < z.std() < 1.2
     assert 0.85 * said < np.sqrt(np.mean(np.square(off))) < 1.15 * said
 
 
@@ -292,30 +253,25 @@ def tight(target):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["one", "batch", "function"])
+@pytest.mark.parametrize("kind", ["one", "batch"])
 def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
-    """Attacked at two neighbours a release stays inside its claim, and half of its noise does not.
-
-    A function has delta 1e-2, so that an attack can come near.
-    """
-    cost = Cost.of(1, delta="0.01" if kind == "function" else 0)
+    """At two neighbours a release stays inside its claim, and half of its noise does not."""
+    cost = Cost.of(1)
     kernel, models = tight(0)[0], [tight(0)[1], tight(65535)[1]]
     codes = np.array([[0], [40_000]], np.uint16)[:1 if kind == "one" else 2]
-    mechanism = {"one": answers.one, "batch": answers.batch, "function": answers.function}[kind]
+    mechanism = {"one": answers.one, "batch": answers.batch}[kind]
 
     def released(made, seed):
         noise = replay(seed)
 
         def run(which):
-            found = mechanism(models[which], noise, task=made)
-            return np.array(made.grid.numbers(found[0] if kind == "function" else found))
+            return np.array(made.grid.numbers(mechanism(models[which], noise, task=made)))
 
         return run
 
     made = task(kernel, "1000", 1, codes, kind, cost)
     half = task(kernel, "1000", 1, codes, kind, replace(cost, epsilon=Fraction(2)))
-    runs = max(RUNS, 8000 if kind == "function" else 3000)
-    options = {"epsilon": 1.0, "delta": float(cost.delta), "profile": runs}
+    options = {"epsilon": 1.0, "delta": 0.0, "profile": max(RUNS, 3000)}
 
     assert stands(released(made, 1), 0, 1, **options, least=near(0.3))
     assert refuted(released(half, 2), 0, 1, **options)
@@ -357,7 +313,7 @@ BOX = Domain.box(0, 1, target=(0, 2))
 def ledger(tmp_path):
     """A budget of ten."""
     made = ps.Ledger(str(tmp_path / "budget.db"), population="people")
-    made.grant(epsilon=10, delta="1e-3")
+    made.grant(epsilon=10)
     return made
 
 
@@ -399,7 +355,6 @@ def test_rows_are_read_once_and_after_the_charge(ledger):
         assert [] == spy.seen
         session.predict_one([0.5, 0.5], epsilon=1)
         session.predict_batch([[0.1, 0.1], [0.9, 0.2]], epsilon=2)
-        session.release_function(epsilon=1, delta="1e-6").predict([[0.4, 0.4]])
 
     assert [1] == spy.seen
     assert session.release_.certificate["ledger"] is not None
@@ -413,14 +368,13 @@ def test_every_release_verifies(ledger, tmp_path):
         made = [session.release_]
         session.predict_batch(X[:4], epsilon=1)
         made.append(session.release_)
-        session.release_function(epsilon=1, delta="1e-6").predict(X[:4])
-    for at, release in enumerate((*made, session.release_)):
+    for at, release in enumerate(made):
         place = tmp_path / str(at)
         release.save(place)
 
         assert ps.verify(place / "certificate.json", release=place / "release.json").valid
         assert (place / "report.html").exists()
-    assert 3 == len({release.sha256 for release in (*made, session.release_)})
+    assert 2 == len({release.sha256 for release in made})
 
 
 def test_a_refused_charge_reads_no_row(tmp_path):
@@ -430,8 +384,7 @@ def test_a_refused_charge_reads_no_row(tmp_path):
     spy = Spy(ledger)
     with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
         for ask in (lambda: session.predict_one([0.5, 0.5], epsilon=1),
-                    lambda: session.predict_batch([[0.5, 0.5]], epsilon=1),
-                    lambda: session.release_function(epsilon=1, delta="1e-6")):
+                    lambda: session.predict_batch([[0.5, 0.5]], epsilon=1)):
             with pytest.raises(BudgetExceeded):
                 ask()
 
@@ -467,23 +420,15 @@ def test_a_plan_says_before_what_the_release_says_after(ledger):
     with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
         asked = np.random.default_rng(1).random((50, 2))
         batch = session.plan(asked, epsilon=1)
-        function = session.plan(epsilon=1, delta="1e-6")
         assert ([], 10) == (spy.seen, ledger.left())
         session.predict_batch(asked, epsilon=1)
         assert batch.forecast == session.release_.body["forecast"]
         assert batch.forecast["noise_each"] == session.release_.body["noise"]["each"]
         assert 1 <= batch.settings["kept"] < 50
-        session.release_function(epsilon=1, delta="1e-6").predict(asked)
-        for wrong in ({"X": asked, "epsilon": 1, "delta": "1e-6"}, {"epsilon": 1}):
-            with pytest.raises(ParameterError, match="delta is"):
-                session.plan(**wrong)
-
-    assert function.forecast == session.release_.body["forecast"]
-    assert function.forecast["noise_each"] == session.release_.body["noise"]["each"]
 
 
 def test_answers_are_near_where_noise_is_small():
-    """With a large epsilon each of the three ways comes near to the ridge regression itself."""
+    """With a large epsilon each of the two ways comes near to the ridge regression itself."""
     X, y = table()
     asked = np.random.default_rng(2).random((12, 2))
     kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
@@ -493,13 +438,10 @@ def test_answers_are_near_where_noise_is_small():
     with opened("0.01", gamma=3.0) as session:
         one = session.predict_one(asked[0], epsilon=1000, allow_weak=True)
         batch = session.predict_batch(asked, epsilon=1000, allow_weak=True)
-        function = session.release_function(epsilon=1000, delta="1e-6", allow_weak=True)
-        found = function.predict(asked)
 
     assert abs(one - expected[0]) < 0.02
     assert np.abs(batch - expected).max() < 0.4
-    assert np.abs(found - expected).max() < 0.4
-    assert 0 < np.abs(found - expected).max()
+    assert 0 < np.abs(batch - expected).max()
 
 
 def test_a_session_is_neither_copied_nor_shown(ledger):
@@ -521,33 +463,6 @@ def test_a_session_is_neither_copied_nor_shown(ledger):
             after()
 
 
-def test_a_released_function_has_no_row_in_its_bytes():
-    """No code, coordinate, target, coefficient or value without noise is in what is pickled."""
-    X, y = table()
-    with opened() as session:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        asked = np.random.default_rng(7).random((15, 2))
-        before = function.predict(asked)
-        left = pickle.dumps(function)
-        model, whole = session._memory.model, session._memory.whole[function]
-        private = [*model.points, *model.c, *whole, *y, *X, *targets_of(y)]
-        drawn = function.points_
-
-    assert drawn > 3
-    for number in private:
-        assert np.asarray(number).tobytes() not in left
-    again = pickle.loads(left)
-    assert np.abs(again.predict(asked) - before).max() < 1e-4
-    assert (drawn, repr(again)) == (again.points_, f"<ReleasedFunction, {drawn} points drawn>")
-    assert again._memory is None
-
-
-def targets_of(y):
-    """The targets as a session sees them."""
-    codes = np.clip(y / 2 * 65536, 0, 65535).astype(np.int32)
-    return targets(codes, BOX.of_width(["x0", "x1"]))
-
-
 def reached(thing, seen=None):
     """The bytes of all numbers that can be reached from an object."""
     seen = {} if seen is None else seen
@@ -559,74 +474,27 @@ def reached(thing, seen=None):
 
 
 def test_after_the_session_nothing_without_noise_is_held():
-    """From a function, a release or a plan that is kept no row and no bare number is reached."""
+    """From a session, a release or a plan that is kept no row and no bare number is reached."""
     with opened() as session:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        function.predict(np.random.default_rng(7).random((15, 2)))
-        kept = function, session.plan([[0.5, 0.5]], epsilon=1), session.release_
-        model, whole = session._memory.model, session._memory.whole[function].copy()
-        private = [number.tobytes() for number in (*model.points, *model.c, *whole)]
-        seen = reached(function)
+        session.predict_batch(np.random.default_rng(7).random((15, 2)), epsilon=1)
+        kept = session, session.plan([[0.5, 0.5]], epsilon=1), session.release_
+        model = session._memory.model
+        private = [number.tobytes() for number in (*model.points, *model.c)]
+        seen = reached(session)
         assert all(number in seen for number in private)
 
     left = reached(kept)
     assert not [number for number in private if number in left]
 
 
-def test_a_failed_draw_leaves_no_row_in_its_traceback(monkeypatch):
-    """What shows the locals of a traceback's frames shows no row and no number without noise."""
-    def broken(*given):
-        answers.drawn(*given)
-        raise KeyboardInterrupt
-
-    with opened() as session:
-        function, model = session.release_function(epsilon=1, delta="1e-6"), session._memory.model
-        function.predict([[0.1, 0.1]])
-        private = [model.c.tobytes(), session._memory.whole[function].tobytes()]
-        monkeypatch.setattr(session_module, "drawn", broken)
-        with pytest.raises(ReleaseFailed) as failed:
-            function.predict([[0.9, 0.9]])
-        frames = [frame.f_locals for frame, _line in traceback.walk_tb(failed.tb)][1:]
-        told = [part for found in frames for value in found.values()
-                for part in (value if isinstance(value, tuple) else (value,))]
-
-        assert 1 == function.points_
-        assert not [part for part in told
-                    if isinstance(part, np.ndarray) and part.tobytes() in private]
-
-
 def test_a_plan_never_wakes_a_session():
     """Who fits a session's plan makes a release of its own: the session neither knows nor opens."""
     with opened() as session:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        function.predict([[0.1, 0.1]])
-        kept = [session.plan([[0.5, 0.5]], epsilon=1), function._task]
-        memory = session._memory
-    fitting.fit(kept[0], open_source(*table()), noise=replay(1))
-    fitting.fit(answers.plan(kept[1], memory), open_source(*table()), noise=replay(1))
-    function.predict([[0.9, 0.9]])
+        session.predict_one([0.1, 0.1], epsilon=1)
+        kept, memory = session.plan([[0.5, 0.5]], epsilon=1), session._memory
+    fitting.fit(kept, open_source(*table()), noise=replay(1))
 
-    assert (None, 1) == (memory.model, function.points_)
-
-
-def test_a_session_that_ends_while_a_function_is_asked(monkeypatch):
-    """The end waits for a draw in another thread, and nothing of the draw is left behind it."""
-    asked = threading.Event()
-
-    def slowly(*given):
-        asked.set()
-        time.sleep(0.2)
-        return answers.drawn(*given)
-
-    monkeypatch.setattr(session_module, "drawn", slowly)
-    with ThreadPoolExecutor(1) as pool, opened() as session:
-        function, memory = session.release_function(epsilon=1, delta="1e-6"), session._memory
-        found = pool.submit(function.predict, [[0.1, 0.1]])
-        asked.wait()
-        session.__exit__()
-
-        assert (None, 0) == (memory.model, len(memory.whole))
-        assert 1 == len(found.result()) == function.points_
+    assert memory.model is None
 
 
 def test_of_two_threads_that_solve_the_first_is_remembered():
@@ -641,87 +509,9 @@ def test_rows_decide_nothing_where_numpy_is_told_to_raise():
     X = [[0.0, 0.0], [1.0, 1.0]] * 9
     for way in ("raise", "print"):
         with np.errstate(all=way), opened_for(X, gamma=1e4) as session:
-            function = session.release_function(epsilon=1, delta="1e-6")
             answered = [session.predict_one([0.1, 0.1], epsilon=1),
-                        *session.predict_batch([[0.5, 0.5]], epsilon=1),
-                        *function.predict([[0.5, 0.5]])]
-            assert 3 == len(answered)
-
-
-def test_noise_that_fits_no_grid_is_refused_before_the_charge(ledger):
-    """An epsilon that no draw could keep costs nothing."""
-    session = KernelRidgeSession(*table(), lam="1", domain=BOX, ledger=ledger)
-    with session, pytest.raises(ParameterError, match="choose a larger epsilon"):
-        session.release_function(epsilon="1e-9", delta="1e-12")
-
-    assert 10 == ledger.left()
-
-
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy,
-                                 lambda function: pickle.loads(pickle.dumps(function))])
-def test_a_copy_draws_nothing(way):
-    """Two that drew at the same point would average the noise away: a copy only guesses."""
-    with opened() as session:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        function.predict([[0.1, 0.1], [0.9, 0.9]])
-        other = way(function)
-        drawn = other.points_
-        other.predict([[0.5, 0.2]])
-        function.predict([[0.5, 0.2]])
-
-    assert (drawn, drawn + 1) == (other.points_, function.points_)
-
-
-def test_threads_take_turns(monkeypatch):
-    """Threads that ask new points at once get the same answers: none is drawn twice."""
-    def slowly(*given):
-        time.sleep(0.05)
-        return answers.drawn(*given)
-
-    monkeypatch.setattr(session_module, "drawn", slowly)
-    asked = np.random.default_rng(3).random((4, 2))
-    with opened() as session, ThreadPoolExecutor(4) as pool:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        found = list(pool.map(lambda _: function.predict(asked), range(4)))
-        drawn = function.points_
-
-    assert 0 < drawn <= 4
-    assert max(np.abs(one - found[0]).max() for one in found) < 1e-4
-
-
-def test_after_the_session_a_function_guesses_from_what_it_said():
-    """Known points keep their answers, new ones follow from them; before any there is none."""
-    with opened() as session:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        silent = session.release_function(epsilon=1, delta="1e-6")
-        first = function.predict([[0.1, 0.1], [0.9, 0.9]])
-        drawn = function.points_
-
-    assert np.abs(first - function.predict([[0.1, 0.1], [0.9, 0.9]])).max() < 1e-4
-    assert (1,) == function.predict([[0.5, 0.5]]).shape
-    assert drawn == function.points_
-    with pytest.raises(ParameterError, match="nothing was drawn"):
-        silent.predict([[0.5, 0.5]])
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_draws_nothing():
-    """A child process would draw a second noise for the same numbers: there, memory is shut."""
-    memory = Memory()
-    memory.model = Solution(np.zeros((1, 1)), np.zeros(1))
-    memory.process = os.getpid() + 1
-
-    assert not memory.open
-
-
-def test_a_point_beside_another_is_answered_by_it():
-    """A query one code away is not drawn: a difference without noise would be a slope."""
-    with opened(gamma=0.5) as session:
-        function = session.release_function(epsilon=1, delta="1e-6")
-        function.predict([[0.5, 0.5]])
-        function.predict([[0.5 + 2**-16, 0.5]])
-
-    assert 1 == function.points_
+                        *session.predict_batch([[0.5, 0.5]], epsilon=1)]
+            assert 2 == len(answered)
 
 
 def test_a_target_on_a_log_scale_comes_back():
@@ -759,19 +549,25 @@ def test_a_wrong_parameter_is_said_before_a_row(options, error, said):
 
 
 def test_a_wrong_question_costs_nothing(ledger):
-    """Questions of a wrong shape, without a delta or too weak are refused before the charge."""
+    """Questions of a wrong shape or too weak are refused before the charge."""
     X, y = table()
     with KernelRidgeSession(X, y, domain=BOX, ledger=ledger) as session:
         for ask in (lambda: session.predict_one([[0.1, 0.1]] * 2, epsilon=1),
                     lambda: session.predict_one([0.1], epsilon=1),
                     lambda: session.predict_batch(np.empty((0, 2)), epsilon=1),
-                    lambda: session.predict_batch([[0.1, 0.2]], epsilon=11),
-                    lambda: session.release_function(epsilon=1, delta=0),
-                    lambda: session.release_function(epsilon=1, delta="0.5")):
+                    lambda: session.predict_batch([[0.1, 0.2]], epsilon=11)):
             with pytest.raises((ParameterError, ps.errors.SchemaError)):
                 ask()
 
     assert 10 == ledger.left()
+
+
+def test_a_function_that_is_gone_is_told_what_takes_its_place():
+    """Who asks for a dropped way gets a sentence; another name is unknown, as everywhere."""
+    with opened() as session:
+        with pytest.raises(AttributeError, match="take PrivateKernelRidge"):
+            session.release_function(epsilon=1, delta="1e-6")
+        assert not hasattr(session, "answer")
 
 
 def test_a_kernel_that_tells_nothing_is_refused_before_the_charge(ledger):

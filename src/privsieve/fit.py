@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
@@ -76,27 +75,6 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
         return _finish(plan, release, ledger, reserved, folder)
 
     return sealed(released, noise, folder)
-
-
-def begun(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Noise | None = None,
-          ) -> Callable[[Any], Release]:
-    """Charge and read now; what comes back makes the release, once all has been said.
-
-    For a mechanism that answers one question after another.  Till the release is made the ledger
-    has a charge without one, and so it stays if the process dies: what was said is paid for, and
-    nothing certifies it.
-    """
-    plan = replace(plan, record=source.record, query=source.query)
-    _alone(ledger, noise)
-    room = _ready(plan, source, None, None)
-    ledger, reserved = _paid(plan, ledger, noise)
-    sealed(partial(_choose, plan, source, room=room), noise)
-    replayed = noise is not None and not noise.private
-
-    def ended(output: Any) -> Release:
-        return _finish(plan, Release.of(plan, output, replayed=replayed), ledger, reserved, None)
-
-    return ended
 
 
 def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | None = None,

@@ -16,18 +16,18 @@ from typing import Any
 from privsieve.check.reasons import failed
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.release import figure
-from second_opinion.real import Between, exponents, gaussian_sigma, said, used
+from second_opinion.real import Between, exponents, said, used
 from second_opinion.recount import Facts, warned
 from second_opinion.recount_model import PURE_NOISE, longest, moved
 
 #: Half a range, a level and an absence in coordinates.
 HALF, LEVEL, ABSENT, MISSING = 65536, 92_681, 131_072, 65535
-#: What each kept point has of its own, as a variance; and the most points that a function keeps.
-NUGGET, MOST_KEPT = 2.0**-28, 2048
+#: What each kept point has of its own, as a variance.
+NUGGET = 2.0**-28
 MOST_RECORDS = 2**14
 #: Products of a factor that are recounted, in half a second; and how near answers then are.
 MOST_PRODUCTS, NEAR = 2**21, 1e-6
-LAWS = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}
+LAWS = {"one": "laplace", "batch": "gamma-norm"}
 _ANSWER = "an answer is not the one of the released numbers"
 #: Digits of lam that a session says.
 _DIGITS = 6
@@ -51,22 +51,18 @@ def reasons(facts: Facts) -> Iterator[str]:
             release["features"] == {"map": "answers", **features},
         "the release does not name all columns":
             list(release["selected"]) == list(domain.names),
-        # what a function is asked comes after its plan
         "the release does not hold the planned queries, with one answer each":
-            asked == len(answers)
-            and settings["queries"] == (0 if how == "function" else asked),
+            asked == len(answers) == settings["queries"],
         "a query is no record of the domain": all(_is_record(query, facts) for query in queries),
         "the numbers of the release are not as many as planned":
-            len(release["values"]["q"]) == (asked if how == "function" else kept)
-            and (how == "batch" or kept == {"one": 1, "function": MOST_KEPT}[how])
-            and (asked <= kept if how == "function" else 1 <= kept <= asked)
+            len(release["values"]["q"]) == kept and 1 <= kept <= asked
             and (how != "one" or asked == 1),
         "an answer is no number as it is written":
             all(repr(float(text)) == text for text in answers)
             and repr(float(settings.get("gamma", "1.0"))) == settings.get("gamma", "1.0"),
         "the release does not say which queries its numbers stand for":
             ("points" in settings) == (how == "batch"),
-        "only a function is paid for with a delta": bool(facts.delta) == (how == "function"),
+        "no session is paid for with a delta": not facts.delta,
     })
     if not isinstance(domain.target, Number) or not all(_is_record(one, facts) for one in queries):
         return
@@ -93,10 +89,7 @@ def _noise(facts: Facts) -> Iterator[str]:
     d, norm = (1, 1) if how == "one" else (settings["kept"], 2)
     on_grid, exponent = exponents(d, wide, norm=norm), release["values"]["exponent"]
     S = used(d, wide, exponent if exponent in on_grid else min(on_grid), norm=norm)
-    each = S.times({"one": math.sqrt(2) / epsilon, "batch": math.sqrt(d + 1) / epsilon,
-                    "function": 0.0}[how])
-    if how == "function" and facts.delta:
-        each = S.times(gaussian_sigma(epsilon, float(facts.delta)))
+    each = S.times({"one": math.sqrt(2) / epsilon, "batch": math.sqrt(d + 1) / epsilon}[how])
     if how == "batch":
         most = max(_kernel(settings, facts)(one, one)
                    for one in map(_point_of(facts), release["queries"]))
@@ -146,9 +139,6 @@ def _answers(facts: Facts) -> Iterator[str]:
         yield from failed({_ANSWER: _is_answer(release["answers"][0], original(numbers[0], target),
                                                near)})
         return
-    if settings["answers"] == "function":
-        yield from _talk(facts, queries, numbers)
-        return
     points = settings.get("points")
     if points is None:
         return
@@ -160,19 +150,6 @@ def _answers(facts: Facts) -> Iterator[str]:
         return
     rows = factor(queries, points, _kernel(settings, facts))
     yield from failed({_ANSWER: _made(rows, numbers, facts)})
-
-
-def _talk(facts: Facts, queries: Sequence[Any], numbers: Sequence[float]) -> Iterator[str]:
-    """What a function was asked, one point after another, each with a number of its own."""
-    if not recounted(facts.release, facts.plan):
-        return
-    rows = triangle(queries, _kernel(facts.settings, facts))
-    yield from failed({
-        _ANSWER: _made(rows, numbers, facts),
-        # a point that is kept has twice the nugget left, and gets one more
-        "a number was drawn for a question that others answer":
-            all(row[-1]**2 > 2 * NUGGET for row in rows),
-    })
 
 
 def _made(rows: Sequence[Sequence[float]], numbers: Sequence[float], facts: Facts) -> bool:
@@ -198,9 +175,6 @@ def _is_answer(text: str, value: float, near: float) -> bool:
 def recounted(release: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
     """Whether the answers of a session's release are recounted; or there are none."""
     settings, asked = plan["settings"], len(release["queries"])
-    if settings["answers"] == "function":
-        wide = len(release["columns"])  # of each two points a kernel, and of each three a product
-        return asked**2 * (asked + 3 * wide) <= 6 * MOST_PRODUCTS
     if settings["answers"] == "one":
         return True
     return bool(asked * settings["kept"]**2 <= MOST_PRODUCTS)
@@ -210,18 +184,6 @@ def notes(release: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
     """What of a session's answers could not be shown."""
     return failed({"the answers were not made again from the released numbers: they are too many":
                    recounted(release, plan)})
-
-
-def triangle(points: Sequence[Any], kernel: Any) -> list[list[float]]:
-    """The factor of some points, one after another: what each takes of those up to it."""
-    rows: list[list[float]] = []
-    for point in points:
-        row: list[float] = []
-        for other, known in zip(points, rows, strict=False):
-            row.append((kernel(point, other) - math.fsum(map(mul, row, known))) / known[-1])
-        left = kernel(point, point) - math.fsum(map(mul, row, row))
-        rows.append([*row, math.sqrt(max(left, 0.0) + NUGGET)])
-    return rows
 
 
 def factor(queries: Sequence[Any], points: Sequence[int], kernel: Any) -> list[list[float]]:

@@ -75,10 +75,10 @@ def _model(method: str) -> Pair:
 class SessionPair(Pair):
     """A session that was opened on one row, and what it answers.
 
-    kind : "one" answer, a "batch" of two, or a "function" that is asked at two points.
+    kind : "one" answer, or a "batch" of two.
     """
 
-    kind: Literal["one", "batch", "function"] = "one"
+    kind: Literal["one", "batch"] = "one"
 
     def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
         """The answers as they are shipped, at this epsilon."""
@@ -86,32 +86,30 @@ class SessionPair(Pair):
         points = dual.coordinates(np.array([[0], [40_000]], np.uint16)[:1 + (self.kind != "one")],
                                   self.domain)
         if self.kind == "one":
-            basis, weights = dual.Basis(kernel, points, np.ones((1, 1)), 0.0), np.ones((1, 1))
+            basis, weights = dual.Basis(kernel, points, np.ones((1, 1))), np.ones((1, 1))
         else:
-            basis, weights = dual.Basis.empty(kernel).extended(points)
-        cost = Cost.of(epsilon, delta=self.options.get("delta", 0), allow_weak=True)
+            basis, weights = dual.Basis.of(points, kernel)
+        cost = Cost.of(epsilon, allow_weak=True)
         task = answers.Task(self.kind, kernel, Fraction(_RIDGE), 1, cost, basis, weights,
                             np.zeros((len(points), 1), np.uint16))
-        mechanism: Any = {"one": answers.one, "batch": answers.batch,
-                          "function": answers.function}[self.kind]
+        mechanism = answers.one if self.kind == "one" else answers.batch
         noise = system()
 
         def run(table: Batch) -> Any:
             at = dual.coordinates(table.codes, self.domain)
             model = answers.Solution(at, dual.solve(
                 at, dual.targets(table.label, self.domain), kernel, float(_RIDGE)))
-            found = mechanism(model, noise, task=task)
-            return task.grid.numbers(found[0] if self.kind == "function" else found)
+            return task.grid.numbers(mechanism(model, noise, task=task))
 
         return run
 
 
-def _asked(kind: Literal["one", "batch", "function"], **options: Any) -> Made:
+def _asked(kind: Literal["one", "batch"]) -> Made:
     """One record under so strong a ridge that the bound is almost attained; its target moves."""
     def made(method: str) -> Pair:
         domain = Domain.box(0, 1, columns=1, target=(0, 1))
         first, second = (table([[0]], [y]) for y in (0, TOP))
-        return SessionPair(method, domain, options, first, second, kind)
+        return SessionPair(method, domain, {}, first, second, kind)
 
     return made
 
@@ -128,6 +126,5 @@ PAIRS: Mapping[str, Mapping[str, Made]] = {
         "": _model,
         "one-answer": _asked("one"),
         "batch": _asked("batch"),
-        "function": _asked("function", delta="0.1"),
     },
 }

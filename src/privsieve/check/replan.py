@@ -173,11 +173,6 @@ def _output(made: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
         place = made.cells.place
         return NoisyTable(made.selected, None if place == "all" else list(place),
                           list(made.cells.q))
-    if plan.settings.get("answers") == "function":
-        from privsieve.methods.ridge.answers import saved
-
-        assert isinstance(made, Regression)
-        return saved(plan, list(made.values.q), made.queries or ())
     settings: Mapping[str, Any] = plan.settings
     many = (len(plan.domain.columns) if isinstance(made, ColumnWeights)
             else settings["kept"] if "answers" in settings else settings["features"])

@@ -36,6 +36,8 @@ _DUPLICATES = ("near-duplicates are not searched for any more: say whose row eac
                "--source)")
 _EXPLORE = "the page of what each k costs is a verb: privsieve explore DATA --out FILE"
 _BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, or arx"
+_FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, which leaves once and "
+             "predicts for ever, or predict_batch, whose release goes on predicting")
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
@@ -47,6 +49,7 @@ DROPPED = {
     "PrivateTuning": _TUNING,
     "candidates": _TUNING,
     "near_duplicates": _DUPLICATES,
+    "release_function": _FUNCTION,
     "rotate": _ROTATION,
     "rotated": _ROTATION,
     "fraction": _FRACTION,

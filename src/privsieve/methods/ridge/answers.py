@@ -2,12 +2,11 @@
 
 ::
 
-    one       a prediction, clipped, with Laplace noise
-    batch     predictions at some points together, with Gamma-norm noise in the kept rank
-    function  predictions at points that are asked one after another: a Gaussian process
+    one    a prediction, clipped, with Laplace noise
+    batch  predictions at some points together, with Gamma-norm noise in the kept rank
 
-The last two release whitened numbers: the function at the points of a `Basis`, divided by its
-factor.  See `answers.proof.md`.
+A batch releases whitened numbers: the function at the points of a `Basis`, divided by its factor.
+See `answers.proof.md`.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
 from typing import Any, Literal, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -43,11 +41,11 @@ from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
-from privsieve.noise.values import Grid, gamma, gaussian, laplace
-from privsieve.public.canonical import LARGEST, Json, exactly
+from privsieve.noise.values import Grid, gamma, laplace
+from privsieve.public.canonical import Json, exactly
 from privsieve.public.columns import CODES, Category, Flag
 from privsieve.public.domain import Domain
-from privsieve.public.event import Additive, Event, Gaussian
+from privsieve.public.event import Additive, Event
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import ANSWERS, GridNumbers, Law, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
@@ -58,7 +56,7 @@ NOISY = Fraction(1, 2)
 #: Queries of one batch at most.
 MOST_QUERIES = 4 * MOST_KEPT
 #: What a session may have been asked for.
-_ASKED = {"answers", "kernel", "gamma", "degree", "lam", "epsilon", "delta"}
+_ASKED = {"answers", "kernel", "gamma", "degree", "lam", "epsilon"}
 
 
 class Solution(NamedTuple):
@@ -75,15 +73,13 @@ class Memory:
     """What a session knows of the rows; it stays in one process and is forgotten.
 
     keeps : whether rows that are met are remembered: not after `forget`, nor for a plan alone
-    whole : of each released function the whitened numbers without noise
     """
 
-    __slots__ = ("keeps", "lock", "model", "process", "whole")
+    __slots__ = ("keeps", "lock", "model", "process")
 
     def __init__(self, *, keeps: bool = True) -> None:
         self.keeps = keeps
         self.model: Solution | None = None
-        self.whole: WeakKeyDictionary[object, Doubles] = WeakKeyDictionary()
         self.lock = threading.Lock()
         self.process = os.getpid()
 
@@ -91,19 +87,9 @@ class Memory:
         raise TypeError("a session's memory holds rows; it is neither copied nor pickled")
 
     @property
-    def open(self) -> bool:
-        """Whether rows may be asked: not after `forget`, and not in another process."""
-        return self.model is not None and self.mine
-
-    @property
-    def mine(self) -> bool:
-        """Whether this is the process that read the rows."""
-        return self.process == os.getpid()
-
-    @property
     def turn(self) -> AbstractContextManager[object]:
         """One thread at a time; a lock that was held at a fork would stay so in the child."""
-        return self.lock if self.mine else nullcontext()
+        return self.lock if self.process == os.getpid() else nullcontext()
 
     def learn(self, model: Solution) -> Solution:
         """Remember, unless that is over; of two threads that solved, the first one's holds."""
@@ -116,7 +102,6 @@ class Memory:
         """Forget the rows, for good."""
         with self.turn:
             self.keeps, self.model = False, None
-            self.whole.clear()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +113,7 @@ class Task:
     codes : the queries on the domain's grid
     """
 
-    kind: Literal["one", "batch", "function"]
+    kind: Literal["one", "batch"]
     kernel: Kernel
     lam: Fraction
     m: int
@@ -146,67 +131,32 @@ class Task:
             # [one] clipped numbers are at most 2 apart
             return Grid.of(1, min(Fraction(2), moved + 2 * (limits.solver + limits.evaluated)),
                            norm=1)
-        # [dimension] all that a function may ever keep
-        n = MOST_KEPT if self.kind == "function" else len(self.basis)
+        # [dimension]
+        n = len(self.basis)
         return Grid.of(n, rounded_up(moved + 2 * whitened(limits, n)))
-
-    @cached_property
-    def sigma(self) -> Fraction:
-        """Of the Gaussian on each whitened number of a function."""
-        return self.grid.sigma(self.cost.epsilon, self.cost.delta)
 
     @property
     def event(self) -> Event:
         """What the noise does, for an accountant."""
         moves, epsilon = self.grid.sensitivity, self.cost.epsilon
-        if self.kind == "function":
-            return Gaussian.of(moves, self.sigma, self.grid.d)
         return (Additive.of("laplace", moves, self.grid.scale(epsilon)) if self.kind == "one"
                 else Additive.of("gamma-norm", moves, 1 / self.grid.beta(epsilon)))
-
-    @property
-    def size(self) -> Fraction:
-        """The size of the noise as its grid has to hold it."""
-        if self.kind == "one":
-            return self.grid.scale(self.cost.epsilon)
-        return (self.sigma if self.kind == "function"
-                else self.grid.d / self.grid.beta(self.cost.epsilon))
 
     @property
     def each(self) -> float:
         """The standard deviation of the noise on one number."""
         if self.kind == "one":
             return sqrt(2) * float(self.grid.scale(self.cost.epsilon))
-        if self.kind == "batch":
-            return sqrt(self.grid.d + 1) / float(self.grid.beta(self.cost.epsilon))
-        return float(self.sigma)
+        return sqrt(self.grid.d + 1) / float(self.grid.beta(self.cost.epsilon))
 
     @property
     def spread(self) -> float:
         """The standard deviation of the noise on an answer, in half ranges of the target."""
-        if self.kind == "function":  # it is asked later: of the longest answer
-            return self.each
         return self.each * max(float(np.sqrt(row @ row)) for row in self.weights)
 
-    def answers(self, q: list[int]) -> Doubles:
+    def answers(self, q: Sequence[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
         return original(self.weights @ np.array(self.grid.numbers(q)), target(self.kernel.domain))
-
-
-class Drawn(NamedTuple):
-    """Noisy whitened numbers of a function, with their points and the questions that they were.
-
-    All of it may be shown.
-    """
-
-    q: list[int]
-    basis: Basis
-    codes: npt.NDArray[np.uint16]
-
-    @classmethod
-    def nothing(cls, kernel: Kernel) -> Drawn:
-        """Of a function that was not asked."""
-        return cls([], Basis.empty(kernel), np.empty((0, len(kernel.domain.columns)), np.uint16))
 
 
 def whitened(limits: Rounding, n: int) -> Fraction:
@@ -228,14 +178,10 @@ def whitened(limits: Rounding, n: int) -> Fraction:
 def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
-    if task.size >= LARGEST * task.grid.step:  # refused before the charge
-        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
-                             "would not fit their grid; choose a larger epsilon")
     each = task.spread
-    cost = task.cost if task.kind != "function" else replace(task.cost,
-                                                             rho=task.grid.rho(task.sigma))
     return Plan(
-        method=METHOD, kind=Regression.kind, domain=task.kernel.domain, cost=cost, units=task.m,
+        method=METHOD, kind=Regression.kind, domain=task.kernel.domain, cost=task.cost,
+        units=task.m,
         settings={"answers": task.kind, "lam": figure(task.lam, 6, "g"), **task.kernel.json(),
                   "queries": len(task.codes), "kept": task.grid.d, **_points(task)},
         noise=NoiseSize(Fraction(each), "half ranges on an answer"), forecast=_forecast(task),
@@ -245,11 +191,11 @@ def plan(task: Task, memory: Memory) -> Plan:
             "`suggest_lambda` names a lam from public numbers"),
         event=task.event, theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
         asked={"answers": task.kind, "lam": exactly(task.lam), "epsilon": task.cost.text,
-               **({"delta": task.cost.delta_text} if task.cost.delta else {}),
                **task.kernel.json()},
         shows={"queries": task.codes.tolist()},
         summarise=partial(solved, task=task, memory=memory),
-        mechanism=partial(_MECHANISMS[task.kind], task=task), says=partial(said, task=task),
+        mechanism=partial(one if task.kind == "one" else batch, task=task),
+        says=partial(said, task=task),
         # The kernel of all pairs, its triangle, and what makes one of the other.
         takes=Takes(0.0, ((32 * task.m**2, 0),)),
     )
@@ -263,36 +209,22 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
         raise ParameterError("a session protects one row that is replaced, and has other options")
     if len(queries) > MOST_QUERIES:
         raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
-    cost = Cost.of(asked["epsilon"], delta=asked.get("delta", 0), allow_weak=True)
+    cost = Cost.of(asked["epsilon"], allow_weak=True)
     kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0), asked.get("degree", 1))
     codes, kind = _records(domain, queries), asked["answers"]
-    if bool(cost.delta) != (kind == "function") or (kind == "one" and len(codes) != 1):
-        raise ParameterError("only a function is paid for with a delta")
     if kind == "batch":
         at = fields["settings"]["points"]
         if not 0 < len(set(at)) == len(at) <= MOST_KEPT or not {*at} <= {*range(len(codes))}:
             raise ParameterError("the points of the released numbers are not among the queries")
         basis = Basis.at(coordinates(codes[at], domain), kernel)
         weights = basis.weights(coordinates(codes, domain))
-    elif kind == "one":
-        basis = Basis(kernel, coordinates(codes, domain), np.ones((1, 1)), 0.0)
+    elif kind == "one" and len(codes) == 1:
+        basis = Basis(kernel, coordinates(codes, domain), np.ones((1, 1)))
         weights = np.ones((1, 1))
     else:
-        basis, weights, codes = Basis.empty(kernel), np.zeros((0, 0)), codes[:0]
+        raise ParameterError("a session answers one question, or some together")
     lam = Rounding.of(asked["lam"], units).lam
     return plan(Task(kind, kernel, lam, units, cost, basis, weights, codes), Memory(keeps=False))
-
-
-def saved(made: Plan, q: Sequence[int], queries: Sequence[Sequence[int]]) -> Drawn:
-    """What a function had drawn when its session ended, as its release holds it."""
-    domain, asked = made.domain, made.asked
-    kernel = Kernel.of(domain, str(asked["kernel"]), asked.get("gamma", 1.0),
-                       asked.get("degree", 1))
-    codes = _records(domain, queries)
-    if len(q) != len(codes) or len(codes) > MOST_KEPT:
-        raise ParameterError("the release does not hold one number for each question")
-    basis = Basis.at(coordinates(codes, domain), kernel) if len(codes) else Basis.empty(kernel)
-    return Drawn(list(q), basis, codes)
 
 
 def _records(domain: Domain, queries: Sequence[Sequence[int]]) -> npt.NDArray[np.uint16]:
@@ -348,49 +280,23 @@ def batch(model: Solution, noise: Noise, *, task: Task) -> list[int]:
     return gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise)
 
 
-def function(model: Solution, noise: Noise, *, task: Task) -> tuple[list[int], Doubles]:
-    """The same, with Gaussian noise; what is asked later goes on from here."""
-    return drawn(model, noise, task, task.basis, np.empty(0))
-
-
-def drawn(model: Solution, noise: Noise, task: Task, basis: Basis, before: Doubles,
-          ) -> tuple[list[int], Doubles]:
-    """Noisy whitened numbers of the new points of a basis; and all of them, without noise."""
-    done = len(before)
-    if done == len(basis):
-        return [], before
-    new = _values(model, replace(basis, points=basis.points[done:]), task)
-    # [onward] each number is computed once: those before stay as they are
-    whole = dual.forward(basis.factor, np.concatenate([before, new]), done)
-    grid = replace(task.grid, d=len(basis) - done)  # [part] of the grid of all
-    q = gaussian(grid.integers(whole[done:].tolist()), grid, task.sigma, noise)
-    return q, whole
 # [/mechanism]
-
-
-_MECHANISMS = {"one": one, "batch": batch, "function": function}
 
 
 def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
     return dual.values(basis.points, model.points, model.c, task.kernel)
 
 
-def said(output: object, *, task: Task) -> Mapping[str, Json]:
-    """What the release says: the noisy numbers, the queries, and their answers.
-
-    Of a function these are the questions that a number was drawn for: all others follow from them.
-    """
-    q: list[int] = output[0] if task.kind == "function" else output  # type: ignore[index,assignment]
-    if isinstance(output, Drawn):
-        task = replace(task, basis=output.basis, weights=output.basis.factor, codes=output.codes)
-    laws: dict[str, Law] = {"one": "laplace", "batch": "gamma-norm", "function": "gaussian"}
+def said(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
+    """What the release says: the noisy numbers, the queries, and their answers."""
+    law: Law = "laplace" if task.kind == "one" else "gamma-norm"
     return Regression(
         task.kernel.domain.names,
         {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
-        GridNumbers(task.grid.exponent, tuple(q)),
-        NoiseLaw(laws[task.kind], figure(task.spread * _half(task.kernel), 6, "g")),
+        GridNumbers(task.grid.exponent, tuple(output)),
+        NoiseLaw(law, figure(task.spread * _half(task.kernel), 6, "g")),
         queries=tuple(tuple(map(int, row)) for row in task.codes),
-        answers=tuple(repr(float(x)) for x in task.answers(q))).write()
+        answers=tuple(repr(float(x)) for x in task.answers(output))).write()
 
 
 def _forecast(task: Task) -> Mapping[str, Json]:

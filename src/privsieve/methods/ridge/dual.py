@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -246,15 +246,15 @@ def solve(points: Doubles, y: Doubles, kernel: Kernel, lam: float) -> Doubles:
     return backward(factor, forward(factor, y))
 
 
-def forward(L: Doubles, B: Doubles, done: int = 0) -> Doubles:
-    """The solution of L X = B for a lower triangle, a row at a time; `done` rows are solved.
+def forward(L: Doubles, B: Doubles) -> Doubles:
+    """The solution of L X = B for a lower triangle, a row at a time.
 
     >>> forward(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 9.0])).tolist()
     [1.0, 2.0]
     """
     X = B.copy()
     # [forward] sums of products in any order
-    for i in range(done, len(L)):
+    for i in range(len(L)):
         X[i] = (X[i] - L[i, :i] @ X[:i]) / L[i, i]
     return X
 
@@ -290,7 +290,7 @@ class Basis:
     """Kept points, and a lower triangle L with L L' >= K + NUGGET / 2, for certain.
 
     >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf")
-    >>> basis, weights = Basis.empty(line).extended(np.array([[0.0], [0.0], [65536.0]]))
+    >>> basis, weights = Basis.of(np.array([[0.0], [0.0], [65536.0]]), line)
     >>> len(basis.points), weights.shape
     (2, (3, 2))
     """
@@ -298,88 +298,70 @@ class Basis:
     kernel: Kernel
     points: Doubles
     factor: Doubles
-    off: float  # squared, how far L L' is from K + NUGGET as computed
 
     @classmethod
-    def empty(cls, kernel: Kernel) -> Basis:
-        """No points yet."""
-        return cls(kernel, np.empty((0, 0)), np.empty((0, 0)), 0.0)
+    def of(cls, points: Doubles, kernel: Kernel, price: float = 0.0) -> tuple[Self, Doubles]:
+        """A basis of some points from which all of them are answered; and the weights of all.
+
+        A point that is much like the kept ones is answered by them: nothing is asked of the rows
+        for it.  `price` is the variance that another kept point adds to every answer: points that
+        are not worth it are not kept.
+        """
+        kept, weights = _pivots(points, kernel, price)
+        factor, there = np.tril(weights[kept]), points[kept]
+        # [residual]
+        wanted = kernel.gram(there, there)
+        wanted[np.diag_indices(len(kept))] += NUGGET
+        wanted -= factor @ factor.T
+        # [checked]
+        if not certain(float((wanted * wanted).sum()), len(kept)):
+            return cls(kernel, points[:0], np.empty((0, 0))), np.zeros((len(points), 0))
+        return cls(kernel, there, factor), weights
 
     @classmethod
-    def at(cls, points: Doubles, kernel: Kernel) -> Basis:
+    def at(cls, points: Doubles, kernel: Kernel) -> Self:
         """The basis of points in the order of their draws; nothing more is drawn on it."""
         whole = kernel.gram(points, points)
         whole[np.diag_indices(len(whole))] += NUGGET
-        return cls(kernel, points, np.linalg.cholesky(whole).astype(np.float64), 0.0)
+        return cls(kernel, points, np.linalg.cholesky(whole).astype(np.float64))
 
     def __len__(self) -> int:
         return len(self.factor)
 
     def weights(self, points: Doubles) -> Doubles:
         """A row for each point: the function there, of the whitened numbers of the basis."""
-        if not len(self):
-            return np.zeros((len(points), 0))
         return forward(self.factor, self.kernel.gram(self.points, points)).T
 
-    def extended(self, points: Doubles, price: float = 0.0) -> tuple[Basis, Doubles]:
-        """The basis with those of some points that are not answered for; and all their weights.
 
-        A point that is much like the kept ones is answered by them, that is by what was released
-        before: nothing is asked of the rows for it.  `price` is the variance that another kept
-        point adds to every answer: points that are not worth it are not kept.
-        """
-        known = self.weights(points)
-        kept, found = self._pivots(points, known, price)
-        n, new = len(self), len(kept)
-        factor = np.zeros((n + new, n + new))
-        factor[:n, :n] = self.factor
-        factor[n:, :n] = known[kept]
-        factor[n:, n:] = np.tril(found[kept])
-        both = np.concatenate([self.points, points[kept]]) if n else points[kept]
-        off = self.off + self._residual(both, factor, n)
-        # [checked]
-        if not certain(off, n + new):
-            return self, known
-        return Basis(self.kernel, both, factor, off), np.concatenate([known, found], axis=1)
-
-    def _pivots(self, points: Doubles, known: Doubles, price: float) -> tuple[list[int], Doubles]:
-        """Which points are kept, in order, and the columns of the factor that they begin."""
-        room = MOST_KEPT - len(self)
-        left = self.kernel.diagonal(points) - (known * known).sum(axis=1)
-        found = np.zeros((len(points), min(room, len(points))))
-        kept: list[int] = []
-        open_, unknown = np.ones(len(points), np.bool_), []
-        while len(kept) < found.shape[1]:
-            j = int(left.argmax())
-            # [threshold]
-            if not left[j] > 2 * NUGGET:
-                break
-            i = len(kept)
-            column = self.kernel.gram(points, points[j:j + 1])[:, 0]
-            column -= known @ known[j] + found[:, :i] @ found[j, :i]
-            # [nugget]
-            pivot = np.sqrt(column[j] + NUGGET)
-            column /= pivot
-            column[j] = pivot
-            left -= column * column
-            open_[j], left[j] = False, -np.inf
-            column[kept] = 0.0
-            found[:, i] = column
-            kept.append(j)
-            unknown.append(float(left[open_].sum()) / len(points))
-        if price and kept:
-            # [worth] so many dimensions that noise and ignorance together are least
-            best = int(np.argmin(price * np.arange(len(kept)) + unknown)) + 1
-            kept = kept[:best]
-        return kept, found[:, :len(kept)]
-
-    def _residual(self, points: Doubles, factor: Doubles, since: int) -> float:
-        """Squared, how far the new rows of L L' are from those of K + NUGGET, both as computed."""
-        # [residual] twice: rows, and columns
-        wanted = self.kernel.gram(points[since:], points)
-        wanted[np.arange(len(points) - since), np.arange(since, len(points))] += NUGGET
-        wanted -= factor[since:] @ factor.T
-        return 2 * float((wanted * wanted).sum())
+def _pivots(points: Doubles, kernel: Kernel, price: float) -> tuple[list[int], Doubles]:
+    """Which points are kept, in order, and the columns of the factor that they begin."""
+    left = kernel.diagonal(points)
+    found = np.zeros((len(points), min(MOST_KEPT, len(points))))
+    kept: list[int] = []
+    open_, unknown = np.ones(len(points), np.bool_), []
+    while len(kept) < found.shape[1]:
+        j = int(left.argmax())
+        # [threshold]
+        if not left[j] > 2 * NUGGET:
+            break
+        i = len(kept)
+        column = kernel.gram(points, points[j:j + 1])[:, 0]
+        column -= found[:, :i] @ found[j, :i]
+        # [nugget]
+        pivot = np.sqrt(column[j] + NUGGET)
+        column /= pivot
+        column[j] = pivot
+        left -= column * column
+        open_[j], left[j] = False, -np.inf
+        column[kept] = 0.0
+        found[:, i] = column
+        kept.append(j)
+        unknown.append(float(left[open_].sum()) / len(points))
+    if price and kept:
+        # [worth] so many dimensions that noise and ignorance together are least
+        best = int(np.argmin(price * np.arange(len(kept)) + unknown)) + 1
+        kept = kept[:best]
+    return kept, found[:, :len(kept)]
 
 
 def certain(off: float, n: int) -> bool:

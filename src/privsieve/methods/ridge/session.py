@@ -1,16 +1,10 @@
-"""KernelRidgeSession: the one object that holds rows, and answers for a price.
-
-What may leave of it and go on answering is a `ReleasedFunction`, which holds no row that leaves.
-"""
+"""KernelRidgeSession: the one object that holds rows, and answers for a price."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import MISSING, InitVar, dataclass, replace
-from functools import partial
 from typing import Any, NoReturn, Self, cast
 
 import numpy as np
@@ -20,7 +14,7 @@ from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
-from privsieve.methods.ridge.answers import MOST_QUERIES, Drawn, Memory, Task, drawn
+from privsieve.methods.ridge.answers import MOST_QUERIES, Memory, Task
 from privsieve.methods.ridge.dual import (
     MOST_KEPT,
     Basis,
@@ -37,6 +31,7 @@ from privsieve.public import inspected
 from privsieve.public.canonical import read_flag
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, demand_grids
+from privsieve.public.dropped import explain
 from privsieve.public.option import as_given, estimator, number, option, read_options, whole
 from privsieve.public.plan import Cost, Plan
 from privsieve.release import Regression, Release
@@ -106,14 +101,12 @@ class KernelRidgeSession:
         self._memory = Memory()
         self._noise: Noise | None = None
         self._asked: dict[tuple[bytes, str], float] = {}
-        #: Functions that were charged, and what makes the release of all that each has said.
-        self._owed: deque[tuple[ReleasedFunction, Callable[[Drawn], Release]]] = deque()
         self._open = False
         self.release_: Release | None = None
 
     @staticmethod
     def of_release(release: Release) -> SavedFunction:
-        """The function, or the batch, of a release that was loaded; it goes on predicting, free."""
+        """The batch of a release that was loaded; it goes on predicting, free."""
         return SavedFunction.of(release)
 
     def __enter__(self) -> Self:
@@ -128,31 +121,19 @@ class KernelRidgeSession:
         self.close()
 
     def close(self) -> None:
-        """Forget the rows, and make the releases of its functions: of all that each was asked.
-
-        Where the ledger fails then, another `close` goes on from there.
-        """
+        """Forget the rows."""
         self._open, self._source = False, None
-        self._memory.forget()  # waits for a draw that is under way; after it there is none
-        self._settle()
+        self._memory.forget()
 
-    def _settle(self) -> None:
-        # [once-committed] another process would commit what it knows, and this one says more
-        if not self._memory.mine:
-            return
-        with self._memory.turn:
-            while self._owed:
-                function, ended = self._owed[0]
-                function.release_ = self.release_ = ended(function.drawn_)
-                self._owed.popleft()
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(explain(name, f"a KernelRidgeSession has no attribute {name!r}"))
 
     def __repr__(self) -> str:
         return f"<KernelRidgeSession, {'open' if self._open else 'closed'}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse: a session holds rows."""
-        raise TypeError("a session holds rows; it is neither copied nor pickled.  What "
-                        "release_function returns can be")
+        raise TypeError("a session holds rows; it is neither copied nor pickled")
 
     def predict_one(self, x: Any, *, epsilon: object, allow_weak: bool = False) -> float:
         """A prediction for one record; the same question again has the same answer, for nothing.
@@ -170,7 +151,7 @@ class KernelRidgeSession:
         known = codes.tobytes(), cost.text
         if known not in self._asked:
             points = coordinates(codes, self._kernel.domain)
-            alone = Basis(self._kernel, points, np.ones((1, 1)), 0.0)
+            alone = Basis(self._kernel, points, np.ones((1, 1)))
             release = self._charged(self._task("one", cost, alone, np.ones((1, 1)), codes))
             self._asked[known] = _answers(release)[0]
         return self._asked[known]
@@ -184,59 +165,27 @@ class KernelRidgeSession:
         self._check()
         return np.array(_answers(self._charged(self._batch(X, cost))))
 
-    def release_function(self, *, epsilon: object, delta: object,
-                         allow_weak: bool = False) -> ReleasedFunction:
-        """A function with noise: one charge, and any number of predictions.
+    def plan(self, X: Any, *, epsilon: object, allow_weak: bool = False) -> Plan:
+        """What `predict_batch(X)` would cost and bring; it reads no row and charges nothing.
 
-        While the session is open it draws its noise where it is asked.  Later, and where it is
-        pickled or copied, it answers from the points where it was asked before.  Its `release_`
-        is made at the end of the session: it holds these points, and the answers there.
+        One answer has the noise of a batch of one.
         """
-        cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-        if not cost.delta:
-            raise ParameterError("delta is 0; a released function needs a delta such as 1e-9: "
-                                 "for pure epsilon take predict_batch or PrivateKernelRidge")
-        self._check()
-        task = self._function(cost)
-        assert self._source is not None
-        ended = fitting.begun(answers.plan(task, self._memory), self._source, ledger=self._ledger,
-                              noise=self._noise)
-        function = ReleasedFunction(task, self._memory, self._noise)
-        self._owed.append((function, ended))
-        if not self._memory.keeps:  # another thread has closed the session meanwhile
-            self._settle()
-        return function
-
-    def plan(self, X: Any = None, *, epsilon: object, delta: object = 0,
-             allow_weak: bool = False) -> Plan:
-        """What `predict_batch(X)`, or without X `release_function`, would cost and bring.
-
-        It reads no row and charges nothing; one answer has the noise of a batch of one.
-        """
-        cost = Cost.of(epsilon, delta=delta, allow_weak=allow_weak)
-        if (X is None) != bool(cost.delta):
-            raise ParameterError(f"delta is {cost.delta_text}: give a delta for a function, and "
-                                 "none for the answers to X")
-        task = self._function(cost) if X is None else self._batch(X, cost)
+        task = self._batch(X, Cost.of(epsilon, allow_weak=allow_weak))
         return answers.plan(task, Memory(keeps=False))  # what is kept of a plan holds no row
 
     def _batch(self, X: Any, cost: Cost) -> Task:
         codes = codes_of(X, self._kernel.domain)
         if not 1 <= len(codes) <= MOST_QUERIES:
             raise ParameterError(f"{len(codes)} records are asked for; a batch has 1 to "
-                                 f"{MOST_QUERIES}: ask for fewer, or take release_function")
+                                 f"{MOST_QUERIES}: ask for fewer, or take PrivateKernelRidge")
         # Of the longest function a dimension explains the more, the less noise it brings.
         noise = sensitivity(self._lam, self._rows) / cost.epsilon
-        basis, weights = Basis.empty(self._kernel).extended(
-            coordinates(codes, self._kernel.domain), float(noise / longest(self._lam)) ** 2)
+        basis, weights = Basis.of(coordinates(codes, self._kernel.domain), self._kernel,
+                                  float(noise / longest(self._lam)) ** 2)
         if not len(basis):
             raise ParameterError("the kernel of these records is too small to tell them from "
                                  "nothing; choose a lower degree")
         return self._task("batch", cost, basis, weights, codes)
-
-    def _function(self, cost: Cost) -> Task:
-        none = np.empty((0, len(self._kernel.domain.columns)), np.uint16)
-        return self._task("function", cost, Basis.empty(self._kernel), np.zeros((0, 0)), none)
 
     def _task(self, kind: Any, cost: Cost, basis: Basis, weights: Doubles, codes: Any) -> Task:
         return Task(kind, self._kernel, self._lam, self._rows, cost, basis, weights, codes)
@@ -254,83 +203,9 @@ class KernelRidgeSession:
                                  "KernelRidgeSession(...) as session:`")
 
 
-class ReleasedFunction:
-    """A function with noise, at any number of points.
-
-    While its session is open, a new point is asked of the rows and gets noise of its own, given
-    all that was released before.  Where that leaves less than a public variance, after the
-    session, and in a copy, the answer is the best guess from what was released: no row is asked.
-
-    `points_` says how many points were drawn.  `release_` is None while the session is open, and
-    in a copy of that time; then it is the charge's release, which holds all that was drawn.
-    """
-
-    def __init__(self, task: Task, memory: Memory, noise: Noise | None = None) -> None:
-        self.release_: Release | None = None
-        self._task = task
-        self._memory: Memory | None = memory
-        self._noise = noise
-        self._drawn = Drawn.nothing(task.kernel)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What may leave: released numbers and public facts."""
-        # [leaves] two copies that went on drawing would give the same point two noises
-        return {**self.__dict__, "_memory": None, "_noise": None}
-
-    def __repr__(self) -> str:
-        return f"<ReleasedFunction, {self.points_} points drawn>"
-
-    @property
-    def drawn_(self) -> Drawn:
-        """What was released so far: questions, and a number with noise for each."""
-        return self._drawn
-
-    @property
-    def points_(self) -> int:
-        """At how many points noise was drawn."""
-        return len(self._drawn.q)
-
-    def predict(self, X: Any) -> Doubles:
-        """Predictions in the target's units; free."""
-        codes = codes_of(X, self._task.kernel.domain)
-        found = [self._chunk(codes[at:at + CHUNK]) for at in range(0, len(codes), CHUNK)]
-        return np.concatenate([np.empty(0), *found])
-
-    def _chunk(self, codes: npt.NDArray[np.uint16]) -> Doubles:
-        points = coordinates(codes, self._task.kernel.domain)
-        memory = self._memory
-        # [one-at-a-time] two threads that went on from the same numbers would do the same
-        with memory.turn if memory is not None else nullcontext():
-            weights = (self._draw(codes, points, memory) if memory is not None and memory.open
-                       else self._drawn.basis.weights(points))
-        if not self.points_:
-            raise ParameterError("nothing was drawn while the session was open: ask the function "
-                                 "at the points that matter before the session ends")
-        numbers = np.array(self._task.grid.numbers(self._drawn.q[:weights.shape[1]]))
-        return original(weights @ numbers, target(self._task.kernel.domain))
-
-    def _draw(self, codes: npt.NDArray[np.uint16], points: Doubles, memory: Memory) -> Doubles:
-        known = self._drawn
-        basis, weights = known.basis.extended(points)
-        if len(basis) > len(known.basis):
-            q = fitting.sealed(partial(self._ask, memory, basis), self._noise)
-            # [at-once] one statement: whoever breaks in sees all of a draw or nothing of it
-            self._drawn = Drawn(known.q + q, basis, np.concatenate([
-                known.codes, codes[answers.places(basis.points[len(known.q):], points)]]))
-        return weights
-
-    def _ask(self, memory: Memory, basis: Basis, noise: Noise) -> list[int]:
-        """The noisy numbers of the new points.  A failure's traceback has no frame of this one."""
-        assert memory.model is not None
-        before = memory.whole.get(self, np.empty(0))[:self.points_]
-        # [private] numbers without noise: in the session's memory alone, which is forgotten
-        q, memory.whole[self] = drawn(memory.model, noise, self._task, basis, before)
-        return q
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedFunction:
-    """A function or a batch that was saved: it answers from what was released, as a copy does.
+    """A batch that was saved: it answers from what was released.
 
     basis : the points at which numbers were drawn
     numbers : what was drawn there, on the grid of the release
@@ -366,15 +241,11 @@ def _points(said: Regression, settings: Mapping[str, Any]) -> npt.NDArray[np.uin
     asked, how = said.queries or (), settings["answers"]
     if how == "one":
         raise SchemaError("the release holds the answer to one question, and no function: a "
-                          "prediction needs the release of predict_batch or release_function")
-    if how == "batch":
-        asked = tuple(asked[at] for at in settings["points"])
-    if not asked:
-        raise SchemaError("nothing was drawn while the session was open: the function that was "
-                          "released was never asked, and can answer nothing")
-    if len(asked) > MOST_KEPT:
+                          "prediction needs the release of predict_batch")
+    kept = [asked[at] for at in settings["points"]]
+    if not 0 < len(kept) <= MOST_KEPT:
         raise ValueError
-    return np.array(asked, np.uint16)
+    return np.array(kept, np.uint16)
 
 
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
