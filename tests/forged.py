@@ -34,6 +34,13 @@ POISON = (
 )
 
 
+def claim_of(columns, *, target=None, known=False, **more):
+    """What is claimed of a published table with these columns, as far as a recount needs it."""
+    return {"columns": list(columns), "target": target, "sensitive": [], "absent": [],
+            "model": "containment", "l_diversity": 1, "roles": {"target_known": known},
+            "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []}, **more}
+
+
 def table(columns=3):
     """Made-up rows with a class and a number that follow from the first column."""
     rng = np.random.default_rng(3)

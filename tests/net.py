@@ -26,6 +26,7 @@ from privsieve.fit import SOFTWARE, fit
 from privsieve.ledger.chain import certificate
 from privsieve.noise import streams
 from privsieve.public.canonical import canonical, digest
+from privsieve.public.plan import terms
 from privsieve.release import Release
 from privsieve.report import html
 from privsieve.rows import open_source
@@ -95,7 +96,7 @@ def of_method(method, unit, neighbours):
             body = fit(plan, open_source(X, y)).body
     except PrivsieveError as error:
         return {"refused": short(str(error))}
-    signed = certificate(plan, digest(canonical(body)), None, None, SOFTWARE)
+    signed = certificate(terms(plan, SOFTWARE), digest(canonical(body)))
     made, solved = Release(body, signed), method.name in SOLVED
     texts = {"release": canonical(body).decode(), "certificate": canonical(signed).decode(),
              "page": html(body, signed).decode(), "repr": repr(made),

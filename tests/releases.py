@@ -102,7 +102,7 @@ def issued(body, plan, ledger=None):
     sha = digest(canonical(body))
     reserve = ledger.reserve(plan.cost, terms(plan, SOFTWARE)) if ledger else None
     commit = ledger.commit(reserve, sha) if ledger else None
-    signed = certificate(plan, sha, reserve, commit, SOFTWARE)
+    signed = certificate(terms(plan, SOFTWARE), sha, reserve, commit)
     return json.loads(canonical(body)), json.loads(canonical(signed))
 
 

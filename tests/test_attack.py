@@ -13,8 +13,7 @@ import pytest
 
 from attacks import RUNS, again, near, refuted, run, stands
 from privsieve import audit
-from privsieve.check.pairs import modes, pair
-from privsieve.check.pairs_choice import joined, sides
+from privsieve.check.pairs import joined, modes, pair, sides
 from privsieve.fit import fit
 from privsieve.methods import METHODS, plan
 from privsieve.noise import streams

@@ -12,8 +12,7 @@ import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
 from exact import top_k_law
-from privsieve.check.pairs import pair
-from privsieve.check.pairs_numbers import block
+from privsieve.check.pairs import block, pair
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.fit import fit
 from privsieve.methods import plan

@@ -11,7 +11,7 @@ import pytest
 import naive_blocks
 import tables
 from kernel_calls import native, serve
-from privsieve.check.pairs_numbers import block
+from privsieve.check.pairs import block
 from privsieve.kernels import blocks as kernel
 from privsieve.rows.batch import Passes
 from privsieve.rows.room import Room

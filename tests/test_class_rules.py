@@ -15,7 +15,7 @@ import tables
 from attacks import RUNS, near, stands
 from exact import geometric_order, set_law, top_k_law
 from privsieve import kernels
-from privsieve.check.pairs_choice import sides
+from privsieve.check.pairs import sides
 from privsieve.errors import ParameterError
 from privsieve.methods import plan
 from privsieve.methods.labels import FINEST, LARGEST_CENTRED, centred, labellings

@@ -979,7 +979,7 @@ def test_what_is_gone_is_explained(privsieve, words):
 
 @pytest.mark.parametrize("options", [{"targets": ["b"]}, {"over": "mean"}, {"costs": {"b": 2}},
                                      {"price": 3}, {"sure": "0.1"}, {"independent_rows": True},
-                                     {"describe": "0.2"}], ids=str)
+                                     {"describe": "0.2"}, {"anyway": True}], ids=str)
 def test_an_option_that_is_gone_is_explained_in_python(options):
     """A plan and an estimator explain it, as the command line does."""
     for make in (lambda **more: ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1,

@@ -78,9 +78,9 @@ def test_every_count_of_a_release_is_on_the_page():
     rng = np.random.default_rng(2)
     for _ in range(30):
         _, table, rule, _, _ = published(rng, rows=30)
-        release = said(table, rule)
-        text = section(release).striptags()
-        for one in release["measured"]["disclosure"]:
+        figures = said(table, rule)
+        text = section({"measured": {"disclosure": figures}}).striptags()
+        for one in figures:
             assert one["column"] in text
             for _, rows in one["above"]:
                 assert (count(rows) if rows else "none") in text

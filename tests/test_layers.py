@@ -76,14 +76,11 @@ UPWARD = {
 #: What attacks a method runs it, and `replan` plans again; the rest of `check` shares no code
 #: with a maker.
 ATTACKS = {"check/replan.py": {"methods"},
-           "check/pairs.py": {"methods", "noise", "rows"},
-           "check/pairs_choice.py": {"methods", "noise", "rows", "summaries"},
-           "check/pairs_numbers.py": {"methods", "noise", "rows"}}
+           "check/pairs.py": {"methods", "noise", "rows"}}
 #: What a room without NumPy may load all the same, by file.
-NEEDS = {"check/audit.py": {"numpy"}, "check/events.py": {"numpy"},
+NEEDS = {"check/audit.py": {"numpy", "scipy"}, "check/events.py": {"numpy"},
          "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"},
-         "check/pairs.py": {"numpy"}, "check/pairs_choice.py": {"numpy"},
-         "check/pairs_numbers.py": {"numpy"}}
+         "check/pairs.py": {"numpy"}}
 NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
 SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "jinja2", "cryptography"}

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import naive_disclosure as naive
+from forged import claim_of
 from naive_containment import feasible, stays
-from privsieve.check.table import recount_values
+from privsieve.check.table import Opened
 from privsieve.containment.choice import weights
 from privsieve.containment.disclosure import columns_of
 from privsieve.containment.exact import exact
@@ -299,13 +300,14 @@ def test_real_groups_tell_more_than_one_class_says(name, k, least):
         names = [f"c{j}" for j in range(len(part))]
         lines = [",".join(map(str, [*row, label])) for row, label in zip(
             items_matrix(part).tolist(), y.tolist(), strict=True)]
-        return recount_values("\n".join([",".join([*names, "y"]), *lines, ""]).encode(), "y", names)
+        data = "\n".join([",".join([*names, "y"]), *lines, ""]).encode()
+        return Opened.of(data, claim_of(names, target="y")).disclosed("y")
 
     whole = Labelled(items, y, ("no", "yes"), "y")
     free = told(METHODS["greedy"].choose(whole, rule))
     kept = told(limited(whole, rule, Limits.of(share="0.9"), METHODS["greedy"]))
 
     assert free.distinct == 2
-    assert dict(free.above)["0.95"] > least * len(y)
+    assert free.above["0.95"] > least * len(y)
     assert kept.share <= Fraction(9, 10)
-    assert dict(kept.above)["0.95"] == 0
+    assert kept.above["0.95"] == 0

@@ -15,7 +15,7 @@ import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
 from exact import exponential_order, set_law
-from privsieve.check.pairs_choice import sides
+from privsieve.check.pairs import sides
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan

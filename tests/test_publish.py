@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privsieve.check.table import Unreadable, recount_table
+from forged import claim_of
+from privsieve.check.table import Opened, Unreadable
 from privsieve.check.verify import verify
 from privsieve.containment.choice import Choice
 from privsieve.containment.labelled import Labelled
@@ -88,17 +89,16 @@ def test_publish(privsieve, form, how):
     assert {0o600} == {path.stat().st_mode & 0o777 for path in Path("out").iterdir()}
     assert out.splitlines() == list(load("out").selected)
     assert set(out.split()) <= {"age", "dose", "ward", "smoker"}
-    found = recount_table(data, target=claim["target"], model=claim["model"],
-                          absent=claim["absent"], target_known=claim["roles"]["target_known"])
-    assert (tuple(claim["columns"]), ROWS, claim["level"]) == (
-        found.columns, found.rows, found.level)
+    found = Opened.of(data, claim)
+    assert (claim["columns"], ROWS, claim["level"]) == (
+        list(found.held), found.rows, found.smallest()[0])
     assert claim["level"] >= 5
     assert verify("out/certificate.json", "out/release.json", table=f"out/table.{form}").valid
     code, out, _err = privsieve("verify", "out")
     assert (0, "valid") == (code, out.split()[0])
     if claim["target"]:
         assert (2, "ill") == (claim["l_diversity"], claim["target"])
-        assert found.classes >= 2
+        assert found.smallest()[1] >= 2
 
 
 def test_nothing_else_leaves(privsieve):
@@ -178,15 +178,17 @@ def test_recounting_is_the_definition():
         text = "".join(",".join([*map(str, row), label]) + "\n"
                        for row, label in zip(rows, labels, strict=True))
         data = (",".join([*(f"c{j}" for j in range(width)), "y"]) + "\n" + text).encode()
-        found = recount_table(data, target="y", absent=[f"c{j}" for j in absent])
-        equal = recount_table(data, target="y", model="k-anonymity")
+        claim = claim_of([f"c{j}" for j in range(width)], target="y",
+                         absent=[f"c{j}" for j in absent])
+        found, equal = (Opened.of(data, {**claim, "model": model}).smallest()
+                        for model in ("containment", "k-anonymity"))
         poorest = min(len({label for other, label in zip(rows, labels, strict=True)
                            if all(b >= a if j not in absent else a == b
                                   for j, (a, b) in enumerate(zip(mine, other, strict=True)))})
                       for mine in rows)
 
-        assert (naive(rows, absent), poorest) == (found.level, found.classes)
-        assert naive(rows, equal=True) == equal.level
+        assert (naive(rows, absent), poorest) == found
+        assert naive(rows, equal=True) == equal[0]
 
 
 @pytest.mark.parametrize("data", [
@@ -194,10 +196,9 @@ def test_recounting_is_the_definition():
 ])
 def test_no_table(data):
     """What is no table of zeros and ones is said so."""
-    with pytest.raises(Unreadable):
-        recount_table(data)
-    with pytest.raises(Unreadable):
-        recount_table(data, target="y")
+    for columns, target in ((["a"], None), (["a", "b"], None), (["a"], "y"), ([], None)):
+        with pytest.raises(Unreadable):
+            Opened.of(data, claim_of(columns, target=target))
 
 
 def test_suppressed_rows_are_left_out(privsieve):
@@ -506,8 +507,9 @@ def test_hostile_cells_and_quotes():
 
     assert ['a,"b"', " c ", "x"] == read[0]
     assert {"no, never", '"yes"'} == {row[2] for row in read[1:]}
-    assert recount_table(written(projected, "csv"), target="x") == recount_table(
-        written(projected, "parquet"), target="x")
+    first, second = (Opened.of(written(projected, form), claim_of(['a,"b"', " c "], target="x"))
+                     for form in ("csv", "parquet"))
+    assert first == second
     for bad in (("=1+1", "b"), ("a\nb", "c"), ("-1+1", "b"), ("@x", "b")):
         with pytest.raises(ValueError, match="a label of the target"):
             project(Labelled(items, place.y, bad, "x"), Choice((0, 1), 2), Rule(k=2, classes=2),
@@ -529,7 +531,8 @@ def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """If what was written does not keep k, nothing is published: the file itself is counted."""
     from privsieve.containment import publish as module
 
-    monkeypatch.setattr(module, "written", lambda *_: b"a,b\n1,0\n0,1\n1,1\n")
+    monkeypatch.setattr(module, "written", lambda *made: b"".join(
+        written(*made).splitlines(keepends=True)[:2]))
     code, _out, err = privsieve(*publish(*LEDGER, "--first"))
 
     assert (7, True) == (code, "mistake of privsieve" in err)

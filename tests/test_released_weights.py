@@ -15,7 +15,7 @@ import pytest
 import privsieve as ps
 import tables
 from attacks import RUNS, refuted, stands
-from privsieve.check.pairs_numbers import CORNERS, corners
+from privsieve.check.pairs import CORNERS, corners
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.local.constants import ensemble, output, r_max

@@ -602,10 +602,10 @@ def test_a_fault_before_the_page_is_a_failed_release(tmp_path, monkeypatch):
     """The page is the one part whose fault is forgiven: a certificate's is not."""
     whole = chain.certificate
 
-    def broken(plan, data, reserve, *more):
-        if reserve is not None:  # and not the one that is looked at before the charge
+    def broken(promised, data, *entries):
+        if any(entries):  # and not the one that is looked at before the charge
             raise OSError(28, "full")
-        return whole(plan, data, reserve, *more)
+        return whole(promised, data, *entries)
 
     monkeypatch.setattr("privsieve.ledger.chain.certificate", broken)
     with Folder.create(tmp_path / "out") as folder, pytest.raises(ReleaseFailed) as failed:

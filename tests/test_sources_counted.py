@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privsieve.check.table import recount_table
+from privsieve.check.table import Opened
 from privsieve.check.verify import verify
 from privsieve.containment.groups import source_crowds, sources_of
 from privsieve.containment.labelled import Labelled
@@ -84,11 +84,11 @@ def test_published_groups_are_of_k_sources(privsieve, way):
     assert 0 == code, err
     claim = json.loads(Path("out/certificate.json").read_text())["claim"]
     text = Path("out/table.csv").read_text()
-    found = recount_table(text.encode(), model=claim["model"], absent=claim["absent"])
+    level, _classes = Opened.of(text.encode(), claim).smallest()
 
     assert "sources" == claim["counted"]
     assert poorest(claim["columns"], claim["model"], claim["absent"]) >= 5
-    assert found.level == claim["level"] >= 5
+    assert level == claim["level"] >= 5
     assert "who" not in text
     assert "p1" not in text
     assert "finds rows of at least 5 different sources that fit" in " ".join(err.split())

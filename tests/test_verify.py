@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import privsieve as ps
-from privsieve.check import verify as module
 from privsieve.check.verify import verify
 from privsieve.errors import LedgerError, SchemaError
 from privsieve.ledger.chain import certificate
@@ -54,7 +53,7 @@ def _issue(ledger, plan, body=None):
     sha = digest(canonical(body or _body(plan)))
     reserve = ledger.reserve(plan.cost, terms(plan, SOFTWARE)) if ledger else None
     commit = ledger.commit(reserve, sha) if ledger else None
-    return Release(body or _body(plan), certificate(plan, sha, reserve, commit, SOFTWARE))
+    return Release(body or _body(plan), certificate(terms(plan, SOFTWARE), sha, reserve, commit))
 
 
 @pytest.fixture
@@ -347,11 +346,12 @@ def test_wrong_types_are_a_reason(folder):
             assert not verify(body, body).valid, (path, value)
 
 
-def test_a_huge_or_missing_file_is_a_reason(tmp_path, folder, monkeypatch):
+def test_a_huge_or_missing_file_is_a_reason(tmp_path):
     """A file above the limit is not read whole, and a missing one is said."""
-    monkeypatch.setattr(module, "LARGEST_FILE", 100)
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(64 * 2**20 + 1)
 
-    assert ("the certificate is larger than 64 MB",) == verify(folder / "certificate.json").reasons
+    assert ("the certificate is larger than 64 MB",) == verify(tmp_path / "large.json").reasons
     assert ("the certificate cannot be read",) == verify(tmp_path / "missing.json").reasons
     assert ("the certificate cannot be read",) == verify(tmp_path).reasons
 

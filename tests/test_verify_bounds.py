@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privsieve as ps
-from forged import _published, table
-from privsieve.check import containment
+from forged import _published, claim_of, table
 from privsieve.check import table as table_of
 from privsieve.check.table import MOST_ROWS, Unreadable, read_columns
 from privsieve.cli import run
@@ -196,8 +195,9 @@ def test_each_limit_is_a_sentence(limit, what, monkeypatch):
             "MOST_STEPS": 2 * 4 * (2 + table_of._LEAST_STEPS)}[limit]
 
     def counted():
-        table_of.recount_table(data, target="y")
-        table_of.recount_values(data, "y", ["a", "b"])
+        found = table_of.Opened.of(data, claim_of(["a", "b"], target="y"))
+        found.smallest()
+        found.disclosures()
 
     monkeypatch.setattr(table_of, limit, most)
     counted()
@@ -211,7 +211,7 @@ def test_another_table_is_not_counted(folder, monkeypatch):
     def counted(_data):
         raise AssertionError
 
-    monkeypatch.setattr(containment, "read_columns", counted)
+    monkeypatch.setattr(table_of, "read_columns", counted)
     (folder / "table.csv").write_bytes(b"a\n1\n")
 
     assert ("the table is not the certified one",) == ps.verify(folder).reasons

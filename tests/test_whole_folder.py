@@ -263,7 +263,7 @@ def test_a_huge_page_is_a_reason(copy, monkeypatch):
     folder = copy("selection")
     monkeypatch.setattr(module, "LARGEST_PAGE", 1000)
 
-    assert ("report.html is larger than 0 MB",) == ps.verify(folder).reasons
+    assert ("report.html is larger than 0 KB",) == ps.verify(folder).reasons
 
 
 def test_whatever_lies_in_a_folder_is_answered(made, tmp_path):

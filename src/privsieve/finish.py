@@ -23,12 +23,13 @@ from typing import Any, Literal
 from privsieve.errors import LedgerError, ParameterError, ReleaseFailed, SchemaError
 from privsieve.fit import REQUEST, SOFTWARE
 from privsieve.ledger import sql
-from privsieve.ledger.chain import Entry, completed
+from privsieve.ledger.chain import Entry, certificate
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json, canonical, digest, parsed
+from privsieve.public.plain import LARGEST_FILE
 from privsieve.public.plan import Plan, terms
-from privsieve.release import LARGEST_FILE, Release, load
+from privsieve.release import Release, load
 from privsieve.report import NAME, write_report
 
 _FIELDS = {"format", "request", "population", "ledger", "head", "terms_sha256"}
@@ -70,7 +71,7 @@ def repeated(plan: Plan, ledger: Ledger, folder: str | Path) -> Release | None:
     if release is None or release.sha256 != commit.body["release_sha256"]:
         raise LedgerError(f"{said}, and --out is not the folder of its release; name that one, or "
                           "another request (after a crash: `privsieve recover DIR`)")
-    expected = completed(reserve.body["claim"], release.sha256, reserve, commit)
+    expected = certificate(reserve.body["claim"], release.sha256, reserve, commit)
     if release.certificate is None or not _says(release.certificate, expected):
         raise LedgerError(f"{said}, and its certificate is not there, or was changed; "
                           "`privsieve recover DIR` writes it where the folder lacks it")
@@ -234,20 +235,20 @@ def _finished(left: Folder, body: Mapping[str, Json], kept: Ledger, reserve: Ent
         left.sync()  # the bytes, before the ledger is told of them
         commit = kept.commit(reserve, sha)
         did.append("the ledger was told the digest of the release")
-    certificate = completed(reserve.body["claim"], sha, reserve, commit)
+    due = certificate(reserve.body["claim"], sha, reserve, commit)
     if CERTIFICATE in left:
-        if not _says(left.adopt(CERTIFICATE), certificate):
+        if not _says(left.adopt(CERTIFICATE), due):
             raise LedgerError("the certificate in the folder is not the one of this charge; take "
                               "it away, and recover again")
         left.link()
     else:
         left.forget(f".{CERTIFICATE}")
-        left.stage(CERTIFICATE, canonical(certificate))
+        left.stage(CERTIFICATE, canonical(due))
         left.link()
         did.append("release.json and certificate.json have their names")
     if NAME not in left:
         left.forget(f".{NAME}")
-        written = write_report(left, body, certificate)
+        written = write_report(left, body, due)
         did.append("the report was written" if written else
                    "the report could not be written; `privsieve report DIR` writes it")
     left.forget(NOTE)

@@ -21,7 +21,7 @@ from privsieve._version import __version__
 from privsieve.errors import BudgetExceeded, ParameterError, PrivsieveError, ReleaseFailed
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE
 from privsieve.public.canonical import EPSILON_UNITS, canonical, decimal, digest, quoted
-from privsieve.public.plan import Plan
+from privsieve.public.plan import Plan, terms
 from privsieve.release import Release, public
 from privsieve.report import ready, write_report
 
@@ -175,7 +175,7 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
         folder.stage(RELEASE, data)
         folder.sync()
     committed = ledger.commit(reserved, digest(data)) if ledger and reserved else None
-    signed = certificate(plan, digest(data), reserved, committed, SOFTWARE)
+    signed = certificate(terms(plan, SOFTWARE), digest(data), reserved, committed)
     if folder is not None:
         folder.stage(CERTIFICATE, canonical(signed))
         folder.link()
@@ -208,7 +208,7 @@ def demand_valid(plan: Plan) -> None:
     from privsieve.ledger.chain import certificate
 
     known = {**public(plan), "queries": plan.shows.get("queries", [])}
-    wrong = verify_plan(certificate(plan, "0" * 64, None, None, SOFTWARE), known)
+    wrong = verify_plan(certificate(terms(plan, SOFTWARE), "0" * 64), known)
     if wrong:
         raise ParameterError(f"{plan.method}: verify would refuse the release ({wrong[0]}), and "
                              "nothing was charged; change the options, or report this")
@@ -229,8 +229,6 @@ def needs(plan: Plan) -> int:
 def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callable[[str], None],
              ) -> Entry:
     """The charge; durable when it returns, with the terms of the certificate to come."""
-    from privsieve.public.plan import terms
-
     claim = terms(plan, SOFTWARE)
     # Before the charge: who makes errors of warnings is to lose nothing.
     if said := ledger.conversion(claim):

@@ -34,6 +34,7 @@ from privsieve.public.canonical import (
 )
 from privsieve.public.canonical import exactly as exactly  # noqa: PLC0414
 from privsieve.public.dropped import OF_FIRST, is_of_first
+from privsieve.public.plain import read
 from privsieve.public.plan import Plan, sought
 from privsieve.public.printed import Printed
 
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from privsieve.public.shown import Shown
 
 FORMAT = "privsieve-release/1"
-#: The file of a release is far below; more is an attack on memory.
-LARGEST_FILE = 64 * 2**20
 #: So many classes are named in a sentence.
 SHOWN = 8
 #: What a file that privsieve did not write can raise.
@@ -504,18 +503,14 @@ def _refused(words: str) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, Json]:
-    from privsieve.public.plain import opened
-
+    way = "; name a release folder that privsieve wrote"
     try:
-        with opened(path) as file:
-            data = file.read(LARGEST_FILE + 1)
-        value = parsed(data) if len(data) <= LARGEST_FILE else None
-    except (OSError, ValueError):
-        raise SchemaError(f"{path.name} is missing, is a link or is not JSON; name a release "
-                          "folder that privsieve wrote") from None
+        value = parsed(read(path, path.name, ValueError, named=False))
+    except ValueError:
+        raise SchemaError(f"{path.name} is missing, is a link or is not JSON of at most 64 MB{way}"
+                          ) from None
     if not isinstance(value, dict):
-        raise SchemaError(f"{path.name} is not a release, or larger than 64 MB; name a release "
-                          "folder that privsieve wrote")
+        raise SchemaError(f"{path.name} is not a release{way}")
     return value
 
 

@@ -220,14 +220,8 @@ class CrowdFields(Closed, frozen=True):
     bins: Annotated[tuple[tuple[Positive, Positive | None, Counted], ...], Meta(min_length=1)]
 
 
-class CrowdsFields(Closed, frozen=True, omit_defaults=True):
-    """CrowdsFields, by what strangers know."""
-
-    known: CrowdFields | UnsetType = UNSET
-    known_class: CrowdFields | UnsetType = UNSET
-    all: CrowdFields | UnsetType = UNSET
-    all_class: CrowdFields | UnsetType = UNSET
-    everything: CrowdFields | UnsetType = UNSET
+#: What a stranger may know.
+Known = Literal["known", "known_class", "all", "all_class", "everything"]
 
 
 class Told(Closed, frozen=True):
@@ -251,7 +245,7 @@ class Measured(Closed, frozen=True):
     rows: Positive
     patterns: Positive
     promised: Literal["known", "known_class"]
-    strangers: CrowdsFields
+    strangers: dict[Known, CrowdFields]
     one_class: Counted | None
     items: Annotated[tuple[tuple[Name, Counted, Counted | None], ...], Meta(min_length=1)]
     disclosure: tuple[Told, ...]
@@ -307,6 +301,8 @@ def demand_certificate(body: Mapping[str, Any]) -> None:
     contained = isinstance(claim, Mapping) and claim.get("kind") == CONTAINMENT
     demand_fields(body, PublicationCertificate if contained else Certificate, "the certificate",
                   FORMAT)
+    if (body["population"] is None) != (body["ledger"] is None):
+        raise Unreadable("a population stands without a ledger, or a ledger without a population")
 
 
 def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:

@@ -109,13 +109,3 @@ def _worth(q: Sequence[int], total: int, scale: Fraction | None) -> Fraction:
     part = Fraction(min(least, max(2, total) - least), max(2, total))
     rare = scale is not None and abs(q[0] - q[1]) >= 4 * scale and min(q) < RARE * total
     return 2 * part * (1 - part) if rare else 2 * part
-
-
-def notes(release: Mapping[str, Any]) -> Iterator[str]:
-    """Say so where the class counts say that a class is not there."""
-    told = release["class_counts"]
-    whole = int(release["plan"]["units"]) * told["per"]
-    limit = min(7 * Fraction(told["scale"]), Fraction(whole, 5 * len(told["q"])))
-    return failed({"the target was not found: a class has a noisy count near none, and the names "
-                   "may answer another question; check the domain file":
-                   all(int(one) > limit for one in told["q"])})

@@ -8,10 +8,8 @@ column, as in `check.table`; figures are fractions.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,25 +20,14 @@ from privsieve.check.certificate import (
     demand_fields,
 )
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.check.table import (
-    OpenGroups,
-    figure_reasons,
-    limit_notes,
-    limit_reasons,
-    read_columns,
-    recount_table,
-    recounted,
-    weigh,
-)
+from privsieve.check.table import Disclosed, Opened, limit_notes, limit_reasons, weigh
 from privsieve.public import strangers
-from privsieve.public.canonical import digest, visible
+from privsieve.public.canonical import canonical, digest, visible
 from privsieve.public.plain import opened
 
-MODELS = ("containment", "k-anonymity")
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 2**29
 
-_FINGERPRINT = r"[0-9a-f]{64}"
 #: Shares are told in so many parts of one, rounded up.
 PARTS = 10**9
 #: So many groups are counted for each column that is left out; of more that is not recounted.
@@ -52,58 +39,33 @@ MOST_CELLS = 10**10
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
-    """What contradicts itself in a certificate."""
-    claim = body["claim"]
-    yield from _role_reasons(claim)
-    noted = body["ledger"] is not None
-    if (claim["fingerprint"] is not None) != noted or (
-            noted and not re.fullmatch(_FINGERPRINT, claim["fingerprint"])):
-        yield "the table has no fingerprint in the ledger, or one that is none"
+    """What contradicts itself in a certificate, whose fields have their types."""
+    claim, roles = body["claim"], body["claim"]["roles"]
+    equal, both = claim["model"] == "k-anonymity", set(roles["both"])
+    named = [*roles["presences"], *roles["both"], *roles["sensitive"]]
+    lacking = [] if equal else [name for name, origin in zip(
+        claim["columns"], claim["origins"], strict=False) if origin in both]
     yield from failed({
-        "the claim names no known model": claim["model"] in MODELS,
-        "the claim counts neither rows, nor persons or sources":
-            claim.get("counted", "persons") in [*strangers.COUNTED],
-        "the claimed k protects nobody": claim["k"] >= 2,
+        "the table has a fingerprint and is in no ledger, or the other way round":
+            (claim["fingerprint"] is not None) == (body["ledger"] is not None),
         "the claimed level is below the claimed k": claim["level"] >= claim["k"],
         "the claimed columns are not names, each once": _distinct(claim["columns"]),
-        "the columns with known absence are not among the claimed ones":
-            _distinct([*claim["absent"], ""]) and _distinct(claim["columns"])
-            and set(claim["absent"]) <= set(claim["columns"]),
-        "the claimed l-diversity or suppression is not a count":
-            claim["l_diversity"] >= 1 and claim["suppressed"] >= 0,
-    })
-
-
-def _role_reasons(claim: Mapping[str, Any]) -> Iterator[str]:
-    """What contradicts itself in the roles: each column has one, and it is the one that counts."""
-    roles, origins = claim["roles"], claim["origins"]
-    named = [*roles["presences"], *roles["both"], *roles["sensitive"]]
-    if not all(isinstance(name, str) for name in [
-            *named, *origins, *claim["sensitive"], *claim["limits"]["ordered"]]):
-        yield "the roles name something else than columns"
-        return
-    equal = claim["model"] == "k-anonymity"
-    both = set(roles["both"])
-    lacking = [] if equal else [name for name, origin in
-                                zip(claim["columns"], origins, strict=False) if origin in both]
-    target = roles["target"]
-    yield from failed({
         "a column has two roles, or none":
-            len(set(named)) == len(named) and target not in named
-            and set(origins) <= {*roles["presences"], *both},
-        "the origins are not one for each claimed column": len(origins) == len(claim["columns"]),
+            _distinct(named) and roles["target"] not in named
+            and set(claim["origins"]) <= {*roles["presences"], *both},
+        "the origins are not one for each claimed column":
+            len(claim["origins"]) == len(claim["columns"]),
         "under k-anonymity a column counts in its presences only":
-            not equal or set(origins) <= both,
-        "the known absences are not those of the roles": lacking == claim["absent"],
+            not equal or set(claim["origins"]) <= both,
+        "the known absences are not those of the roles": lacking == [*claim["absent"]],
         "the target of the claim is not the one of its roles":
-            claim["target"] in (None, target),
+            claim["target"] in (None, roles["target"]),
         "a target that is not published counts as known":
             not roles["target_known"] or claim["target"] is not None,
         "an ordered column is not a published sensitive one":
             set(claim["limits"]["ordered"]) <= set(claim["sensitive"]),
-        "a published sensitive column has another role": set(claim["sensitive"]) <= set(
-            roles["sensitive"]) and len(set(claim["sensitive"])) == len(claim["sensitive"]),
-        "the claimed number of rows is not a count": claim["rows"] >= 1,
+        "a published sensitive column has another role":
+            set(claim["sensitive"]) <= set(roles["sensitive"]) and _distinct(claim["sensitive"]),
     })
 
 
@@ -129,14 +91,13 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
                     and set(names) <= set(claim["columns"])
                     for name, names in part.items()),
         "the release names a column twice, or one of which nothing is published":
-            len(set(release["selected"])) == len(release["selected"])
+            _distinct(release["selected"])
             and all(any(one.startswith(name) for one in claim["columns"])
                     for name in release["selected"]),
     })
     yield from failed({
         "the columns of the release are not the claimed ones":
             release.get("columns") == body["claim"]["columns"],
-        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
         "the columns of the table that the release names are not those of the claim":
             release.get("selected") == list(dict.fromkeys(body["claim"]["origins"])),
     })
@@ -156,36 +117,26 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def table_reasons(body: Mapping[str, Any], table: str | os.PathLike[str] | bytes,
+def table_reasons(body: Mapping[str, Any], data: str | os.PathLike[str] | bytes,
                   release: Mapping[str, Any] | None = None) -> Iterator[str]:
     """Compare the digest of the published table, then count the table again, and compare."""
     claim = body["claim"]
     try:
-        columns = read_columns(_bytes(table, claim["table_sha256"]))
-        found = recount_table(
-            columns, target=claim["target"], model=claim["model"], absent=claim["absent"],
-            target_known=claim["roles"]["target_known"], sensitive=claim["sensitive"])
-        values = recounted(claim, columns)
-    except Unreadable as error:
+        table = Opened.of(_bytes(data, claim["table_sha256"]), claim)
+        (level, classes), values = table.smallest(), table.disclosures()
+        yield from failed({
+            "the table does not keep the claimed k": level >= claim["k"],
+            "the level of the table is not the claimed one": level == claim["level"],
+            # Without the labels in the file nobody else can count them.
+            "the table does not keep the claimed l-diversity":
+                claim["target"] is None or classes >= claim["l_diversity"],
+            "the table has another number of rows than claimed": table.rows == claim["rows"],
+        })
+        yield from limit_reasons(claim, values)
+        if release is not None:
+            yield from figure_reasons(table, values, release["measured"])
+    except Unreadable as error:  # no table, or too much to be counted again
         yield str(error)
-        return
-    yield from failed({
-        "the table has other columns than claimed": list(found.columns) == claim["columns"],
-        "the table does not keep the claimed k": found.level >= claim["k"],
-        "the level of the table is not the claimed one": found.level == claim["level"],
-        # Without the labels in the file nobody else can count them.
-        "the table does not keep the claimed l-diversity":
-            claim["target"] is None or found.classes >= claim["l_diversity"],
-        "the table has another number of rows than claimed":
-            found.rows == claim["rows"],
-    })
-    yield from limit_reasons(claim, values)
-    if release is not None:
-        yield from figure_reasons(claim, release, values)
-        try:
-            yield from _measured(claim, release, columns)
-        except Unreadable as error:  # too much to be counted again
-            yield str(error)
 
 
 def notes(claim: Mapping[str, Any]) -> Iterator[str]:
@@ -223,112 +174,80 @@ def _bytes(table: str | os.PathLike[str] | bytes, wanted: str) -> bytes:
     return table
 
 
-def _distinct(names: list[object]) -> bool:
-    return bool(names) and all(isinstance(name, str) for name in names) and len(
-        set(names)) == len(names)
+def _distinct(names: Sequence[str]) -> bool:
+    return len(set(names)) == len(names)
 
 
 # --- what a publication measured ----------------------------------------------------------------
 
-#: For each pattern, and texts that are known beside it: how many rows it has, and how many fit.
-Crowds = Mapping[tuple[int, Any], tuple[int, int]]
+def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping[str, Any],
+                   ) -> Iterator[str]:
+    """What a publication says that it measured, and its table does not show."""
+    claimed = measured["disclosure"]
+    holds = {
+        "its rows": measured["rows"] == table.rows,
+        "its patterns": measured["patterns"] == len(table.patterns),
+        "a column's values": len(claimed) == len(values) and all(
+            map(Disclosed.says, values, claimed))}
+    if len(table.patterns)**2 * len(table.held) <= MOST_CELLS:
+        known = "known_class" if table.claim["roles"]["target_known"] else "known"
+        sizes = {who: _sizes(table, *how) for who, how in _strangers(table).items()}
+        crowds = {who: _crowd(counts, table.claim["k"]) for who, counts in sizes.items()}
+        level = min(sizes.get(known, sizes["known"]))
+        holds |= {
+            "the stranger whom it promises for": measured["promised"] == known and known in crowds,
+            "the crowds of strangers": canonical(measured["strangers"]) == canonical(crowds),
+            "rows whose crowd has one class": measured["one_class"] == _one_class(table),
+            "the counts of its columns": _items(table, measured["items"], level)}
+    return failed({f"what the release says of {what} is not what the table shows": right
+                   for what, right in holds.items()})
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A published table: its columns of zeros and ones, and who knows which absences."""
-
-    held: Mapping[str, Sequence[str]]
-    groups: OpenGroups
-    absent: frozenset[str]
-    target: Sequence[str] | None
-    beside: tuple[Sequence[str], ...]
-
-    @classmethod
-    def of(cls, table: Mapping[str, Sequence[str]], claim: Mapping[str, Any]) -> Opened:
-        """A table as its claim says it."""
-        if not {*claim["columns"], *claim["sensitive"]} <= table.keys():
-            raise Unreadable("the table lacks a claimed column")
-        held = {name: table[name] for name in claim["columns"]}
-        shown = held if claim["model"] == "k-anonymity" else claim["absent"]
-        target = None if claim["target"] is None else table[claim["target"]]
-        return cls(held, OpenGroups.of(held), frozenset(shown), target,
-                   tuple(table[name] for name in claim["sensitive"]))
-
-    def crowds(self, absent: frozenset[str], texts: Sequence[Sequence[str]] = (), *,
-               without: str | None = None) -> Crowds:
-        """How many rows fit what is known of each row."""
-        groups = self.groups
-        counts = groups.counts(zip(*texts, strict=True) if texts else [()] * groups.rows)
-        digits = {text: groups.digits(own) for text, own in counts.items()}
-        fitting = [groups.group(pattern, absent, without) for pattern in groups.patterns]
-        return {(at, text): (rows, weigh(fitting[at], digits[text]))
-                for text, own in counts.items() for at, rows in own.items()}
+#: What a stranger knows: who lacks which columns, and the cells of which columns beside them.
+Known = tuple[frozenset[str], tuple[str, ...]]
 
 
-def _sizes(crowds: Crowds) -> dict[int, int]:
+def _strangers(table: Opened) -> dict[str, Known]:
+    every, beside = frozenset(table.held), tuple(table.beside)
+    found: dict[str, Known] = {"known": (table.shown, ()), "all": (every, ())}
+    if table.labels is not None:
+        found |= {"known_class": (table.shown, beside[:1]), "all_class": (every, beside[:1])}
+    if table.claim["sensitive"]:
+        found["everything"] = every, beside
+    return found
+
+
+def _crowds(table: Opened, shown: frozenset[str], names: tuple[str, ...] = (),
+            without: str | None = None) -> dict[tuple[int, Any], tuple[int, int]]:
+    """How many rows each pattern has with texts beside it, and how many fit what is known."""
+    counts = table.counts(zip(*(table.cells[name] for name in names), strict=True)
+                          if names else [()] * table.rows)
+    digits = {text: table.digits(own) for text, own in counts.items()}
+    fitting = [table.group(pattern, shown, without) for pattern in table.patterns]
+    return {(at, text): (rows, weigh(fitting[at], digits[text]))
+            for text, own in counts.items() for at, rows in own.items()}
+
+
+def _sizes(table: Opened, *known: Any) -> dict[int, int]:
     """How many rows have a crowd of each size."""
     found: dict[int, int] = Counter()
-    for rows, size in crowds.values():
+    for rows, size in _crowds(table, *known).values():
         found[size] += rows
     return found
 
 
-def _measured(claim: Mapping[str, Any], release: Mapping[str, Any],
-              columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """What a publication says that it measured, and its table does not show."""
-    table, told = Opened.of(columns, claim), release["measured"]
-    rows, patterns = table.groups.rows, len(table.groups.patterns)
-    yield from failed({
-        "the release tells another number of rows or patterns than the table has":
-            (told["rows"], told["patterns"]) == (rows, patterns)})
-    if patterns * patterns * len(table.held) > MOST_CELLS:
-        return
-    every = frozenset(table.held)
-    found, said = _strangers(table, every), told["strangers"]
-    known = "known_class" if claim["roles"]["target_known"] else "known"
-    yield from failed({
-        "the release promises for another stranger than the claim":
-            told["promised"] == known and known in found})
-    promised = found.get(known, found["known"])
-    yield from failed({
-        "the release tells of other strangers than the table has":
-            said.keys() == found.keys(),
-        "the crowds of a stranger are not those of the table":
-            said.keys() == found.keys() and all(
-                _crowd(said[who], _sizes(crowds), claim["k"]) for who, crowds in found.items()),
-        "the rows whose crowd has one class are not those of the table":
-            told["one_class"] == _one_class(table, table.absent),
-    })
-    yield from _items(table, told["items"], min(_sizes(promised)),
-                      (table.absent, claim["roles"]["target_known"], patterns * patterns))
-
-
-def _strangers(table: Opened, every: frozenset[str]) -> dict[str, Crowds]:
-    found = {"known": table.crowds(table.absent), "all": table.crowds(every)}
-    label = () if table.target is None else (table.target,)
-    if label:
-        found |= {"known_class": table.crowds(table.absent, label),
-                  "all_class": table.crowds(every, label)}
-    if table.beside:
-        found["everything"] = table.crowds(every, (*label, *table.beside))
-    return found
-
-
-def _crowd(said: Mapping[str, Any], sizes: Mapping[int, int], k: int) -> bool:
-    """Whether what is said of crowds is what their sizes are."""
+def _crowd(sizes: Mapping[int, int], k: int) -> dict[str, Any]:
+    """What a release says of crowds of these sizes."""
     share = sum(Fraction(count, size) for size, count in sizes.items()) / sum(sizes.values())
     average = -int(-(share * PARTS) // 1)  # rounded up
     starts = [1, *_starts(k, max(sizes))]
     ends = [*(start - 1 for start in starts[1:]), None]
-    bins = [[low, high, sum(rows for size, rows in sizes.items()
-                            if low <= size and (high is None or size <= high))]
-            for low, high in zip(starts, ends, strict=True)]
-    below = sum(rows for size, rows in sizes.items() if size < k)
-    return (said["level"] == min(sizes) and said["below"] == below
-            and said["alone"] == sizes.get(1, 0)
-            and said["average"] == f"{average // PARTS}.{average % PARTS:09d}"
-            and [list(one) for one in said["bins"]] == bins)
+    return {"level": min(sizes), "alone": sizes.get(1, 0),
+            "below": sum(rows for size, rows in sizes.items() if size < k),
+            "average": f"{average // PARTS}.{average % PARTS:09d}",
+            "bins": [[low, high, sum(rows for size, rows in sizes.items()
+                                     if low <= size and (high is None or size <= high))]
+                     for low, high in zip(starts, ends, strict=True)]}
 
 
 def _starts(k: int, largest: int) -> Iterator[int]:
@@ -340,30 +259,23 @@ def _starts(k: int, largest: int) -> Iterator[int]:
         ten *= 10
 
 
-def _one_class(table: Opened, absent: frozenset[str]) -> int | None:
+def _one_class(table: Opened) -> int | None:
     """Rows whose whole crowd has one class; None without a published target."""
-    if table.target is None:
+    if table.labels is None:
         return None
-    alone, among = table.crowds(absent), table.crowds(absent, (table.target,))
+    alone, among = (_crowds(table, table.shown, names) for names in ((), (table.beside[0],)))
     return sum(rows for (at, _), (rows, size) in among.items() if size == alone[at, ()][1])
 
 
-def _items(table: Opened, said: Sequence[Any], level: int,
-           how: tuple[frozenset[str], bool, int]) -> Iterator[str]:
-    """Each published column: how many rows have it, and the level without it."""
-    absent, with_class, size = how
-    if [one[0] for one in said] != list(table.held) or any(
-            one[1] != cells.count("1") for one, cells in zip(said, table.held.values(),
-                                                             strict=True)):
-        yield "the columns that the release counts are not those of the table"
-        return
-    if any(one[2] is not None and one[2] < level for one in said):
-        yield "the level without a column is below the one with it"
-    unsaid = len(said) > MOST_COLUMNS or table.groups.rows * len(said)**2 > MOST_SQUARES
-    if unsaid and not any(one[2] for one in said):
-        return
+def _items(table: Opened, said: Sequence[Any], level: int) -> bool:
+    """Whether of each published column its rows are told, and the level without it."""
+    names, least = list(table.held), [one[2] for one in said]
+    if [tuple(one[:2]) for one in said] != [(name, table.cells[name].count("1"))
+                                            for name in names] or any(
+            one is not None and one < level for one in least):
+        return False
+    unsaid = len(names) > MOST_COLUMNS or table.rows * len(names)**2 > MOST_SQUARES
     # where the class is known, too, it is told of items, some of which stand for an absence
-    if not with_class and size * len(said) <= MOST_GROUPS and any(
-            one[2] != max(level, min(_sizes(table.crowds(absent, without=one[0]))))
-            for one in said):
-        yield "the level without a column is not the one of the table"
+    return (unsaid and not any(least)) or table.claim["roles"]["target_known"] or (
+        len(table.patterns)**2 * len(names) > MOST_GROUPS) or least == [
+            max(level, min(_sizes(table, table.shown, (), name))) for name in names]

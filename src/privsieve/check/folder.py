@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Self
 from privsieve.check import verify as two_files
 from privsieve.check.reasons import Unreadable
 from privsieve.check.replan import is_made_again
-from privsieve.check.verify import LARGEST_FILE, UNSIGNED, Source, Verification
+from privsieve.check.verify import UNSIGNED, Source, Verification
 from privsieve.errors import CheckFailed, PrivsieveError
 from privsieve.public.canonical import digest, parsed, quoted, visible
-from privsieve.public.plain import opened
+from privsieve.public.plain import LARGEST_FILE, opened, read
 from privsieve.public.plan import sentence
 from privsieve.release import WRONG
 
@@ -88,15 +88,7 @@ class Contents:
 
     def read(self, name: str, largest: int = LARGEST_FILE) -> bytes:
         """The bytes of a file."""
-        what = _WHAT.get(name, name)
-        try:
-            with opened(self.at(name)) as file:
-                data = file.read(largest + 1)
-        except OSError:
-            raise Unreadable(f"{what} cannot be read") from None
-        if len(data) > largest:
-            raise Unreadable(f"{what} is larger than {largest // 2**20} MB")
-        return data
+        return read(self.at(name), _WHAT.get(name, name), Unreadable, largest, named=False)
 
     def digest(self, name: str) -> str:
         """The digest of a file that is not too large."""

@@ -24,6 +24,7 @@ from math import log
 from typing import Any
 
 from privsieve.check.reasons import Unreadable, failed
+from privsieve.public.canonical import canonical
 
 PARQUET = b"PAR1"
 #: A table of more rows, or of more cells, is not counted again,
@@ -41,7 +42,6 @@ _CHUNK = 2**14
 #: How a Parquet file may be packed: so that what is unpacked is not very much larger.
 _PACKED = {"UNCOMPRESSED", "SNAPPY"}
 _CODED = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_NO_CSV = "the table is not CSV in UTF-8 with equally many fields in each line"
 _DAMAGED = "the table is a damaged Parquet file"
 _BITS = bytes.maketrans(b"\0\1", b"01")
 #: Rows are counted of which the group has at least such a share of one value.
@@ -59,53 +59,9 @@ _DATE = r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?"
 #: What follows the column's name in the name of a bin; a bin lies where it begins.
 _BIN = r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)"
 _NUMBER = r"(?i)[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?"
-_DECIMAL = r"\d{1,9}(\.\d{1,9})?"
-
-
-@dataclass(frozen=True)
-class Recount:
-    """What a table shows.
-
-    level : rows in the smallest group.
-    classes : distinct labels in the poorest group; 1 without a target.
-    """
-
-    columns: tuple[str, ...]
-    rows: int
-    level: int
-    classes: int
-
-
-#: A published file, or its columns as `read_columns` reads them.
-File = bytes | Mapping[str, Sequence[str]]
-
-
-def recount_table(data: File, *, target: str | None = None, model: str = "containment",
-                  absent: Iterable[str] = (), target_known: bool = False,
-                  sensitive: Iterable[str] = ()) -> Recount:
-    r"""Count the groups of a published file, CSV or Parquet.
-
-    `target` is not among the columns, and neither are `sensitive` ones; of the columns in `absent`
-    it counts as known, too, who does not have them.  With `target_known` a group is of one class;
-    `classes` are counted in the group without it.
-
-    >>> recount_table(b"a,b\n1,0\n1,1\n1,1\n", absent=["b"])
-    Recount(columns=('a', 'b'), rows=3, level=1, classes=1)
-    >>> recount_table(b"a,y\n1,n\n1,y\n1,y\n", target="y", target_known=True)
-    Recount(columns=('a',), rows=3, level=1, classes=2)
-    """
-    table = read_columns(data)
-    labels = table.pop(target) if target is not None and target in table else None
-    beside = set(sensitive)
-    if (target is not None and labels is None) or not beside <= table.keys():
-        raise Unreadable("the table lacks the claimed target, or a sensitive column")
-    held = {name: cells for name, cells in table.items() if name not in beside}
-    if not held:
-        raise Unreadable("the table has no column of zeros and ones")
-    groups = OpenGroups.of(held)
-    shown = frozenset(held if model == "k-anonymity" else absent)
-    level, poorest = _smallest(groups, shown, labels, apart=target_known)
-    return Recount(tuple(held), groups.rows, level, poorest)
+#: What a limit is on, in words.
+_WORDS = {"share": "share of one value", "entropy": "entropy l",
+          "closeness": "distance to the whole table", "distinct": "number of values"}
 
 
 #: How many rows of each pattern: the binary digits of the counts, a set of patterns for each digit.
@@ -113,22 +69,36 @@ Digits = tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False)
-class OpenGroups:
-    """The groups of a table on columns of zeros and ones.
+class Opened:
+    r"""A published table as its claim reads it, and the groups on its columns of zeros and ones.
 
     patterns : each distinct row; the first one is the highest bit of a set
     at : for each row of the table, which pattern it has
     held : by column, the patterns that hold it
+    shown : the columns of which it counts as known, too, who does not have them
+
+    >>> claim = {"columns": ["a", "b"], "target": None, "sensitive": [], "absent": ["b"],
+    ...          "model": "containment", "roles": {"target_known": False}}
+    >>> Opened.of(b"a,b\n1,0\n1,1\n1,1\n", claim).smallest()
+    (1, 1)
     """
 
+    cells: Mapping[str, Sequence[str]]
+    claim: Mapping[str, Any]
     patterns: tuple[str, ...]
     at: Sequence[int]
     held: Mapping[str, int]
+    shown: frozenset[str]
 
     @classmethod
-    def of(cls, columns: Mapping[str, Sequence[str]]) -> OpenGroups:
-        """The patterns of some columns."""
-        cells = tuple(columns.values())
+    def of(cls, data: bytes, claim: Mapping[str, Any]) -> Opened:
+        """A file, CSV or Parquet, that holds what is claimed and no other column."""
+        table = read_columns(data)
+        beside = {*claim["sensitive"], claim["target"]}
+        names = [name for name in table if name not in beside]
+        if names != list(claim["columns"]) or not beside - {None} <= table.keys() or not names:
+            raise Unreadable("the table has other columns than claimed")
+        cells = [table[name] for name in names]
         if not cells[0] or not all(one.strip("01") == "" if isinstance(one, str) else
                                    set(one) <= {"0", "1"} for one in cells):
             raise Unreadable("the table has no row, or holds something else than 0 and 1")
@@ -136,13 +106,26 @@ class OpenGroups:
         at = array("I", (known.setdefault(pattern, len(known))
                          for pattern in map("".join, zip(*cells, strict=True))))
         held = {name: int("".join(bits), 2)
-                for name, bits in zip(columns, zip(*known, strict=True), strict=True)}
-        return cls(tuple(known), at, held)
+                for name, bits in zip(names, zip(*known, strict=True), strict=True)}
+        shown = names if claim["model"] == "k-anonymity" else claim["absent"]
+        return cls(table, claim, tuple(known), at, held, frozenset(shown))
 
     @property
     def rows(self) -> int:
         """How many rows the table has."""
         return len(self.at)
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """The cells of the target; None where it is not published."""
+        target = self.claim["target"]
+        return None if target is None else self.cells[target]
+
+    @property
+    def beside(self) -> list[str]:
+        """The published columns that are in no group: the target, then the sensitive ones."""
+        target = self.claim["target"]
+        return [*([] if target is None else [target]), *self.claim["sensitive"]]
 
     def group(self, pattern: str, shown: Collection[str], without: str | None = None) -> int:
         """The patterns that hold all that this one holds, and lack what it is known to lack.
@@ -180,11 +163,66 @@ class OpenGroups:
     def digits(self, counts: Mapping[int, int]) -> Digits:
         """Counts of rows, by the place of their pattern, as sets of patterns."""
         made = [bytearray(b"0" * len(self.patterns))
-                for _ in range(max(counts.values()).bit_length())]
+                for _ in range(max(counts.values(), default=0).bit_length())]
         for at, rows in counts.items():
             for digit, bits in enumerate(made):
                 bits[at] += rows >> digit & 1
         return tuple(int(bits, 2) for bits in made)
+
+    def smallest(self) -> tuple[int, int]:
+        """Rows in the smallest group, and classes in the poorest; 1 without a published target.
+
+        Where the class is known a group is of one class; classes are counted in the whole one.
+        """
+        apart = self.claim["roles"]["target_known"]
+        counts = self.counts(self.labels)
+        by_class = {text: self.digits(own) for text, own in counts.items()}
+        every = self.digits(self.counts()[None])
+        level, poorest, steps = self.rows, len(counts), 0
+        for pattern, own in sorted(zip(self.patterns, self.each(counts), strict=True),
+                                   key=lambda one: min(one[1].values())):
+            # A group is never smaller than its own pattern: common patterns are passed over.
+            least = min(own.values()) if apart else sum(own.values())
+            if least >= level and len(own) >= poorest:
+                continue
+            steps += (len(self.held) + poorest) * (len(self.patterns) + _LEAST_STEPS)
+            _demand(steps, "different rows", MOST_STEPS)
+            group = self.group(pattern, self.shown)
+            level = min(level, *(weigh(group, digits) for digits in (
+                [by_class[one] for one in own] if apart else [every])))
+            held = (1 for digits in by_class.values() if any(bits & group for bits in digits))
+            poorest = sum(islice(held, poorest))
+        return level, poorest
+
+    def disclosures(self) -> list[Disclosed]:
+        """What groups tell of each column beside them, at worst."""
+        return [*map(self.disclosed, self.beside)]
+
+    def disclosed(self, column: str) -> Disclosed:
+        """The same of one column; where the class is known, groups of one class tell, too.
+
+        Values of an ordered column are numbers or dates.
+        """
+        ordered, target = column in self.claim["limits"]["ordered"], self.claim["target"]
+        known = self.labels if self.claim["roles"]["target_known"] and column != target else None
+        by_value = self.counts(self.cells[column])
+        values = _in_order(by_value, column, ordered=ordered)
+        classes = self.counts(known)
+        _demand(sum(map(len, classes.values())) * len(values), "values in its groups", MOST_VALUES)
+        every = [self.digits(by_value[text]) for text in values]
+        pairs = self.counts(zip(known, self.cells[column], strict=True)) if known else {}
+        apart = {label: [self.digits(pairs.get((label, text), {})) for text in values]
+                 for label in (classes if known else ())}
+        worst = Disclosed({"column": column, "ordered": ordered, "rows": self.rows,
+                           "role": "target" if column == target else "sensitive"},
+                          [sum(by_value[text].values()) for text in values])
+        for pattern, own in zip(self.patterns, self.each(classes), strict=True):
+            group = self.group(pattern, self.shown)
+            bad = worst.see([weigh(group, digits) for digits in every])
+            for label, rows in own.items():
+                worst.mark(rows, max(bad, worst.see([
+                    weigh(group, digits) for digits in apart[label]])) if known else bad)
+        return worst
 
 
 def weigh(group: int, digits: Digits) -> int:
@@ -199,164 +237,19 @@ def weigh(group: int, digits: Digits) -> int:
     return rows
 
 
-def _smallest(groups: OpenGroups, shown: Collection[str], labels: Sequence[str] | None, *,
-              apart: bool) -> tuple[int, int]:
-    """Rows in the smallest group, and classes in the poorest; groups of one class if `apart`."""
-    counts = groups.counts(labels)
-    by_class = {text: groups.digits(own) for text, own in counts.items()}
-    every = groups.digits(groups.counts()[None])
-    level, poorest, steps = groups.rows, len(counts), 0
-    for pattern, own in sorted(zip(groups.patterns, groups.each(counts), strict=True),
-                               key=lambda one: min(one[1].values())):
-        # A group is never smaller than its own pattern: common patterns are passed over.
-        least = min(own.values()) if apart else sum(own.values())
-        if least >= level and len(own) >= poorest:
-            continue
-        steps += (len(groups.held) + poorest) * (len(groups.patterns) + _LEAST_STEPS)
-        _demand(steps, "different rows", MOST_STEPS)
-        group = groups.group(pattern, shown)
-        level = min(level, *(weigh(group, digits) for digits in (
-            [by_class[one] for one in own] if apart else [every])))
-        held = (1 for digits in by_class.values() if any(bits & group for bits in digits))
-        poorest = sum(islice(held, poorest))
-    return level, poorest
-
-
-@dataclass(frozen=True, repr=False)
-class Disclosed:
-    """What the groups tell of a column at worst, exactly but for the entropy.
-
-    above : for each step the rows whose group has at least such a share of one value.
-    """
-
-    rows: int
-    values: int
-    share: Fraction
-    above: tuple[tuple[str, int], ...]
-    distinct: int
-    entropy: Decimal
-    closeness: Fraction
-
-    def figures(self) -> dict[str, Any]:
-        """The same as a release says it: risks rounded up, protection down."""
-        entropy = int(_EXACT.multiply(_EXACT.add(self.entropy, _SAME), Decimal(PARTS)))
-        return {"rows": self.rows, "values": self.values, "share": _text(_up(self.share)),
-                "above": [[step, rows] for step, rows in self.above], "distinct": self.distinct,
-                "entropy": _text(entropy), "closeness": _text(_up(self.closeness))}
-
-
-def recount_values(data: File, column: str, of: Sequence[str], *, absent: Iterable[str] = (),
-                   ordered: bool = False, known: str | None = None) -> Disclosed:
-    r"""Count what the groups of a published file tell of one of its columns.
-
-    Groups are those on the columns `of`, zeros and ones; of the columns in `absent` it counts as
-    known, too, who does not have them.  `known` is a column that may be known as well: groups with
-    it and without it are counted.  `ordered` values are numbers or dates.
-
-    >>> recount_values(b"a,ill\n1,no\n1,no\n1,yes\n0,yes\n", "ill", ["a"]).figures()["share"]
-    '0.666667'
-    """
-    table = read_columns(data)
-    if not of or {*of, column, *([known] if known else [])} - table.keys():
-        raise Unreadable("the table lacks a claimed column")
-    groups, shown = OpenGroups.of({name: table[name] for name in of}), frozenset(absent)
-    by_value = groups.counts(table[column])
-    values = _in_order(by_value, column, ordered=ordered)
-    classes = groups.counts(table[known] if known else None)
-    _demand(sum(map(len, classes.values())) * len(values), "values in its groups", MOST_VALUES)
-    every = [groups.digits(by_value[text]) for text in values]
-    pairs = groups.counts(zip(table[known], table[column], strict=True)) if known else {}
-    apart = {label: [groups.digits(pairs[label, text]) if (label, text) in pairs else ()
-                     for text in values] for label in (classes if known else ())}
-    worst = _Worst([sum(by_value[text].values()) for text in values], ordered=ordered)
-    for pattern, own in zip(groups.patterns, groups.each(classes), strict=True):
-        group = groups.group(pattern, shown)
-        bad = worst.see([weigh(group, digits) for digits in every])
-        for label, rows in own.items():
-            worst.mark(rows, max(bad, worst.see([
-                weigh(group, digits) for digits in apart[label]])) if known else bad)
-    return worst.disclosed(groups.rows)
-
-
-def recounted(claim: Mapping[str, Any], data: File) -> dict[str, Disclosed]:
-    """The published target and sensitive columns of a claim, each with what groups tell of it."""
-    target, ordered = claim["target"], _ordered(claim)
-    known = target if claim["roles"]["target_known"] else None
-    absent = claim["columns" if claim["model"] == "k-anonymity" else "absent"]
-    return {column: recount_values(data, column, claim["columns"], absent=absent,
-                                   ordered=column in ordered,
-                                   known=None if column == target else known)
-            for column in [*([target] if target is not None else []), *claim["sensitive"]]}
-
-
-def limit_reasons(claim: Mapping[str, Any], counted: Mapping[str, Disclosed]) -> Iterator[str]:
-    """What the published values, as `recounted`, do not keep of the claimed limits."""
-    limits = claim["limits"]
-    if any(limits[name] is not None and not re.fullmatch(_DECIMAL, limits[name])
-           for name in ("share", "entropy", "closeness")):
-        yield "a claimed limit is no decimal number"
-        return
-    if any(Fraction(limits[name] or 1) < 1 if name == "entropy" else
-           not 0 < Fraction(limits[name] or 1) <= 1 for name in ("share", "entropy", "closeness")):
-        yield "a claimed limit is none that can be asked for"
-        return
-    for column, one in counted.items():
-        whose = "the target" if column == claim["target"] else "a sensitive column"
-        yield from failed({
-            f"a group of the table misses the claimed limit of the {name}, in {whose}": holds
-            for name, holds in {
-                "share of one value":
-                    limits["share"] is None or one.share <= Fraction(limits["share"]),
-                "entropy l": limits["entropy"] is None
-                or _EXACT.add(one.entropy, _SAME) >= Decimal(limits["entropy"]),
-                "distance to the whole table": limits["closeness"] is None
-                or one.closeness <= Fraction(limits["closeness"]),
-                "number of values": one.distinct >= claim["l_diversity"]}.items()})
-
-
-def figure_reasons(claim: Mapping[str, Any], release: Mapping[str, Any],
-                   counted: Mapping[str, Disclosed]) -> Iterator[str]:
-    """What a release says of its groups' values, and the published table does not."""
-    said = release["measured"]["disclosure"]
-    if [one["column"] for one in said] != list(counted):
-        yield "the release speaks of values of other columns than the table's"
-        return
-    ordered = _ordered(claim)
-    for one in said:
-        found = {"column": one["column"], "ordered": one["column"] in ordered,
-                 "role": "target" if one["column"] == claim["target"] else "sensitive",
-                 **counted[one["column"]].figures()}
-        lower = {**found, "entropy": _text(int(Fraction(found["entropy"]) * PARTS) - 1)}
-        if dict(one) not in (found, lower):  # large groups may be told as a millionth less
-            yield "what the release says of a column's values is not what the table shows"
-
-
-def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
-    """What of the claimed limits nobody can recount from the table."""
-    limits = claim["limits"]
-    if claim["l_diversity"] == 1 and all(limits[name] is None for name in (
-            "share", "entropy", "closeness")):
-        return
-    roles = claim["roles"]
-    hidden = [name for name in roles["sensitive"] if name not in claim["sensitive"]]
-    if roles["target"] is not None and claim["target"] is None:
-        hidden.append(roles["target"])
-    if hidden:
-        yield ("limits on what a group tells hold for columns that are not published, too: these "
-               "were not recounted")
-
-
-def _ordered(claim: Mapping[str, Any]) -> set[str]:
-    """The columns of numbers and dates; all others are of categories."""
-    return set(claim["limits"]["ordered"])
-
-
 @dataclass(repr=False)
-class _Worst:
-    """The worst groups that were seen so far; `whole` is how often each value stands in all."""
+class Disclosed:
+    """What the groups tell of a column at worst, exactly but for the entropy; it grows by group.
 
+    of : the column, its role, whether it is ordered, and the rows of the table
+    whole : how many rows have each value, in the order of values
+    above : for each step the rows whose group has at least such a share of one value
+    poorest : groups of hardly another entropy than the `least` in floating point, each as how many
+        values have which count
+    """
+
+    of: Mapping[str, Any]
     whole: list[int]
-    ordered: bool
     share: Fraction = Fraction(0)
     distinct: int = 1 << 62
     closeness: Fraction = Fraction(0)
@@ -387,22 +280,66 @@ class _Worst:
             if share >= Fraction(step):
                 self.above[step] += rows
 
-    def disclosed(self, rows: int) -> Disclosed:
-        """All figures."""
-        return Disclosed(rows, len(self.whole), self.share, tuple(self.above.items()),
-                         self.distinct, min(map(_entropy, self.poorest)), self.closeness)
-
     def _distance(self, counts: Sequence[int], size: int) -> Fraction:
         rows = sum(self.whole)
         apart = [count * rows - all_rows * size
                  for count, all_rows in zip(counts, self.whole, strict=True)]
-        if not self.ordered:
+        if not self.of["ordered"]:
             return Fraction(sum(map(abs, apart)), 2 * rows * size)
         moved = total = 0
         for one in apart:
             total += one
             moved += abs(total)
         return Fraction(moved, rows * size * max(len(counts) - 1, 1))
+
+    @property
+    def entropy(self) -> Fraction:
+        """The smallest, as e to its power; for the maker where fifty digits do not tell."""
+        return Fraction(_EXACT.add(min(map(_entropy, self.poorest)), _SAME))
+
+    def says(self, figures: Mapping[str, Any]) -> bool:
+        """Whether a release says this; of large groups it may say a millionth less of entropy.
+
+        Risks are rounded up, and protection down.
+        """
+        parts = int(self.entropy * PARTS)
+        exact = {**self.of, "values": len(self.whole), "share": _text(_up(self.share)),
+                 "above": [[step, rows] for step, rows in self.above.items()],
+                 "distinct": self.distinct, "closeness": _text(_up(self.closeness))}
+        return canonical(figures) in [canonical({**exact, "entropy": _text(some)})
+                                      for some in (parts, parts - 1)]
+
+
+def limit_reasons(claim: Mapping[str, Any], values: Iterable[Disclosed]) -> Iterator[str]:
+    """What the published values do not keep of the claimed limits."""
+    limits = {name: Fraction(claim["limits"][name]) for name in _WORDS
+              if claim["limits"].get(name) is not None}
+    if any(limit < 1 if name == "entropy" else not 0 < limit <= 1
+           for name, limit in limits.items()):
+        yield "a claimed limit is none that can be asked for"
+        return
+    for column in values:
+        whose = "the target" if column.of["role"] == "target" else "a sensitive column"
+        keeps = {"share": column.share <= limits.get("share", 1),
+                 "entropy": column.entropy >= limits.get("entropy", 0),
+                 "closeness": column.closeness <= limits.get("closeness", 1),
+                 "distinct": column.distinct >= claim["l_diversity"]}
+        yield from failed({f"a group of the table misses the claimed limit of the {words}, in "
+                           f"{whose}": keeps[name] for name, words in _WORDS.items()})
+
+
+def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
+    """What of the claimed limits nobody can recount from the table."""
+    limits = claim["limits"]
+    if claim["l_diversity"] == 1 and all(limits.get(name) is None for name in _WORDS):
+        return
+    roles = claim["roles"]
+    hidden = [name for name in roles["sensitive"] if name not in claim["sensitive"]]
+    if roles["target"] is not None and claim["target"] is None:
+        hidden.append(roles["target"])
+    if hidden:
+        yield ("limits on what a group tells hold for columns that are not published, too: these "
+               "were not recounted")
 
 
 def _entropy(held: Sequence[tuple[int, int]]) -> Decimal:
@@ -454,11 +391,9 @@ def _text(parts: int) -> str:
 
 # --- the file -----------------------------------------------------------------------------------
 
-def read_columns(data: File) -> dict[str, Sequence[str]]:
+def read_columns(data: bytes) -> dict[str, Sequence[str]]:
     """The cells of each column, as texts; a column of zeros and ones is one text."""
-    if isinstance(data, Mapping):
-        return dict(data)
-    names, chunks = _parquet(data) if data.startswith(PARQUET) else _csv(data)
+    names, chunks = _parquet(data) if data.startswith(PARQUET) else read_csv(data)
     if len(set(names)) != len(names):
         raise Unreadable("two columns of the table have the same name")
     parts: list[list[Sequence[str]]] = [[] for _ in names]
@@ -487,7 +422,9 @@ def _demand(many: int, what: str, most: int) -> None:
 Chunks = tuple[Sequence[str], Iterator[Sequence[Sequence[str]]]]
 
 
-def _csv(data: bytes) -> Chunks:
+def read_csv(data: bytes, what: str = "the table") -> Chunks:
+    """The names of a CSV file, and its rows."""
+    wrong = Unreadable(f"{what} is not CSV in UTF-8 with equally many fields in each line")
     lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
 
     def some(rows: int) -> list[list[str]]:
@@ -501,11 +438,11 @@ def _csv(data: bytes) -> Chunks:
     def chunks() -> Iterator[Sequence[Sequence[str]]]:
         while chunk := some(_CHUNK):
             if any(len(line) != len(head[0]) for line in chunk):
-                raise Unreadable(_NO_CSV)
+                raise wrong
             yield [*zip(*chunk, strict=True)]
 
     if not head or not head[0]:
-        raise Unreadable(_NO_CSV)
+        raise wrong
     return head[0], chunks()
 
 

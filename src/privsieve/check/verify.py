@@ -20,7 +20,8 @@ from privsieve._version import __version__
 from privsieve.check import events
 from privsieve.check.certificate import CONTAINMENT, RELEASE_FORMAT, bound, demand_certificate
 from privsieve.check.reasons import Unreadable, failed
-from privsieve.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
+from privsieve.errors import LedgerError, ParameterError, SchemaError
+from privsieve.public import plain
 from privsieve.public.canonical import (
     EPSILON_UNITS,
     RHO_UNITS,
@@ -32,14 +33,12 @@ from privsieve.public.canonical import (
 )
 from privsieve.public.event import Event
 from privsieve.public.plan import KINDS, SENTENCES, THEOREMS
+from privsieve.release import Release
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from privsieve.ledger.ledger import Ledger
-
-#: A release folder's file is far below; more is an attack on memory.
-LARGEST_FILE = 64 * 2**20
 
 Source = str | os.PathLike[str] | bytes | Mapping[str, Any]
 #: The note that a signature takes away.
@@ -82,28 +81,16 @@ def verify(certificate: Source, release: Source | None = None, *,
     try:
         body = _read(certificate, "the certificate")
         demand_certificate(body)
-        if body["claim"]["kind"] == CONTAINMENT:
-            return _containment(body, release, ledger, table)
-        reasons, more = [*_claim(body), *_unkeyed(body)], []
-        if body["ledger"] is not None:
-            reasons += _entries(body)
-        if release is not None:
-            fields = _read(release, "the release")
-            reasons += _release(body, fields)
-            if not reasons and "class_counts" in fields:
-                from privsieve.check import choice
-
-                more = list(choice.notes(fields))
+        said = None if release is None else _read(release, "the release")
+        own = _contained if body["claim"]["kind"] == CONTAINMENT else _paid
+        reasons, notes = own(body, said, table)
         if ledger is not None:
             reasons += _ledger(body, ledger)
     except (Unreadable, SchemaError) as error:
         return Verification((str(error),), ())
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return Verification(("a field of the files is of a type that it cannot have",), ())
-    notes = [*_unseen(body, release, ledger, ("spent on these people", "the charge was made")),
-             *failed({"the table was not read: fresh noise cannot be recounted": table is None}),
-             *more]
-    return Verification(tuple(reasons), tuple(notes))
+    return Verification(tuple(reasons), (*_unseen(body, release, ledger), *notes))
 
 
 def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tuple[str, ...]:
@@ -115,7 +102,7 @@ def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tu
 
     try:
         demand_certificate(certificate)
-        wrong = [*_claim(certificate), *_unkeyed(certificate)]
+        wrong = [*_claim(certificate)]
         return tuple(wrong or plan_reasons(certificate, public, plan_again(certificate, public)))
     except Unreadable as error:
         return (str(error),)
@@ -123,47 +110,48 @@ def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tu
 
 def _read(source: Source, what: str) -> dict[str, Any]:
     """The JSON of a file or a mapping, of allowed types and, for a file, in canonical form."""
+    if isinstance(source, str | os.PathLike):
+        source = plain.read(source, what, Unreadable)
     try:
-        if isinstance(source, Mapping):
-            data, body = canonical(source), source
-        elif isinstance(source, bytes):
-            data, body = source, parsed(source)
-        else:
-            with open(os.fspath(source), "rb") as file:  # noqa: PTH123  # no import
-                data = file.read(LARGEST_FILE + 1)
-            if len(data) > LARGEST_FILE:
-                raise Unreadable(f"{what} is larger than 64 MB")
-            body = parsed(data)
-        if not isinstance(body, Mapping) or canonical(body) != data:
+        body = source if isinstance(source, Mapping) else parsed(source)
+        if not isinstance(body, Mapping) or source not in (body, canonical(body)):
             raise Unreadable(f"{what} is not a JSON object in canonical form")
-    except OSError:
-        raise Unreadable(f"{what} cannot be read") from None
     except (TypeError, ValueError, AttributeError, RecursionError):
         raise Unreadable(f"{what} is not JSON of strings, integers, booleans and null") from None
     return dict(body)
 
 
-def _containment(body: Mapping[str, Any], release: Source | None,
-                 ledger: str | Path | Ledger | None, table: object) -> Verification:
-    """A certificate that promises a level, and no epsilon."""
+def _paid(body: Mapping[str, Any], said: Mapping[str, Any] | None, table: object,
+          ) -> tuple[list[str], list[str]]:
+    """Reasons and notes of a certificate that an epsilon was paid for."""
+    reasons = [*_claim(body)]
+    notes = [*failed({"the table was not read: fresh noise cannot be recounted": table is None})]
+    if body["ledger"] is not None:
+        reasons += _entries(body)
+    if said is not None:
+        reasons += _release(body, said)
+        notes += failed({"the target was not found: a class has a noisy count near none, and the "
+                         "names may answer another question; check the domain file":
+                         bool(reasons) or not Release(said, None).missing})
+    return reasons, notes
+
+
+def _contained(body: Mapping[str, Any], said: Mapping[str, Any] | None, table: object,
+               ) -> tuple[list[str], list[str]]:
+    """The same of one that promises a level, and no epsilon."""
     from privsieve.check import containment
 
-    reasons = [*containment.claim_reasons(body), *_unkeyed(body)]
+    reasons = [*containment.claim_reasons(body)]
     if body["ledger"] is not None:
         reasons += containment.entry_reasons(body)
-    said = None if release is None else _read(release, "the release")
     if said is not None:
         reasons += [*_certified(body, said), *containment.release_reasons(body, said)]
-    if ledger is not None:
-        reasons += _ledger(body, ledger, ("publish",))
     if isinstance(table, str | os.PathLike | bytes):
         reasons += containment.table_reasons(body, table, said)
     elif table is not None:
         reasons.append("the table is to be given as a file")
-    words = "published of these people", "this was noted there"
-    notes = [*_unseen(body, release, ledger, words), *containment.notes(body["claim"]),
-             *failed({"the table was not given: its level was not recounted": table is not None})]
-    return Verification(tuple(reasons), tuple(notes))
+    return reasons, [*containment.notes(body["claim"]), *failed({
+        "the table was not given: its level was not recounted": table is not None})]
 
 
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
@@ -190,17 +178,10 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def _unkeyed(body: Mapping[str, Any]) -> Iterator[str]:
-    return failed({
-        "a population stands without a ledger, or a ledger without a population":
-            (body["population"] is None) == (body["ledger"] is None),
-        "the certificate names a key or signature, which this version cannot check":
-            body["key"] is None and body["signature"] is None,
-    })
-
-
 def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     """Write both ledger entries anew from the certificate; their hashes must be its own."""
+    from privsieve.ledger.account import recharged
+
     known = body["ledger"]
     common = {"population": body["population"], "request": known["request"]}
     terms = {name: body[name] for name in ("claim", "plan", "domain_sha256", "software")}
@@ -211,7 +192,7 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     commit = {**common, "release_sha256": body["release_sha256"]}
     return failed({
         "the charge is not what the release comes to in the change that the account protects":
-            _converted(known, terms),
+            recharged(known["charged"], known["rho"], terms),
         "the claim is not the one that was charged":
             bound(known["reserve"], "reserve", reserve),
         "the release is not the one that was charged":
@@ -225,16 +206,6 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     })
 
 
-def _converted(known: Mapping[str, Any], terms: Mapping[str, Any]) -> bool:
-    """Whether factor and amounts follow from the claim and from what the account protects."""
-    from privsieve.ledger.account import recharged
-
-    try:
-        return recharged(known["charged"], known["rho"], terms)
-    except (BudgetExceeded, ValueError):
-        return False
-
-
 def _certified(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     return failed({
         "the digest of the release is not the certified one":
@@ -242,6 +213,7 @@ def _certified(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[
         f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
         "the kind of the release is not the claimed one":
             release.get("kind") == body["claim"]["kind"],
+        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
     })
 
 
@@ -251,7 +223,6 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
     wrong = [*_certified(body, release), *failed({
         "the noise of the release was replayed, so that it protects nobody":
             "replayed" not in release,
-        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
         "the domain of the release is not the certified one":
             digest(canonical(release.get("domain"))) == body["domain_sha256"],
     })]
@@ -267,8 +238,7 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
                f"{__version__}: check it with that version")
 
 
-def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
-            kinds: tuple[str, ...] = ("reserve", "commit")) -> Iterator[str]:
+def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[str]:
     from privsieve.ledger.ledger import Ledger, recount
     from privsieve.ledger.sql import served
 
@@ -288,17 +258,17 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger,
     yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)
     held = {entry.kind + entry.hash for entry in entries}
     yield from failed({
-        **{f"the ledger does not hold the {_WORD[kind]}: it is another one, or was set back":
-           kind + known[kind]["hash"] in held for kind in kinds},
+        **{f"the ledger does not hold the {word}: it is another one, or was set back":
+           kind + known[kind]["hash"] in held for kind, word in _WORD.items() if kind in known},
         "the ledger does not hold the head: it is another one, or was set back":
             known["head"] in {entry.hash for entry in entries},
     })
 
 
-def _unseen(body: Mapping[str, Any], release: object, ledger: object, words: tuple[str, str],
-            ) -> Iterator[str]:
+def _unseen(body: Mapping[str, Any], release: object, ledger: object) -> Iterator[str]:
     """What the check cannot show for want of a signature, a ledger or a release."""
-    done, noted = words
+    done, noted = ("published of these people", "this was noted there") if (
+        body["claim"]["kind"] == CONTAINMENT) else ("spent on these people", "the charge was made")
     return failed({
         UNSIGNED: body["signature"] is not None,
         f"made without a ledger: nothing shows what else was {done}": body["ledger"] is not None,

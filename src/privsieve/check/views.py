@@ -185,7 +185,8 @@ def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
         found += _parts_scores(sides, matrix)
     items = [word for word, _ in Counter(
         word for output in outputs for word in output.words).most_common(COMMONEST)]
-    found += _linear_scores(sides, "words", _once(partial(_memberships, words=items)))
+    found += _linear_scores(sides, "words", _once(lambda outputs: np.array(
+        [[float(word in output.words) for word in items] for output in outputs])))
     return [signed for score in found for signed in (score, score._replace(sign=-1.0))]
 
 
@@ -410,19 +411,6 @@ def _matrix(outputs: Sequence[Flat], columns: Mapping[Place, int]) -> Floats:
             start += count
     # Finite, and small enough that a square is finite too.
     return np.clip(np.nan_to_num(rows, nan=-1e100), -1e100, 1e100)
-
-
-def _memberships(outputs: Sequence[Flat], words: Sequence[Hashable]) -> Floats:
-    """Outputs as rows of zeros and ones.
-
-    >>> _memberships([flat("b"), flat("a")], [((), "a"), ((), "b")]).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-    place = {word: j for j, word in enumerate(words)}
-    found = np.zeros((len(outputs), len(words)))
-    for row, output in zip(found, outputs, strict=True):
-        row[[place[word] for word in output.words if word in place]] = 1.0
-    return found
 
 
 def _once(matrix: Callable[[Sequence[Flat]], Floats]) -> Callable[[Sequence[Flat]], Floats]:

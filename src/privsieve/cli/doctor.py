@@ -23,13 +23,13 @@ NEEDED = {
     "click": "this command line",
     "pyarrow": "Parquet and Arrow tables",
     "scikit-learn": "estimators in Python",
+    "scipy": "audits, sparse matrices",
     "markupsafe": "reports",
     "tomli-w": "domain files",
 }
 OPTIONAL = {
     "pandas": "pandas frames",
     "polars": "polars frames",
-    "scipy": "sparse matrices",
     "cryptography": "signatures",
     "psycopg": "a shared ledger",
     "pyreadstat": "code books of SPSS, Stata, SAS",

@@ -14,7 +14,6 @@ from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import canonical, visible
 from privsieve.public.domain import Domain
-from privsieve.public.inspected import ENDING, is_recorded
 from privsieve.report.looks import inspected_html
 from privsieve.rows.inspect import Inspection, inspect
 
@@ -32,14 +31,12 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
     """Look at DATA with its domain: a verdict on each column, and what to write.
 
     The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
-    shows is not to be shared.  Beside the domain file it keeps the verdict, for its owner alone:
-    after a STOP a release of the same table asks for --anyway.
+    shows is not to be shared.
     """
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
-    domain = Domain.from_toml(domain_file)
-    found = inspect(data, domain)
+    found = inspect(data, Domain.from_toml(domain_file))
     if private_output is not None:
         with new_file(private_output, "of --private-output") as write:
             write(_written(found, private_output, as_json=as_json))
@@ -48,12 +45,6 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
         words.json(found.told())
     else:
         _show(found.lines())
-    if is_recorded(domain, data):
-        words.say("recorded", f"the verdict, in {domain_file}{ENDING} (private: only its owner may "
-                              "read it); after a STOP select asks for --anyway")
-    else:
-        words.say("recorded", "not: beside the domain file nothing can be written, so that select "
-                              "does not know of a STOP", fg="yellow")
 
 
 def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
@@ -14,6 +13,7 @@ from privsieve.cli import words
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import ParameterError
+from privsieve.public.plain import read
 from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
 
 #: Where a passphrase may stand for programs; people are asked.
@@ -101,9 +101,5 @@ def _asked(*, new: bool = False) -> str:
 
 
 def _public(path: str) -> PublicKey:
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(LARGEST_KEY)
-    except (OSError, ValueError):
-        raise ParameterError("the key cannot be read; name a file of privsieve key") from None
+    data = read(path, "the key", ParameterError, LARGEST_KEY, way="; name a file of privsieve key")
     return opened(path).public if b"PRIVATE KEY" in data else PublicKey.of_pem(data)

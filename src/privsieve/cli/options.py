@@ -203,7 +203,7 @@ def releasing(*, required: bool = True) -> Callable[[Command], Command]:
                      help="The plan as it was signed (privsieve sign): another one is refused "
                           "before the charge."),
         click.option("--anyway", is_flag=True,
-                     help="Go on although the forecast warns, or inspect said STOP."),
+                     help="Go on although the forecast warns."),
         MEMORY,
         click.option("--jobs", metavar="N", type=int,
                      help="Threads that work on the rows; as many as cores where left out."),
@@ -350,16 +350,11 @@ def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
     return replace(domain, unit_declared=True, **named, **counts)
 
 
-def opened(domain: Domain, path: str, connect: str | None = None, *, anyway: bool = True,
+def opened(domain: Domain, path: str, connect: str | None = None,
            ) -> tuple[Domain, Source, int | None]:
-    """Open a table's structure: the domain that fits it, the source, its public number of rows.
-
-    anyway : whether that is for what charges nothing, or goes on after a STOP of `inspect`.
-    """
-    from privsieve.public import inspected
+    """Open a table's structure: the domain that fits it, the source, its public number of rows."""
     from privsieve.rows import open_source, resolve
 
-    inspected.demand(domain, path, anyway=anyway)
     source = open_source(path, csv=domain.csv, connect=connect)
     shape = source.shape(count_rows=domain.rows_are_public)
     return resolve(domain, shape, strict=False), source, shape.rows
@@ -367,8 +362,7 @@ def opened(domain: Domain, path: str, connect: str | None = None, *, anyway: boo
 
 def of_table(data: str, options: Mapping[str, Any]) -> tuple[Plan, Source]:
     """The plan of a release from a table, and the table, of which no row is read yet."""
-    domain, source, rows = opened(public(options), data, options["connect"],
-                                  anyway=options["anyway"])
+    domain, source, rows = opened(public(options), data, options["connect"])
     return planned(domain, rows, options), source
 
 

@@ -30,14 +30,7 @@ import numpy.typing as npt
 
 from privsieve._version import __version__
 from privsieve.check.reasons import Unreadable
-from privsieve.check.table import (
-    Disclosed,
-    Recount,
-    limit_reasons,
-    read_columns,
-    recount_table,
-    recounted,
-)
+from privsieve.check.table import Opened, limit_reasons
 from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
 from privsieve.containment.choice import Choice, kept_rows
 from privsieve.containment.disclosure import disclosures
@@ -58,7 +51,7 @@ from privsieve.containment.publishable import largest_k
 from privsieve.containment.together import check_snapshot, check_together, claims_of
 from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
 from privsieve.kernels.patterns import Rule
-from privsieve.ledger.chain import contained
+from privsieve.ledger.chain import certificate as certified
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
@@ -403,19 +396,6 @@ def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first
                   earlier[-1].seq if earlier else 0)
 
 
-def _counted(data: bytes, claim: Mapping[str, Any]) -> tuple[Recount, Mapping[str, Disclosed]]:
-    """Count the written file as `verify` will; refuse what nobody could count again."""
-    try:
-        columns = read_columns(data)
-        return recount_table(
-            columns, target=claim["target"], model=claim["model"], absent=claim["absent"],
-            target_known=claim["roles"]["target_known"], sensitive=claim["sensitive"],
-        ), recounted(claim, columns)
-    except Unreadable as error:
-        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
-                          "rows, columns or values") from None
-
-
 def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
           people: Snapshot | None = None) -> Issued:
     """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
@@ -435,7 +415,8 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     release = canonical(body)
     folder.stage("release.json", release)
     entry = _note(table, claim, digest(release), people)
-    certificate = contained(claim, form.plan, digest(release), entry, {"privsieve": __version__})
+    promised = {"claim": claim, "plan": form.plan, "software": {"privsieve": __version__}}
+    certificate = certified(promised, digest(release), entry)
     folder.stage("certificate.json", canonical(certificate))
     folder.link()
     folder.sync()
@@ -447,8 +428,13 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
 def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapping[str, Any],
            ) -> int:
     """Return the level of the table as it was written; refuse one that does not keep its claim."""
-    counted, values = _counted(data, claim)
-    if counted.level < rule.k or (claim["target"] and counted.classes < rule.l_diversity):
+    try:  # as `verify` will
+        counted = Opened.of(data, claim)
+        (level, classes), values = counted.smallest(), counted.disclosures()
+    except Unreadable as error:
+        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
+                          "rows, columns or values") from None
+    if level < rule.k or (claim["target"] and classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
     if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
@@ -457,7 +443,7 @@ def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapp
     if any(limit_reasons(claim, values)):
         raise CheckFailed("a group of the written table tells more than was allowed: this is a "
                           "mistake of privsieve; report it")
-    return counted.level
+    return level
 
 
 def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import lru_cache
 from math import isqrt
@@ -247,10 +248,11 @@ def recharged(said: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]
     rho_units = None if rho is None else units_of(rho, RHO_UNITS)
     if own is None or units is None or delta is None or (rho_units is None and rho is not None):
         return False
-    account, factor = protecting(Account("pure", **facts(*own, said["rows_per_person"])),
-                                 change_of(terms))
-    made = charge(units, delta, rho_units, factor)
-    return dict(said) == charged(account, made, factor)
+    with suppress(BudgetExceeded, ValueError):  # of what no account protects
+        account, factor = protecting(Account("pure", **facts(*own, said["rows_per_person"])),
+                                     change_of(terms))
+        return dict(said) == charged(account, charge(units, delta, rho_units, factor), factor)
+    return False
 
 
 @lru_cache(maxsize=64)  # its keys are public: limits, asked again whenever a ledger is read

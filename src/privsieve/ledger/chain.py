@@ -10,9 +10,6 @@ change without a hash in it ceasing to fit.
 from __future__ import annotations
 
 import dataclasses
-import os
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +17,7 @@ from typing import Any, NamedTuple
 
 from privsieve.errors import LedgerError, ParameterError, PrivsieveError
 from privsieve.ledger import account as accounts
-from privsieve.ledger.account import Account, change_of, checked_name, facts
+from privsieve.ledger.account import Account, change_of, facts
 from privsieve.public.canonical import (
     DELTA_UNITS,
     RHO_UNITS,
@@ -32,13 +29,12 @@ from privsieve.public.canonical import (
     parsed,
     units_of,
 )
-from privsieve.public.plan import FORMAT, Plan, terms
+from privsieve.public.plan import FORMAT
 
 EXPORT = "privsieve-ledger-export/1"
 GENESIS = "00" * 32
 #: A checkpoint is due after so many entries, or as many as there are populations.
 EVERY = 64
-_DRAWN = r"[0-9a-f]{32}"
 
 
 @dataclass(frozen=True)
@@ -125,28 +121,6 @@ class Request(NamedTuple):
     seq: int
     rho_units: int = TOP
     factor: str = "1"  # how many of its own changes make the population's; "0" where none do
-
-
-def drawn_request() -> str:
-    """A name that nobody has used."""
-    return os.urandom(16).hex()
-
-
-def checked_request(name: str) -> str:
-    """A name as it is kept: one spelling of an accent."""
-    return unicodedata.normalize("NFC", checked_name(name, "request"))
-
-
-def request_id(population: str, name: str) -> str:
-    """The request as the chain names it; a name of letters by its digest, for each population.
-
-    >>> request_id("clinic", "ab" * 16) == "ab" * 16, len(request_id("clinic", "spring report"))
-    (True, 32)
-    """
-    if re.fullmatch(_DRAWN, name):
-        return name
-    said = b"privsieve-request/1\0" + canonical([population, name])
-    return digest(said)[:32]
 
 
 def pays_nothing(population: str) -> ParameterError:
@@ -295,43 +269,25 @@ def imported(text: str) -> tuple[Entry, ...]:
     return entries
 
 
-def certificate(plan: Plan, release_sha256: str, reserve: Entry | None, commit: Entry | None,
-                software: Mapping[str, str]) -> dict[str, Json]:
-    """The certificate of a release, not signed; without a charge its ledger is null.
+def certificate(promised: Mapping[str, Json], release_sha256: str, *noted: Entry | None,
+                ) -> dict[str, Json]:
+    """The certificate of a release, not signed; without a ledger nothing is noted.
 
-    The charge must have been reserved with `terms(plan, software)`.
+    promised : `terms(plan, software)`, with which the charge was reserved; of a publication its
+        claim, plan and software.
+    noted : the charge and its completion, or the note of the publication.
     """
-    return completed(terms(plan, software), release_sha256, reserve, commit)
-
-
-def completed(promised: Mapping[str, Json], release_sha256: str, reserve: Entry | None,
-              commit: Entry | None) -> dict[str, Json]:
-    """The same of terms, as the ledger's reserve entry keeps them."""
-    if reserve is None or commit is None:
-        return _written(promised, release_sha256, None, None)
-    # What is charged is in the population's own change, which may be another than the claim's.
-    known = {name: reserve.body[name] for name in ("request", "reserved_at", "rho", "charged")}
-    return _written(promised, release_sha256, reserve.body["population"], {
-        **known, "reserve": reserve.place, "commit": commit.place, "head": commit.hash})
-
-
-def contained(claim: Mapping[str, Json], plan: Mapping[str, Json], release_sha256: str,
-              entry: Entry | None, software: Mapping[str, str]) -> dict[str, Json]:
-    """The certificate of a table that was published under containment: a level, no epsilon.
-
-    `entry` is the ledger's note, made with this claim and the digest of the release.
-    """
-    promised = {"claim": claim, "plan": plan, "software": dict(software)}
-    if entry is None:
-        return _written(promised, release_sha256, None, None)
-    return _written(promised, release_sha256, entry.body["population"], {
-        "snapshot": entry.body["snapshot"], "publish": entry.place, "head": entry.hash})
-
-
-def _written(promised: Mapping[str, Json], release_sha256: str, population: Json,
-             ledger: Mapping[str, Json] | None) -> dict[str, Json]:
+    ledger: dict[str, Json] | None = None
+    entries = [entry for entry in noted if entry is not None]
+    if entries:
+        # What is charged is in the population's own change, which may be another than the claim's.
+        known = entries[0].body
+        kept = ("request", "reserved_at", "rho", "charged") if "charged" in known else ("snapshot",)
+        ledger = {**{name: known[name] for name in kept},
+                  **{entry.kind: entry.place for entry in entries}, "head": entries[-1].hash}
     return {"format": FORMAT, **promised, "release_sha256": release_sha256,
-            "population": population, "ledger": ledger, "key": None, "signature": None}
+            "population": known["population"] if entries else None, "ledger": ledger,
+            "key": None, "signature": None}
 
 
 def _sound(entry: Entry, body: Any) -> bool:

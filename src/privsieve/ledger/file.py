@@ -58,20 +58,12 @@ def create(path: str) -> None:
     """Make an empty ledger, whole or not at all; leave one that exists."""
     if os.path.lexists(path):
         return
-    _demand_nothing_left(path)
     _demand_own_disk(os.path.realpath(path), mounted(_mounts()))
-    # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
-    # descriptor of ours closes on a database that another thread has locked.
-    draft = f"{path}.{os.urandom(8).hex()}"
     try:
-        with _draft(draft), _spoken(), closing(_connect(draft)) as db:
-            for statement in ("PRAGMA synchronous=EXTRA", "BEGIN", *STATEMENTS,
-                              f"PRAGMA application_id={APPLICATION}",
+        with suppress(FileExistsError), _spoken(), _new(path) as db:
+            for statement in ("BEGIN", *STATEMENTS, f"PRAGMA application_id={APPLICATION}",
                               f"PRAGMA user_version={FORMAT}", "COMMIT"):
                 db.execute(statement)
-            with suppress(FileExistsError):
-                os.link(draft, path)
-        sync(Path(path).absolute().parent)
     except OSError:
         raise LedgerError("the ledger cannot be made there; its folder must exist and be "
                           "writable, on a disk of this machine") from None
@@ -131,27 +123,20 @@ def backup(path: str, copy: str) -> int:
     if os.path.lexists(copy):
         raise LedgerError("the copy exists; nothing is overwritten: name a file that does not "
                           "exist")
-    _demand_nothing_left(copy)
-    draft = f"{copy}.{os.urandom(8).hex()}"
     try:
-        with _draft(draft):
-            with _spoken(), closing(_open(_placed(path))) as db, (
-                    closing(_connect(draft))) as made:
-                _demand_format(db)
-                made.execute("PRAGMA synchronous=EXTRA")
-                try:
-                    db.backup(made)
-                except sqlite3.OperationalError as error:
-                    if _code(error) != sqlite3.SQLITE_FULL:
-                        raise
-                    raise LedgerError("the disk of the copy is full, and no copy was kept; make "
-                                      "room, or name a file on another disk") from None
-                report = recounted(made)[0]
+        with _spoken(), _new(copy) as made, closing(_open(_placed(path))) as db:
+            _demand_format(db)
+            try:
+                db.backup(made)
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_FULL:
+                    raise
+                raise LedgerError("the disk of the copy is full, and no copy was kept; make "
+                                  "room, or name a file on another disk") from None
+            report = recounted(made)[0]
             if not report.valid:
                 raise LedgerError(f"the copy does not add up, and was not kept: {report.reasons[0]}"
                                   "; `privsieve ledger verify` lists what is wrong")
-            os.link(draft, copy)
-        sync(Path(copy).absolute().parent)
     except OSError:
         raise LedgerError("the copy cannot be made there; its folder must exist and be writable, "
                           "and nothing may lie at its place") from None
@@ -161,13 +146,21 @@ def backup(path: str, copy: str) -> int:
 # --- opening ------------------------------------------------------------------------------------
 
 @contextmanager
-def _draft(path: str) -> Iterator[None]:
-    """A private file under this name, which it loses at the end of the block."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+def _new(path: str) -> Iterator[sqlite3.Connection]:
+    """A new private database, which has its name when the block ends, whole or not at all."""
+    _demand_nothing_left(path)
+    # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
+    # descriptor of ours closes on a database that another thread has locked.
+    draft = f"{path}.{os.urandom(8).hex()}"
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
-        yield
+        with closing(_connect(draft)) as db:
+            db.execute("PRAGMA synchronous=EXTRA")
+            yield db
+        os.link(draft, path)
     finally:
-        Path(path).unlink(missing_ok=True)
+        Path(draft).unlink(missing_ok=True)
+        sync(Path(path).absolute().parent)
 
 
 def _connect(path: str, more: str = "mode=rw") -> sqlite3.Connection:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from privsieve.public.canonical import (
     Json,
     canonical,
     decimal,
+    digest,
     parsed,
     read_flag,
 )
@@ -45,6 +47,8 @@ __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "populatio
 
 LARGEST_K = 2**40
 _SHA256 = r"[0-9a-f]{64}"
+#: How a request is called that has no name of letters.
+_DRAWN = r"[0-9a-f]{32}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,8 +86,10 @@ class Ledger(Printed):
         object.__setattr__(self, "population", name)
         object.__setattr__(self, "once", read_flag(self.once, "once"))
         if self.request is not None or self.once:
-            name = chain.drawn_request() if self.request is None else self.request
-            object.__setattr__(self, "request", chain.checked_request(name))
+            name = _drawn() if self.request is None else self.request
+            # As in a population, one spelling of an accent.
+            name = unicodedata.normalize("NFC", checked_name(name, "request"))
+            object.__setattr__(self, "request", name)
 
     def __deepcopy__(self, _memo: object) -> Ledger:
         copied = copy.copy(self)
@@ -211,7 +217,7 @@ class Ledger(Printed):
         rho, request = cost.rho_units, self.named().request_id
         with self._writing() as db:
             after, made, factor = self._admitted(db, cost, claim)
-            sql.charge(db, self.population, after)
+            sql.write(db, self.population, after, limits=False)
             entry = sql.append(db, "reserve", {
                 "population": self.population, "request": request, "units": cost.units,
                 "delta": cost.delta_text,
@@ -252,16 +258,20 @@ class Ledger(Printed):
         """The same with a request of its own, where it has none."""
         if self.once and not self.request:
             raise chain.pays_nothing(self.population)
-        return self if self.request else replace(self, request=chain.drawn_request())
+        return self if self.request else replace(self, request=_drawn())
 
     @property
     def request_id(self) -> str:
         """The request as the chain names it; a name of letters by its digest, for each population.
 
-        >>> Ledger("b.db", "clinic", request="ab" * 16).request_id == "ab" * 16
-        True
+        >>> named = [Ledger("b.db", "clinic", request=name) for name in ("ab" * 16, "spring")]
+        >>> named[0].request_id == "ab" * 16, len(named[1].request_id)
+        (True, 32)
         """
-        return chain.request_id(self.population, str(self.request))
+        name = str(self.request)
+        if re.fullmatch(_DRAWN, name):
+            return name
+        return digest(b"privsieve-request/1\0" + canonical([self.population, name]))[:32]
 
     def charge(self) -> tuple[Entry, Entry | None] | None:
         """The charge of the request and, where it was committed, its completion; None: no charge.
@@ -292,8 +302,8 @@ class Ledger(Printed):
     def newest(self) -> str:
         """The hash of the chain's last entry; empty where there is none."""
         with self._reading() as db:
-            row = db.execute("SELECT hash FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-        return str(row[0]) if row else ""
+            last = sql.last(db)
+        return last.hash if last else ""
 
     def holds(self, head: str) -> bool:
         """Whether this was the chain's last entry once; another ledger says no, and an older copy.
@@ -447,6 +457,11 @@ class Ledger(Printed):
             return accounts.protecting(has, accounts.change_of(claim))
         except BudgetExceeded as error:
             raise BudgetExceeded(f"{self.population}: {error}") from None
+
+
+def _drawn() -> str:
+    """A name of a request that nobody has used."""
+    return os.urandom(16).hex()
 
 
 def populations(path: str, head: str | None = None) -> tuple[Ledger, ...]:

@@ -172,18 +172,13 @@ def charges_of(db: Database, population: str) -> tuple[Request, ...]:
         "WHERE population = ? ORDER BY seq", (population,)))
 
 
-def write(db: Database, population: str, now: Account) -> None:
-    """One statement; the table's checks and triggers look at it once more."""
-    _set(db, population, dict(zip(_COLUMNS.split(", "), now, strict=True)))
+def write(db: Database, population: str, now: Account, *, limits: bool = True) -> None:
+    """One statement; the table's checks and triggers look at it once more.
 
-
-def charge(db: Database, population: str, now: Account) -> None:
-    """The same for a charge, which leaves the limits alone: who may charge need not raise them."""
-    _set(db, population, {name: value for name, value
-                          in zip(_COLUMNS.split(", "), now, strict=True) if name not in _LIMITS})
-
-
-def _set(db: Database, population: str, row: Mapping[str, object]) -> None:
+    A charge leaves the limits alone: who may charge need not raise them.
+    """
+    row = {name: value for name, value in zip(_COLUMNS.split(", "), now, strict=True)
+           if limits or name not in _LIMITS}
     marks = ", ".join("?" * len(row))
     db.execute(f"UPDATE population SET ({', '.join(row)}) = ({marks}) WHERE id = ?",  # noqa: S608 - constant names
                (*row.values(), population))

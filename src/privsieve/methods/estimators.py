@@ -29,7 +29,6 @@ from privsieve.methods.objective_fwell import ObjectiveOptions
 from privsieve.methods.output_fwell import OutputOptions
 from privsieve.methods.ridge.ridge import Released, RidgeOptions
 from privsieve.methods.rule_sieve import RuleSieveOptions
-from privsieve.public import inspected
 from privsieve.public.domain import Box, Domain
 from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
@@ -89,7 +88,7 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
             public = public.of_width([f"x{j}" for j in range(self.n_features_in_)])
         return plan(self.method, public, rows=rows, **self.options())
 
-    def fit(self, X: Any, y: Any = None, *, anyway: bool = False) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Charge, read, release.  Each call is a release of its own.
 
         Parameters
@@ -98,11 +97,8 @@ class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-
             the table; a frame may hold the target.
         y : array, optional
             the target, where X does not hold it.
-        anyway : bool
-            go on although `inspect` said STOP for this table with this domain.
         """
         domain = self._public(None)
-        inspected.demand(domain, X, y, anyway=anyway)
         source = open_source(X, y, csv=domain.csv)
         shape = source.shape(count_rows=domain.rows_are_public)
         domain = resolve(domain, shape, strict=True)

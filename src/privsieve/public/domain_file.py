@@ -17,7 +17,7 @@ from dataclasses import fields
 from typing import Any
 
 from privsieve.errors import DomainError
-from privsieve.public import blocks
+from privsieve.public import blocks, plain
 from privsieve.public.canonical import quoted
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.domain import Box, Csv, Domain
@@ -25,8 +25,6 @@ from privsieve.public.domain import Box, Csv, Domain
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number, "flag": Flag}
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
-#: A domain file is far below; more is a mistake, or an attack on memory.
-LARGEST_FILE = 64 * 2**20
 #: So many faults are said; a file with more has one cause.
 _MOST_FAULTS = 20
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
@@ -46,16 +44,12 @@ _PUBLIC = {"number": "low and high from a code book, or no bounds (RuleSieve nee
 
 def read(path: str | os.PathLike[str]) -> Domain:
     """Read a domain file."""
+    data = plain.read(path, "the domain file", DomainError, way=(
+        "; a domain of 100,000 columns has less than 10 MB: check the path"))
     try:
-        with open(os.fspath(path), "rb") as file:  # noqa: PTH123  # no import
-            data = file.read(LARGEST_FILE + 1)
         text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except (OSError, ValueError):
-        raise DomainError("the domain file does not exist, or is not a text in UTF-8; "
-                          "check the path") from None
-    if len(data) > LARGEST_FILE:
-        raise DomainError("the domain file is larger than 64 MB; a domain of 100,000 columns "
-                          "has less than 10 MB: check the path")
+    except ValueError:
+        raise DomainError("the domain file is not a text in UTF-8; check the path") from None
     return parse(text)
 
 

@@ -34,6 +34,8 @@ _SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which s
            "middle of a target, and not what only spreads it")
 _DUPLICATES = ("near-duplicates are not searched for any more: say whose row each is (sources=, "
                "--source)")
+_ANYWAY = ("anyway is gone: what inspect says stops no fit any more, so leave it out (select, "
+           "regress and synthesize take --anyway where a forecast warns)")
 _EXPLORE = "the page of what each k costs is a verb: privsieve explore DATA --out FILE"
 _BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, or arx"
 _FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, which leaves once and "
@@ -71,6 +73,7 @@ DROPPED = {
     "average": _AVERAGE,
     "median-and-spread": _SPREAD,
     **{old: f"{old} is gone: the option is called {now}" for old, now in _RENAMED.items()},
+    "anyway": _ANYWAY,
     "explore": _EXPLORE,
     "population_size": _EXPLORE,
     "seconds": _EXPLORE,

@@ -13,18 +13,19 @@ from typing import Any, Self
 
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import exact, quoted
+from privsieve.public.plain import read
 from privsieve.public.plan import KINDS, Plan
 
-#: What a rule that lists may list; methods are called as a plan is asked for, keys by fingerprint.
-_LISTS = {"units": ("row", "person"), "neighbours": ("replace-one", "add-remove"),
-          "kinds": (*KINDS, "containment"),
-          "methods": (), "signed_by": ()}
+_KINDS = (*KINDS, "containment")
+#: What a rule that lists may list, as a pattern, and of which words there is no other.
+_LISTS = {"units": ("row|person", "known are row, person"),
+          "neighbours": ("replace-one|add-remove", "known are replace-one, add-remove"),
+          "kinds": ("|".join(_KINDS), f"known are {', '.join(_KINDS)}"),
+          "methods": ("[a-z-]{1,40}", "as no method is called; write a name such as rule-sieve"),
+          "signed_by": ("sha256:[0-9a-f]{64}",
+                        "which is no fingerprint, as `privsieve key show` writes it: sha256:0a1b…")}
 _AMOUNTS, _COUNTS, _FLAGS = ("epsilon", "delta"), ("k", "threshold"), ("ledger", "head")
 _KEYS = (*_AMOUNTS, *_LISTS, *_COUNTS, *_FLAGS)
-#: What a list without known words holds, and how one of it is written.
-_FORMS = {"methods": ("[a-z-]{1,40}", "no method is called; write a name such as rule-sieve"),
-          "signed_by": ("sha256:[0-9a-f]{64}",
-                        "is no fingerprint; write one as `privsieve key show` does: sha256:0a1b…")}
 #: A policy has a few lines.
 LARGEST_FILE = 2**16
 
@@ -62,17 +63,11 @@ for; nothing was charged
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file of TOML."""
-        try:
-            with Path(path).open("rb") as file:
-                text = file.read(LARGEST_FILE + 1).decode()
-        except (OSError, ValueError):
-            raise ParameterError("the policy cannot be read; name a file of TOML") from None
-        if len(text) > LARGEST_FILE:
-            raise ParameterError("the policy is larger than 64 KB; it has a line for each rule")
-        return cls.read(text)
+        return cls.read(read(path, "the policy", ParameterError, LARGEST_FILE, way=(
+            "; name a file of TOML with a line for each rule")))
 
     @classmethod
-    def read(cls, text: str) -> Self:
+    def read(cls, text: str | bytes) -> Self:
         """The same of a text.
 
         >>> Policy.read('kinds = ["weights"]').kinds
@@ -81,7 +76,7 @@ for; nothing was charged
         import tomllib
 
         try:
-            said = tomllib.loads(text)
+            said = tomllib.loads(text if isinstance(text, str) else text.decode())
         except (ValueError, RecursionError):
             raise ParameterError("the policy is not TOML; write a line such as "
                                  'epsilon = "1"') from None
@@ -153,14 +148,10 @@ def _rule(key: str, value: Any) -> Any:
     if key in _FLAGS and isinstance(value, bool):
         return value
     if key in _LISTS and isinstance(value, list) and all(isinstance(one, str) for one in value):
-        known = _LISTS[key]
+        pattern, words = _LISTS[key]
         for one in value:
-            if known and one not in known:
-                raise ParameterError(f"{key} of the policy names {quoted(one)}; known are "
-                                     f"{', '.join(known)}")
-            if key in _FORMS and not re.fullmatch(_FORMS[key][0], one):
-                raise ParameterError(f"{key} of the policy names {quoted(one)}, which "
-                                     f"{_FORMS[key][1]}")
+            if not re.fullmatch(pattern, one):
+                raise ParameterError(f"{key} of the policy names {quoted(one)}, {words}")
         return tuple(value)
     form = ('a decimal text such as "0.5"' if key in _AMOUNTS else "a whole number above 0"
             if key in _COUNTS else "true or false" if key in _FLAGS else "a list of texts")

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from privsieve.public import inspected
 from privsieve.public.canonical import FLAGS, text_of
 from privsieve.public.columns import (
     CODES,
@@ -231,9 +230,7 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     ----------
     X, y : as for `open_source`
     domain : Domain or path of a domain file
-        the public facts to check against the table.  The verdict is kept: beside the domain file,
-        for its owner alone, where both are files; else in this process, while the table lives.
-        After a STOP a fit asks for `anyway`.
+        the public facts to check against the table
 
     Examples
     --------
@@ -245,15 +242,8 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
       2 different values; 1 of 2 levels in use
       "yes" 1 times, first in row 1: the domain lists "Yes"
     """
-    public = Domain.of(domain)
-    found = _inspected(X, public, y)
-    inspected.note(public, X, y, found.verdict.word)
-    return found
-
-
-def _inspected(X: Any, domain: Domain, y: Any) -> Inspection:
-    """The file as it is written, what the domain names and the table lacks, then the body."""
-    declared = domain
+    # The file as it is written, what the domain names and the table lacks, then the body.
+    domain = declared = Domain.of(domain)
     remarks: tuple[Remark, ...] = ()
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
             and Path(X).is_file():

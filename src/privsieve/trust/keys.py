@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from privsieve.errors import ParameterError
+from privsieve.public.plain import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,10 +182,6 @@ def fingerprint_of(said: str) -> str:
     """
     if re.fullmatch(_FINGERPRINT, said.lower()):
         return said.lower()
-    try:
-        with open(os.fspath(said), "rb") as file:  # noqa: PTH123  # no import
-            data = file.read(LARGEST_KEY)
-    except (OSError, ValueError):
-        raise ParameterError("a key is named by the file of its public half, or by its "
-                             "fingerprint: sha256: and 64 hexadecimal digits") from None
-    return PublicKey.of_pem(data).fingerprint
+    return PublicKey.of_pem(read(said, "the key", ParameterError, LARGEST_KEY, way=(
+        ": a key is named by the file of its public half, or by its fingerprint, sha256: and 64 "
+        "hexadecimal digits"))).fingerprint

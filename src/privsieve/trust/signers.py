@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
 
 from privsieve.errors import ParameterError
+from privsieve.public.plain import read
 from privsieve.trust.keys import fingerprint_of
 
 if TYPE_CHECKING:
@@ -79,27 +79,17 @@ class Signers:
 
 
 def _wanted(said: str) -> tuple[Role | None, str]:
-    for role in ROLES:
-        if said.startswith(f"{role}="):
-            return role, fingerprint_of(said.removeprefix(f"{role}="))
-    return None, fingerprint_of(said)
-
-
-def _read(path: str | Path, largest: int, what: str) -> bytes:
-    try:
-        with open(os.fspath(path), "rb") as file:  # noqa: PTH123  # no import
-            data = file.read(largest + 1)
-    except (OSError, ValueError):
-        data = b""
-    if not 0 < len(data) <= largest:
-        raise ParameterError(f"the {what} cannot be read, is empty or far too large")
-    return data
+    role = next((role for role in ROLES if said.startswith(f"{role}=")), None)
+    return role, fingerprint_of(said.removeprefix(f"{role}="))
 
 
 def _revoked(path: str | Path) -> dict[str, str]:
     """A list of revoked keys; a line that is not understood is refused, not passed over."""
     found = {}
-    text = _read(path, LARGEST_LIST, "list of revoked keys").decode("utf-8", "replace")
+    text = read(path, "the list of revoked keys", ParameterError, LARGEST_LIST).decode(
+        "utf-8", "replace")
+    if not text:
+        raise ParameterError("the list of revoked keys is empty")
     for number, line in enumerate(text.splitlines(), 1):
         said = line.partition("#")[0].strip()
         known = re.fullmatch(_LINE, said)

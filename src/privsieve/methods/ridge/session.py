@@ -27,8 +27,6 @@ from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.ridge import predicted, read_release
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
-from privsieve.public import inspected
-from privsieve.public.canonical import read_flag
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, demand_grids
 from privsieve.public.dropped import explain
@@ -77,13 +75,10 @@ class KernelRidgeSession:
     ledger: Ledger | str | os.PathLike[str] | None = option(
         default=None, read=as_given,
         says="who keeps the sum of what is spent, or the path of a ledger of one population")
-    anyway: bool = option(default=False, read=read_flag,
-                          says="go on although `inspect` said STOP")
 
     def __post_init__(self, X: Any, y: Any) -> None:
         vars(self).update(read_options(type(self), vars(self)))
         public = Domain.of(self.domain)
-        inspected.demand(public, X, y, anyway=self.anyway)
         source = open_source(X, y, csv=public.csv)
         if public.person is not None or not public.replaces:
             raise DomainError('a session protects one row that is replaced: its domain has unit = '

@@ -1,0 +1,108 @@
+"""Law: a look at a table.  It is private, leaves nothing behind, and fits a terminal."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from privsieve.cli import inspect as verb
+from privsieve.public.columns import Category, Date, Label, Number
+from privsieve.public.domain import Domain
+from privsieve.report.looks import inspected_html
+from privsieve.rows.inspect import inspect
+from test_cli import (  # noqa: F401  # fixtures
+    BUDGET,
+    DOMAIN,
+    on_terminal,
+    place,
+    privsieve,
+    rows,
+    select,
+    spent,
+)
+from test_report import harmless
+
+LOOK = ("inspect", "table.csv", "--domain", "domain.toml")
+
+
+def page_of(columns, folder):
+    """A page with whatever it can say, and these names and texts wherever one can stand."""
+    one, two, three = columns
+    lines = [f"{one};{two};{three};d;y"] + [
+        f'{at / 7:.2f};{two if at % 3 else "A"};{at};0{1 + at % 9}.02.2020;{three if at % 4 else 1}'
+        for at in range(80)] + ["", '"', "1;2"]
+    path = folder / "looked.csv"
+    path.write_text("\n".join(lines).replace(".", ","), encoding="cp1252")
+    path.write_text(path.read_text(encoding="cp1252").replace(",02,", ".02."), encoding="cp1252")
+    domain = Domain([Number(one, 0, 1000), Category(two, ["A", "B", "ä"]), Number(three),
+                     Date("d", "2020-01-01", "2021-01-01"), Number(one[:100] + "gone")],
+                    target=Label("y", [0, 1]))
+    return inspected_html(inspect(path, domain).told())
+
+
+def test_a_look_leaves_nothing(privsieve):  # noqa: F811
+    """No file lies beside the domain file, and after a STOP the holder decides."""
+    Path("table.csv").write_text(rows().replace(",yes", ",ja").replace(",no\n", ",nein\n"))
+    before = sorted(Path().iterdir())
+
+    assert "stop" == inspect("table.csv", "domain.toml").verdict.word
+    assert before == sorted(Path().iterdir())
+    assert 0 == privsieve(*select())[0]
+
+
+def test_json_and_text_say_the_same(privsieve):  # noqa: F811
+    """What programs are told is what people are, and both files are for their owner alone."""
+    for name in ("look.json", "look.txt"):
+        assert (0, "") == privsieve(*LOOK, "--private-output", name)[:2]
+    privsieve(*LOOK, "--json", "--private-output", "again.dat")
+    told, text = json.loads(Path("look.json").read_text()), Path("look.txt").read_text()
+
+    assert told == json.loads(Path("again.dat").read_text())
+    assert told["private"] == text.splitlines()[0]
+    assert f"{told['verdict'].upper()}: {told['said']}" == text.splitlines()[1]
+    assert {"age", "dose", "ward", "smoker", "ill"} == {one["name"] for one in told["columns"]}
+    for one in told["columns"]:
+        assert f"{one['name']} ({one['kind']}): {one['said']}" in text
+    assert {0o600} == {stat.S_IMODE(Path(name).stat().st_mode) for name in (
+        "look.json", "look.txt", "again.dat")}
+
+
+@pytest.mark.parametrize("columns", [("age", "ward", "n"), ("<script>", "&amp", 'x" onload="'),
+                                     ("W" * 100, "a_b" * 30, "<b>" * 30)])
+def test_the_page(tmp_path, columns):
+    """The page is harmless whatever stands in a table, and says what was found and where."""
+    page = harmless(page_of(columns, tmp_path))
+
+    for said in ("PRIVATE · ABOUT THE ROWS OF A TABLE · DO NOT RELEASE", "STOP.", "read from the",
+                 "with an open quote", "line 83", "labels are not read", "Columns that the table"):
+        assert said in page.words
+    assert page.titles[0].startswith("PRIVATE")
+
+
+def test_a_page_is_written(privsieve):  # noqa: F811
+    """A name that ends in .html gets the page, for its owner alone."""
+    assert 0 == privsieve(*LOOK, "--private-output", "look.html")[0]
+    assert 0o600 == stat.S_IMODE(Path("look.html").stat().st_mode)
+    assert "PRIVATE" in harmless(Path("look.html").read_bytes()).titles[0]
+
+
+def test_lines_fit_a_terminal(place):  # noqa: F811
+    """On 80 columns every line is shorter, and a long look goes through the pager."""
+    code, seen = on_terminal(*LOOK, NO_COLOR="1", LINES="200")
+    _, paged = on_terminal(*LOOK, NO_COLOR="1", LINES="5", PAGER="sed s/^/paged:/")
+
+    assert 0 == code
+    assert max(map(len, seen.splitlines())) < 80
+    assert "paged:PRIVATE" in paged
+    assert "paged:" not in seen
+
+
+@pytest.mark.parametrize(("line", "word"), [("STOP: x", "STOP:"), ("LOOK: x", "LOOK:"),
+                                            ("FINE: x", "FINE:")])
+def test_words_are_coloured(line, word):
+    """Verdicts have a colour, and never the colour alone."""
+    assert verb._fitted(line, 79)[0].startswith("\x1b[")
+    assert word in verb._fitted(line, 79)[0]
