@@ -184,7 +184,7 @@ def guessed(fold: Fold, _epsilon: str, k: int, seed: int) -> np.ndarray:
 class AsItIs:
     """No noise: what a vector is before it meets any."""
 
-    def added(self, values: list[Any], _noise: object) -> list[Any]:
+    def add(self, values: list[Any], _noise: object) -> list[Any]:
         """The values."""
         return values
 
@@ -209,11 +209,11 @@ def planned(name: str, **options: object) -> Method:
 def noisy(fold: Fold, made: Plan, key: tuple[str, str], seed: int) -> np.ndarray:
     """The mechanism's vector; what meets noise at its end only is computed once for all draws."""
     by = made.mechanism.keywords["by"]
-    if not hasattr(by, "added"):
+    if not hasattr(by, "add"):
         return np.array(made.mechanism(fold.made[key], replay(seed)), float)
     exact = fold.once((*key, "exact"),
                       lambda: made.mechanism(fold.made[key], replay(0), by=AsItIs()))
-    return np.array(by.added(exact, replay(seed)), float)
+    return np.array(by.add(exact, replay(seed)), float)
 
 
 #: Non-private, true, printed; and what no row decides.  In the order of a picture's inks.

@@ -20,9 +20,9 @@ import protocol
 from privsieve.local.constants import output
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
-from privsieve.methods.local_weights import VectorNoise
 from privsieve.methods.objective_fwell import Perturbing, perturbed
 from privsieve.noise.streams import replay
+from privsieve.noise.values import VectorNoise
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Cost
 from privsieve.rows import open_source
@@ -88,7 +88,7 @@ def arms(Z: np.ndarray, lam: str, epsilon: str) -> dict[str, Callable[[Noise], n
 
     def on_weights(moved: Fraction) -> Callable[[Noise], np.ndarray]:
         law = VectorNoise.of(columns, moved, cost)
-        return lambda noise: np.array(law.added(w, noise)) * 2.0**law.grid.exponent
+        return lambda noise: np.array(law.add(w, noise)) * 2.0**law.grid.exponent
 
     by = Perturbing.of(lam, count, columns, cost.epsilon)
     return {

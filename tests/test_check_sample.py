@@ -9,14 +9,14 @@ import pytest
 
 from privsieve.containment import measures as module
 from privsieve.containment.breaking import gains
-from privsieve.containment.groups import source_crowds, source_level
+from privsieve.containment.groups import source_crowds
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import as_known
 from privsieve.containment.measures import (
     containment_level,
     disclosure_risk,
     hub_of,
     risk_of,
-    survey_of,
     surveyed,
     work,
 )
@@ -38,9 +38,9 @@ def test_groups_of_a_sample_are_exact():
         plain, y = some(seed)
         absent = np.random.default_rng(seed).random(len(plain)) < 0.5
         for items in (plain, as_known(plain, absent, None)):
-            found = survey_of(items, y, 2, sample=200)
+            found = surveyed(items, y, 2, sample=200)
             whole = levels((items.indptr, items.indices), y, 2)
-            held = survey_of(items, y, 2).held
+            held = surveyed(items, y, 2, sample=0).held
 
             assert whole.group[found.who].tolist() == found.group().tolist()
             assert whole.held.tolist() == held[found.table.pattern].tolist()
@@ -54,7 +54,7 @@ def test_estimates_are_within_the_margin():
     """The share below k, its average chance and the share of one class are near the true ones."""
     items, y = some(1, rows=4000)
     whole = disclosure_risk(items, y, k=9)
-    found = survey_of(items, y, 2, sample=500)
+    found = surveyed(items, y, 2, sample=500)
     part = risk_of(found, 9, labelled=True)
     margin = sqrt(log(40) / 1000)
 
@@ -76,8 +76,8 @@ def test_sources_of_a_sample():
     """Sources in the groups of a sample are counted among all rows."""
     items, _ = some(2, rows=900)
     sources = np.random.default_rng(2).integers(0, 300, items.rows).astype(np.int32)
-    found = survey_of(items, np.zeros(items.rows, np.int32), 1, sample=80)
-    exact = source_level(items, sources, per_row=True)[found.who]
+    found = surveyed(items, np.zeros(items.rows, np.int32), 1, sample=80)
+    exact = Knowledge(items, unit=sources).groups().sizes()[found.who]
     crowds = source_crowds(items, sources, 5, survey=found)
 
     assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (
@@ -132,6 +132,23 @@ def test_check_says_that_it_is_a_sample(privsieve):
     assert 2 == privsieve("check", "t.csv", "--sample", -1)[0]
 
 
+def test_rows_below_k_with_the_class_are_of_all_rows(privsieve):
+    """A sample of a tenth estimates the rows below k among all rows, with the class known, too."""
+    def below(sample):
+        out = json.loads(privsieve("check", "wide.csv", "--target", "ill", "--sample", sample,
+                                   "--json")[1])
+        return out["with_class"]["containment"]["below"], out["containment"]["below"]
+
+    rng = np.random.default_rng(3)
+    matrix = (rng.random((4000, 14)) < 0.5).astype(int)
+    head = ",".join([*(f"x{j}" for j in range(13)), "ill"])
+    np.savetxt("wide.csv", matrix, "%d", ",", header=head, comments="")
+    margin = sqrt(log(40) / 800) * 4000
+
+    for estimated, counted in zip(below(400), below(0), strict=True):
+        assert abs(estimated - counted) < margin
+
+
 def test_a_sample_never_confirms_a_level(privsieve):
     """A level that a sample does not refute is not said to be kept: code 7, and the way out."""
     code, _, err = privsieve("check", "t.csv", "--sample", 50, "-k", 2)
@@ -160,7 +177,7 @@ def test_what_columns_cost_in_many_rounds():
                               None if absent is None else absent[kept]).group.min())
 
         known = as_known(items, absent, None)
-        now, survey = level(list(range(width))), survey_of(known, nobody, 1)
+        now, survey = level(list(range(width))), surveyed(known, nobody, 1, sample=0)
         without = {name: level([j for j in range(width) if items.origin[j] != name])
                    for name in dict.fromkeys(items.origin)}
         wanted = {name: one for name, one in without.items() if one > now}

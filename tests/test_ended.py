@@ -14,7 +14,7 @@ from privsieve.containment import maximal as maximal_module
 from privsieve.containment import publishable as profiles
 from privsieve.containment.choice import Choice, listening
 from privsieve.containment.estimators import ExactContainment, MaximalContainment
-from privsieve.containment.exact import Solving, exact
+from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import Mining, maximal
@@ -279,7 +279,7 @@ def test_exact_says_it():
     items, y = hard(1000)
     held = np.random.default_rng(0).random((1000, 60)) < 0.3
     rule = patterns.Rule(5, 2)
-    short = exact(items, y, rule, "hamming", Solving(0.05))
+    short = exact(items, y, rule, "hamming", 0.05)
     made = ExactContainment(5, time_limit=0.05).fit(held, y).release_
     proved = ExactContainment(5).fit(held[:, :8], y).release_
 
@@ -296,7 +296,7 @@ def test_the_exact_search_is_told(monkeypatch):
     items, y = hard(1000)
     heard = []
     with listening(heard.append):
-        choice = exact(items, y, patterns.Rule(5, 2), "hamming", Solving(1))
+        choice = exact(items, y, patterns.Rule(5, 2), "hamming", 1)
     assert not choice.complete
     assert " nodes, best at " in heard[-1]
 
@@ -308,7 +308,7 @@ def test_the_exact_search_is_told(monkeypatch):
 
     monkeypatch.setattr(exact_module, "tell_nodes", enough)
     with listening(heard.append):
-        cut = exact(items, y, patterns.Rule(5, 2), "hamming", Solving(60))
+        cut = exact(items, y, patterns.Rule(5, 2), "hamming", 60)
     assert (False, 1) == (cut.complete, len(asked))
 
 

@@ -16,7 +16,7 @@ import cp_sat
 import naive_search as naive
 from kernel_calls import serve
 from privsieve.containment.choice import gap, weights
-from privsieve.containment.exact import Solving, exact
+from privsieve.containment.exact import exact
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import Effort, search
@@ -135,7 +135,7 @@ def test_choice():
 def test_limit_is_kept():
     """A time limit ends a search, and what is not proved then has a bound above the value."""
     items, y = random_table(1000, 60, 0.3)
-    choice = exact(items, y, Rule(5, 2), "hamming", Solving(0.5))
+    choice = exact(items, y, Rule(5, 2), "hamming", 0.5)
 
     assert not choice.proved
     assert choice.bound > choice.objective > 0
@@ -146,7 +146,7 @@ def test_limit_changes_no_proof():
     """What is proved within a limit is what is proved without one."""
     items, y = random_table(150, 70, 0.2)
     for rule in (Rule(8, 2), Rule(8, 2, l_diversity=2), Rule(8, 2, model="k-anonymity")):
-        limited, free = (exact(items, y, rule, "hamming", Solving(t)) for t in (300, None))
+        limited, free = (exact(items, y, rule, "hamming", t) for t in (300, None))
 
         assert limited == free
         assert free.proved
@@ -155,7 +155,7 @@ def test_limit_changes_no_proof():
 INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
-from privsieve.containment.exact import Solving, exact
+from privsieve.containment.exact import exact
 from privsieve.rows.matrix import Items
 from privsieve.kernels.patterns import Rule
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
@@ -163,7 +163,7 @@ rng = np.random.default_rng(0)
 items = Items.dense(rng.random((1000, 60)) < 0.3)
 y = rng.integers(0, 2, 1000).astype(np.int32)
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-choice = exact(items, y, Rule(5, 2), "hamming", Solving(None))
+choice = exact(items, y, Rule(5, 2), "hamming", None)
 print(choice.proved, choice.level >= 5, choice.bound > choice.objective > 0)
 """
 
@@ -192,7 +192,7 @@ def test_other_signals():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(Alarm):
-            exact(items, y, Rule(5, 2), "hamming", Solving(30))
+            exact(items, y, Rule(5, 2), "hamming", 30)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -202,7 +202,7 @@ def test_other_signals():
 def test_adult(k):
     """The optimum on Adult is the one of the evidence page, proved."""
     items, y = adult()
-    choice = exact(items, y, Rule(k, 2), "hamming", Solving(None))
+    choice = exact(items, y, Rule(k, 2), "hamming", None)
 
     assert f"{float(choice.objective):.3f}" == ADULT[k]
     assert choice.proved
@@ -243,7 +243,7 @@ def test_second_opinion():
     [
         ({"rule": Rule(1, 2)}, "k is 1: a group of one protects nobody; ask for at least 2"),
         ({"objective": "class-errors"}, "class-errors has no exact search"),
-        ({"by": Solving(0)}, "time_limit is 0; give seconds above 0, or None"),
+        ({"time_limit": 0}, "time_limit is 0; give seconds above 0, or None"),
         ({"rule": Rule(3, 3, l_diversity=3)}, "no set of columns keeps l_diversity = 3 with k = 3"),
     ],
 )

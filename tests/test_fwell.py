@@ -256,16 +256,16 @@ def test_sparse_and_frames():
 
 
 @pytest.mark.parametrize(("options", "text"), [
-    ({"lam": 0}, r"lam is 0; write a number above 0"),
+    ({"lam": 0}, r"lam is 0; it must be between 1e-6"),
     ({"lam": 1e-9}, r"lam is 1e-09; it must be between 1e-6"),
     ({"lam": "much"}, r"lam is 'much'"),
     ({"lam": float("nan")}, r"lam is nan"),
-    ({"metric": "cosine"}, r"metric is 'cosine'; write one of manhattan, euclidean, hamming"),
-    ({"n_features_to_select": 0}, r"is 0, and the table has 5 columns; write a number from 1 to 5"),
-    ({"n_features_to_select": 6}, r"is 6, and the table has 5 columns"),
-    ({"n_features_to_select": 1.0}, r"is 1.0; a fraction lies between 0 and 1"),
-    ({"n_features_to_select": True}, r"is True; write a whole number from 1, a fraction"),
-    ({"n_features_to_select": "all"}, r"is 'all'; .* or 'positive'"),
+    ({"metric": "cosine"}, r'metric is .cosine.; write "manhattan", "euclidean" or "hamming"'),
+    ({"n_features_to_select": 0}, r"0 columns are to be chosen; at least 1 is needed"),
+    ({"n_features_to_select": 6}, r"6 columns are to be chosen, and the table has 5"),
+    ({"n_features_to_select": 1.0}, r"is 1.0; it must lie between 0 and 1"),
+    ({"n_features_to_select": True}, r"is True; write a whole number from 1, or a fraction"),
+    ({"n_features_to_select": "all"}, r"is 'all'; .* or .positive."),
     ({"repeats": 0}, r"repeats is 0; write a whole number from 1"),
     ({"repeats": 2.5}, r"repeats is 2.5"),
     ({"beta": 1.5}, r"beta is 1.5; write a number above 0 and at most 1"),

@@ -17,7 +17,7 @@ from exact import geometric_order as geometric
 from exact import set_law, top_k_law
 from kernel_calls import serve
 from privsieve.errors import ParameterError
-from privsieve.kernels import joint as kernel
+from privsieve.kernels import rules as kernel
 from privsieve.methods import branches, labels, plan
 from privsieve.methods.branches import (
     ALL,

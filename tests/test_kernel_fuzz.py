@@ -18,7 +18,6 @@ from kernel_calls import Calls, serve
 from privsieve import kernels
 from privsieve.kernels import (
     blocks,
-    joint,
     mining,
     nearest,
     patterns,
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.skipif(kernels.implementation() != "native",
                                 reason="the native kernels are not built")
 
 CALLS = int(os.environ.get("PRIVSIEVE_FUZZ", "150"))
-MODULES = (kernels, blocks, joint, mining, nearest, patterns, search, sums)
+MODULES = (kernels, blocks, mining, nearest, patterns, search, sums)
 #: Public, and no kernel.
 PLAIN = {"implementation", "reason", "finished", "plane_words"}
 ENTRIES = [0, 1, -1, 2, 3, 7, 64, 255, 4096, 65535, 2**31 - 1, -2**31, 2**40, 2**53, 2**58, 2**60,

@@ -21,7 +21,8 @@ from privsieve.containment.breaking import closed
 from privsieve.containment.choice import kept_rows, standing
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.groups import source_crowds, sources_at, sources_of
+from privsieve.containment.groups import source_crowds, sources_at
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled, with_classes
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import project
@@ -317,7 +318,6 @@ def test_sources(part):
             rule = replace(case.rule, model=model)
             expected = distinct_sources(case, everything, model)
 
-            assert expected == sources_of(case.items, rule, case.sources, case.y).tolist()
             assert expected == sources_at(table, rule, range(case.d)).tolist()
             if case.rule.absent is None:
                 assert min(expected) == crowd.level
@@ -364,7 +364,7 @@ def test_a_class_below_k(choose):
 def test_sources_without_classes():
     """Whoever counts sources where classes may be known must give the classes."""
     with pytest.raises(ParameterError, match="classes may be known, and none are given; give"):
-        sources_of(TABLE, Rule(2, 3, labelled=True), SMALL)
+        Knowledge.of(TABLE, Rule(2, 3, labelled=True), None, SMALL)
 
 
 def test_nothing_fits():

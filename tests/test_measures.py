@@ -11,7 +11,8 @@ import pytest
 import naive_measures as naive
 from privsieve.containment import measures
 from privsieve.containment.greedy import greedy
-from privsieve.containment.groups import numbered, source_level
+from privsieve.containment.groups import numbered
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.measures import (
     classification_metric,
     containment_level,
@@ -105,16 +106,15 @@ def test_sources(part):
         sources = np.random.default_rng(seed).integers(0, 3, len(rows))
         found = [len({int(sources[h]) for h in naive.group(rows, i)}) for i in range(len(rows))]
 
-        assert found == source_level(items, sources, per_row=True).tolist()
-        assert min(found) == source_level(items, sources)
+        assert found == Knowledge(items, unit=sources).groups().sizes().tolist()
 
 
 def test_many_sources():
     """Sources are counted in pieces, and a piece may end anywhere."""
     items = Items.dense(np.ones((600, 1)))
 
-    assert source_level(items, np.arange(600)) == 600
-    assert source_level(items, np.arange(600) // 2 * 2) == 300
+    for sources, count in ((np.arange(600), 600), (np.arange(600) // 2 * 2, 300)):
+        assert (Knowledge(items, unit=sources).groups().sizes() == count).all()
 
 
 def test_toy():
@@ -127,7 +127,6 @@ def test_nothing():
     """A table without columns hides everybody among all, one without rows nobody."""
     assert containment_level(Items.dense(np.zeros((4, 0)))) == 4
     assert containment_level(Items.dense(np.zeros((0, 2)))) == 0
-    assert source_level(Items.dense(np.zeros((0, 2))), []) == 0
 
 
 def test_warning():
@@ -145,7 +144,6 @@ WRONG = {
     "other columns": (lambda: disclosure_risk(TOY, population=[[1, 0]]), SchemaError,
                       "other columns"),
     "flat": (lambda: numbered([[1]]), SchemaError, "2 dimensions"),
-    "sources": (lambda: source_level(TOY, [1]), SchemaError, "different numbers of rows"),
 }
 
 

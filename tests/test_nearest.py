@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +22,10 @@ class Native(NamedTuple):
     filter: int
     loops: int
 
-    def nearest(self, X, label, metric, drawn, samples, *, done):
+    def nearest(self, X, label, metric, drawn, samples):
         """As the twin."""
         return native.nearest(X, label, metric, drawn, samples, filter=self.filter,
-                              loops=self.loops, done=done)
+                              loops=self.loops)
 
 
 #: By the data with the best loops; then by bytes and by floats, with each set of loops.
@@ -62,7 +61,7 @@ def naive(X, label, metric):
 
 def twin(X, label, metric):
     """What the twin finds among all rows; another test says that it is what loops find."""
-    hit, miss = kernel._nearest.__wrapped__(X, label, metric, None, 1, done=None)
+    hit, miss = kernel._nearest.__wrapped__(X, label, metric, None, 1)
     return [hit[:, 0].tolist(), miss[:, 0].tolist()]
 
 
@@ -229,52 +228,6 @@ def test_rare_and_common_columns():
 
             assert twin(X, label, "hamming") == [
                 p.tolist() for p in kernel.nearest(X, label, "hamming")]
-
-
-@pytest.mark.usefixtures("implementation")
-@pytest.mark.parametrize("metric", kernel.METRICS)
-def test_rows_that_are_answered_are_counted(metric):
-    """Each search adds all of its rows to the count, by one thread or by several; rows stay."""
-    rng = np.random.default_rng(9)
-    for n, d in ((0, 3), (1, 3), (37, 5), (700, 6), (2300, 10)):
-        X, label = (rng.random((n, d)) < 0.3).astype(float), classes(n, 2, rng)
-        drawn = rng.random((n, kernel.TOGETHER + 1)) < 0.8 if n < 100 else np.ones((n, 2), bool)
-        done = np.zeros(1, np.int64)
-        told = [p.tolist() for p in kernel.nearest(X, label, metric, done=done)]
-
-        assert n == done[0]
-        assert [p.tolist() for p in kernel.nearest(X, label, metric)] == told
-        told = [p.tolist() for p in kernel.nearest_in(X, label, metric, drawn, done=done)]
-        assert n + n * (2 if n < 100 else 1) == done[0]
-        assert [p.tolist() for p in kernel.nearest_in(X, label, metric, drawn)] == told
-
-
-@pytest.mark.usefixtures("implementation")
-def test_the_count_grows_meanwhile():
-    """Another thread sees counts between nothing and all, while the search goes on."""
-    rng = np.random.default_rng(10)
-    between = set()
-    with ThreadPoolExecutor(1) as pool:
-        for n in (1500, 6000, 24_000, 48_000):  # a short search may be over before anybody looks
-            X, label, done = rng.random((n, 9)), classes(n, 2, rng), np.zeros(1, np.int64)
-            search = pool.submit(kernel.nearest, X, label, "manhattan", done=done)
-            while not search.done():
-                between.add(int(done[0]))
-            between -= {0, n}
-            if between:
-                break
-
-    assert between
-
-
-@pytest.mark.usefixtures("implementation")
-@pytest.mark.parametrize(("done", "error"), [
-    (np.zeros(1), TypeError), ([0], TypeError), (np.zeros((1, 1), np.int64), TypeError),
-    (np.zeros(0, np.int64), ValueError), (np.zeros(2, np.int64), ValueError)])
-def test_a_count_is_one_number(done, error):
-    """Rows are counted in an array of one int64, and in nothing else."""
-    with pytest.raises(error, match=r"^done "):
-        kernel.nearest(np.zeros((2, 1)), np.zeros(2, np.int32), "manhattan", done=done)
 
 
 @pytest.mark.usefixtures("implementation")

@@ -397,7 +397,7 @@ SHOWN = {
     "Plan", "Policy", "Problem", "Public", "Published", "RaceEvent", "Regression", "Release",
     "Risk", "Roles", "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape",
     "Shown", "Sizes", "SourceCrowds", "Switch", "TableCells", "TableFacts", "Tables", "Takes",
-    "Thermometer", "Together", "TopRule", "VectorNoise", "VoteForecast", "Weighing", "Whole",
+    "Thermometer", "Together", "TopRule", "VoteForecast", "Weighing", "Whole",
     "Windows"}
 
 

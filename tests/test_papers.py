@@ -264,7 +264,7 @@ def test_the_largest_sets_of_the_papers_email():
 
 @pytest.mark.parametrize("name", ["pu1", "adult19"])
 def test_product_and_print_agree(name):
-    """The product's greedy choices with stop="break" are the columns of this second program."""
+    """The product's greedy choices with stop="break" are the columns of the print."""
     from privsieve.containment.greedy import greedy
     from privsieve.kernels.patterns import Rule
 

@@ -22,7 +22,6 @@ from privsieve.papers.private_fwell import (
     gamma_noise,
     objective_budget,
     objective_fwell,
-    output_fwell,
     printed_sensitivity,
     private_fwell,
 )
@@ -182,7 +181,7 @@ def test_the_half_signal():
     assert (0, 1) == (meant.argmax(), printed.argmax())
     assert np.array_equal(margins(X, y), -margins(X, y, Variant(sign="printed")))
     assert np.allclose(meant, -printed, rtol=0, atol=1e-12)
-    for run in (output_fwell, objective_fwell):
+    for run in (private_fwell, objective_fwell):
         first = [run(X, y, 0.1, 1e6, Variant("argmin", sign=s), random_state=0).argmax()
                  for s in ("meant", "printed")]
 
@@ -264,14 +263,6 @@ def test_noise_has_the_printed_scale():
         assert stats.kstest(length, stats.gamma(2, scale=1 / rate).cdf).pvalue > CHANCE
         assert stats.kstest(length, stats.gamma(2, scale=1.5 / rate).cdf).pvalue < CHANCE
         assert stats.kstest(angle, stats.uniform(-np.pi, 2 * np.pi).cdf).pvalue > CHANCE
-
-
-def test_one_algorithm_under_two_names():
-    """Output-FWELL is Private FWELL."""
-    X, y = two_columns(20)
-
-    assert np.array_equal(private_fwell(X, y, 0.1, 1.0, random_state=3),
-                          output_fwell(X, y, 0.1, 1.0, random_state=3))
 
 
 def test_noise_drowns_the_minimiser():
@@ -388,8 +379,8 @@ def test_a_hub_moves_the_gradient():
 ATTACKED = {
     "private_fwell": lambda epsilon, rng: partial(
         private_fwell, lam=0.1, epsilon=epsilon, random_state=rng),
-    "output_fwell, argmin": lambda epsilon, rng: partial(
-        output_fwell, lam=0.1, epsilon=epsilon, reading=ARGMIN, random_state=rng),
+    "private_fwell, argmin": lambda epsilon, rng: partial(
+        private_fwell, lam=0.1, epsilon=epsilon, reading=ARGMIN, random_state=rng),
     "objective_fwell": lambda epsilon, rng: partial(
         objective_fwell, lam=0.1, epsilon=epsilon, random_state=rng),
     "felp, argmin": lambda epsilon, rng: partial(

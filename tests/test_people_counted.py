@@ -15,7 +15,8 @@ import pytest
 import privsieve as ps
 from privsieve.check.verify import verify
 from privsieve.containment.forward import forward
-from privsieve.containment.groups import source_crowds, source_level, sources_of
+from privsieve.containment.groups import numbered, source_crowds
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import ParameterError, SchemaError
@@ -238,10 +239,11 @@ def test_people_are_counted_by_the_definition():
         rule = Rule(2, 2, absent=absent, labelled=labelled)
         table = Labelled(Items.dense(rows), y, ("n", "y"), sources=who)
 
-        assert people(rows, who, known, classes) == sources_of(
-            table.items, rule, who, y).tolist()
-        assert people(rows, who, set(range(d)), classes) == sources_of(
-            table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), who, y).tolist()
+        assert people(rows, who, known, classes) == Knowledge.of(
+            table.items, rule, y, who).groups().sizes().tolist()
+        assert people(rows, who, set(range(d)), classes) == Knowledge.of(
+            table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), y,
+            who).groups().sizes().tolist()
         assert len({*who.tolist()} - {-1}) == source_crowds(table.items, who, 2).count
         if min(people(rows[:, :0], who, (), classes)) < 2:
             with pytest.raises((ParameterError, SchemaError)):
@@ -325,4 +327,6 @@ def test_estimators_refuse_other_people(domain):
     by_name = ps.GreedyContainment(5).fit(frame[["rare", "smoker"]], frame["ill"],
                                           sources=frame["patient"].replace("", None))
     assert ("smoker",) == by_name.release_.selected
-    assert 1 == source_level(frame[["rare"]].to_numpy(), frame["patient"].replace("", None))
+    people = numbered(frame["patient"].replace("", None))
+    rare = Items.dense(frame[["rare"]].to_numpy())
+    assert 1 == Knowledge(rare, unit=people).groups().sizes().min()

@@ -14,9 +14,9 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.methods.branches import MAX_OPS, OPS, Extent, depth, scored, takes
-from privsieve.methods.choosing import count
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
+from privsieve.public.option import count
 from privsieve.rows import open_source, resolve
 
 BOX = ps.Domain.box(0, 1, columns=12)

@@ -7,13 +7,11 @@ import re
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import privsieve as ps
 from privsieve.cli import progress as module
 from privsieve.cli import run
 from privsieve.containment.choice import listening, tell
@@ -21,7 +19,6 @@ from privsieve.containment.forward import forward
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import maximal
 from privsieve.kernels.patterns import Rule
-from privsieve.local import fwell as local
 from privsieve.rows.matrix import Items
 
 STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
@@ -135,83 +132,3 @@ def test_searches_tell():
     assert "1 of at most 30 columns tried" == heard[0]
     assert re.fullmatch(r"\d+ nodes, best at \d+ % of the bound", heard[-1])
     assert count == len(heard)
-
-
-ORIGINALS = (ps.FWELL, partial(ps.FWELLEnsemble, repeats=65, random_state=0))
-
-
-def crawling(find):
-    """The same search, which stays for a tenth of a second where half of a table is answered."""
-    def slow(*table, done):
-        if done is None:
-            return find(*table)
-        done += len(table[0]) // 2
-        time.sleep(0.1)
-        done -= len(table[0]) // 2
-        return find(*table, done=done)
-
-    return slow
-
-
-@pytest.fixture
-def stream(monkeypatch):
-    """Puts a stream in the place of stderr, and makes the searches slow enough to be told."""
-    def put(found, silence=0.0):
-        monkeypatch.setattr(sys, "stderr", found)
-        monkeypatch.setattr(local, "SILENCE", silence)
-        monkeypatch.setattr(local, "PAUSE", 0.01)
-        return found
-
-    for name in ("nearest", "nearest_in"):
-        monkeypatch.setattr(local, name, crawling(getattr(local, name)))
-    return put
-
-
-def fitted(kind, verbose):
-    """Weights of a small table."""
-    X = np.random.default_rng(0).random((40, 3))
-    return kind(verbose=verbose).fit(X, X[:, 1] > 0.5).weights_.tolist()
-
-
-@pytest.mark.parametrize("kind", ORIGINALS)
-def test_a_slow_search_is_told(kind, stream):
-    """On a terminal one line grows to the whole; elsewhere there are lines; the weights stay."""
-    terminal, pipe = stream(Terminal()), io.StringIO()
-    silent = fitted(kind, 0)
-    assert "" == terminal.getvalue()
-    weights = fitted(kind, 1)
-    stream(pipe)
-
-    assert silent == weights == fitted(kind, True)
-    assert re.fullmatch(r"(\rneighbours: \d+ %)+\n", terminal.getvalue())
-    half = "50" if kind is ps.FWELL else "25"  # 65 samples take two searches
-    assert f"\rneighbours: {half} %\r" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\rneighbours: 100 %\n")
-    assert re.fullmatch(r"neighbours: \d+ %\nneighbours: 100 %\n", pipe.getvalue())
-
-
-@pytest.mark.parametrize("kind", ORIGINALS)
-def test_a_quick_search_is_not_told(kind, stream):
-    """Within the second of silence nothing is said, nor has anybody to wait for its end."""
-    terminal, before = stream(Terminal(), silence=3600), threading.active_count()
-    fitted(kind, 1)  # who waited for the end of the silence would wait for an hour
-
-    assert ("", before) == (terminal.getvalue(), threading.active_count())
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_an_error_ends_the_line(error, stream):
-    """Whatever ends a search ends its line, and the thread that tells it."""
-    terminal, before = stream(Terminal()), threading.active_count()
-
-    def failing():
-        with local.shown("neighbours", 7, 1) as done:
-            done[0] += 3
-            time.sleep(0.1)
-            raise error
-
-    with pytest.raises(error):
-        failing()
-
-    assert before == threading.active_count()
-    assert terminal.getvalue().endswith("\rneighbours: 42 %\n")

@@ -104,7 +104,7 @@ def test_the_table_of_the_documents_is_computed():
 @pytest.mark.parametrize("d", [1, 2, 5, 17, 18, 40])
 def test_gaussian_noise_is_taken_only_where_it_is_shorter(d):
     """In the mean and in the mean square it is below that of Gamma length; its rho is known."""
-    from privsieve.methods.local_weights import VectorNoise
+    from privsieve.noise.values import VectorNoise
     from privsieve.public.plan import Cost
 
     pure, made = (VectorNoise.of(d, Fraction(1), Cost.of(1, delta=delta)) for delta in (0, "1e-6"))

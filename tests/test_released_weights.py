@@ -121,7 +121,7 @@ def test_the_forecast_tells_the_truth(delta):
     """The noise of 250 releases of nothing has the length and the deviation that are said."""
     made = planned(domain=ps.Domain.box(0, 1, columns=60), delta=delta, allow_weak=True)
     noise = law_of(made)
-    drawn = np.array([noise.grid.numbers(noise.added([0.0] * 60, replay(seed)))
+    drawn = np.array([noise.grid.numbers(noise.add([0.0] * 60, replay(seed)))
                       for seed in range(250)])
 
     said = {name: float(made.forecast[name]) for name in ("noise_each", "noise_length")}
@@ -464,7 +464,7 @@ def attacked(epsilon, method):
                          **options) for price in (1, epsilon))
     centers, drawn = [center(made, end).tolist() for end in ends], system()
     noise = law_of(priced)
-    return lambda table: noise.grid.numbers(noise.added(centers[table], drawn))
+    return lambda table: noise.grid.numbers(noise.add(centers[table], drawn))
 
 
 @pytest.mark.slow
@@ -493,7 +493,7 @@ def test_the_mechanism_is_center_and_noise():
 
         found = made.mechanism(made.summarise([batch], 3), replay(4))
 
-        drawn = noise.added([0.0] * 12, replay(4))
+        drawn = noise.add([0.0] * 12, replay(4))
         expected = [a + b for a, b in zip(noise.grid.integers(w.tolist()), drawn, strict=True)]
         assert np.abs(np.subtract(expected, found)).max() <= 1
 

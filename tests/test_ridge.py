@@ -299,7 +299,7 @@ def test_the_noise_is_as_large_as_forecast(delta):
     phi = features(known.map, np.array([[9, 60_000]], np.uint16))[0] / WHOLE
     forecast = {name: float(value) for name, value in made.forecast.items()}
 
-    assert (known.sigma is None) == (delta == 0)
+    assert (known.delta == 0) == (delta == 0)
     assert math.sqrt((off**2).mean()) == pytest.approx(forecast["noise_each"], rel=0.05)
     assert np.linalg.norm(off, axis=1).mean() == pytest.approx(forecast["noise_length"], rel=0.05)
     assert (off @ phi).std() == pytest.approx(forecast["noise_prediction"], rel=0.2)

@@ -13,7 +13,8 @@ import pytest
 
 from privsieve.check.table import Opened
 from privsieve.check.verify import verify
-from privsieve.containment.groups import source_crowds, sources_of
+from privsieve.containment.groups import source_crowds
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import SchemaError
@@ -218,7 +219,8 @@ def test_sources_are_counted_by_the_definition():
         for model, counts in expected.items():
             rule = Rule(2, 1, model=model, absent=absent if model == "containment" else None)
 
-            assert counts == sources_of(Items.dense(rows), rule, sources).tolist()
+            groups = Knowledge.of(Items.dense(rows), rule, None, sources).groups()
+            assert counts == groups.sizes().tolist()
         found = source_crowds(Items.dense(rows), sources, 2)
         assert min(expected["k-anonymity"]) == found.equal.level
         assert found.count == len(set(sources.tolist()))

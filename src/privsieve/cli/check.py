@@ -132,7 +132,7 @@ def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
     found = surveyed(as_known(table.items, absent, label), table.y, len(table.classes), k=k,
                      sample=sample)
     equal = found.table.counts.sum(axis=1)[found.table.pattern]
-    return crowd(found.group(), k), crowd(equal, k)
+    return crowd(found.group(), k, found.rows), crowd(equal, k)
 
 
 def _json(found: Checked) -> dict[str, Json]:

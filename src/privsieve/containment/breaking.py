@@ -9,7 +9,7 @@ import numpy as np
 
 from privsieve.containment.knowledge import shortfall
 from privsieve.containment.labelled import Ints, Labelled, Masks, narrowed, rows_of
-from privsieve.containment.measures import Survey, survey_of
+from privsieve.containment.measures import Survey, surveyed
 from privsieve.kernels.patterns import Rule, around
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items, by_item
@@ -54,8 +54,10 @@ def gains(items: Items, survey: Survey | None = None) -> dict[str, int]:
     >>> gains(Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"]))
     {'ill': 3}
     """
-    found = survey or survey_of(items, np.zeros(items.rows, np.int32), 1)
-    if not found.complete or not found.rows:
+    if not items.rows:
+        return {}
+    found = survey or surveyed(items, np.zeros(items.rows, np.int32), 1, sample=0)
+    if not found.complete:
         return {}
     group, masks = found.over.sum(axis=1), found.table.masks
     columns: dict[str, Words] = {}

@@ -15,13 +15,13 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privsieve.containment.choice import Choice, Objective, gap
-from privsieve.containment.exact import Solving, exact
+from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy
 from privsieve.containment.groups import numbered
 from privsieve.containment.labelled import Bools, Labelled
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publishable import by_sources, largest_k, publishable
-from privsieve.errors import NothingFits, ParameterError, SchemaError
+from privsieve.containment.publishable import by_sources, demand_some, publishable
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Box, Domain
@@ -157,21 +157,14 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
             X = array_of(X)
         domain = None if self.domain is None else Domain.of(self.domain)
         table, classes = _opened(X, y, domain, (asked.k, sources))
-        items, codes = table.items, table.y
+        items = table.items
         marked = None if label_rows is None else _mask(label_rows, items.rows)
         named = names_of(X)
         columns = _columns(X, named, y, items, domain)
         _demand_cells(items.rows, len(columns))
         rule = asked._rule(items, len(classes))  # noqa: SLF001  # a copy of self
         choice = asked._choose(table, rule, marked)  # noqa: SLF001  # as above
-        if not choice.selected and not choice.complete:
-            raise NothingFits("the search ended before it found a column that keeps "
-                              f"k = {rule.k}; give it more time")
-        if not choice.selected:
-            raise NothingFits(
-                f"no column both keeps k = {rule.k} and tells something of the class; one column "
-                f"alone keeps k up to {largest_k(items, codes, rule)}: ask for less, or cut the "
-                "columns more coarsely")
+        demand_some(table, rule, choice)
         chosen = {items.origin[j] for j in choice.selected}
         self.release_ = Published(
             columns, tuple(name for name in columns if name in chosen),
@@ -326,7 +319,7 @@ class ExactContainment(ContainmentSelector):
     def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
         _demand_rows(table)
         return exact(table.items, table.y, rule, _objective(self, rule, ("distinct",)),
-                     Solving(self.time_limit), label_rows=label_rows)
+                     self.time_limit, label_rows=label_rows)
 
 
 @estimator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,22 +35,13 @@ MANY = 50_000
 MINED_ROWS, MINED_NODES = 20_000, 100_000
 
 
-@dataclass(frozen=True, repr=False)
-class Solving:
-    """How long a best set is looked for.
-
-    time_limit : seconds; the best set by then is given with a bound on all others.  A limit does
-        not change what is proved before it.
-    """
-
-    time_limit: float | None = 60
-
-
 def exact(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-information",
-          by: Solving = Solving(), *, label_rows: Bools | None = None) -> Choice:
+          time_limit: float | None = 60, *, label_rows: Bools | None = None) -> Choice:
     """The best set of items that keeps the rule: the paper's problem (1), of its own size.
 
-    `objective` is what `weights` takes, or "distinct".  An interrupt ends it as a time limit does.
+    `objective` is what `weights` takes, or "distinct".  `time_limit` is in seconds: the
+    best set by then is given with a bound on all others, and what is proved before it is the same.
+    An interrupt ends it as a time limit does.
 
     The best weights need not predict best: on the paper's Adult data the optimum of its HamDist
     predicts worse than the greedy choice.
@@ -61,14 +52,14 @@ def exact(items: Items, y: Codes, rule: Rule, objective: Objective = "mutual-inf
     ((0, 2), Fraction(3, 2), True)
     """
     demand_rule(items, rule, y)
-    _demand(objective, by)
+    _demand(objective, time_limit)
     label = coded(y, rule.classes, label_rows)
     if named(objective) == "distinct":
         values, unit = None, Fraction(1, max(_pairs_apart(label, rule.classes), 1))
     else:
         weighed = weights(items, y, rule.classes, objective, label_rows)
         values, unit = weighed.values, weighed.unit
-    run = _Solver(items, label, values, rule, by.time_limit)
+    run = _Solver(items, label, values, rule, time_limit)
     if run.candidates > MANY:
         raise ParameterError(f"{run.candidates} columns could be chosen, but the exact search "
                              f"takes at most {MANY}; choose greedily, or fewer columns first")
@@ -127,8 +118,8 @@ def _pairs_apart(label: Codes, classes: int) -> int:
     return cross_pairs(np.bincount(label, minlength=classes)[:classes].astype(np.int64))
 
 
-def _demand(objective: Objective, by: Solving) -> None:
+def _demand(objective: Objective, time_limit: float | None) -> None:
     if named(objective) == "class-errors":
         raise ParameterError("class-errors has no exact search; take weights or 'distinct'")
-    if by.time_limit is not None and not 0 < by.time_limit < float("inf"):
-        raise ParameterError(f"time_limit is {by.time_limit}; give seconds above 0, or None")
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise ParameterError(f"time_limit is {time_limit}; give seconds above 0, or None")

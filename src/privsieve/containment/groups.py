@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Codes, Ints, Labelled, narrowed
-from privsieve.containment.measures import Crowd, Survey, crowd, read
+from privsieve.containment.measures import Crowd, Survey, crowd
 from privsieve.errors import SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.cells import texts
@@ -40,29 +40,6 @@ def numbered(sources: Any) -> Codes:
         raise SchemaError(f"sources has {given.ndim} dimensions; give one source for each row")
     return np.array([known.setdefault(text, len(known)) if text else -1
                      for text in texts(given.tolist())], np.int32)
-
-
-@overload
-def source_level(X: Any, sources: Any, *, per_row: Literal[False] = False) -> int: ...
-
-
-@overload
-def source_level(X: Any, sources: Any, *, per_row: Literal[True]) -> Ints: ...
-
-
-def source_level(X: Any, sources: Any, *, per_row: bool = False) -> int | Ints:
-    """The fewest distinct sources in the group of a row; with `per_row` those of each row.
-
-    >>> source_level([[1], [1], [1]], ["a", "a", "b"])
-    2
-    """
-    items, _, _ = read(X)
-    codes = numbered(sources)
-    if len(codes) != items.rows:
-        raise SchemaError("sources and the table have different numbers of rows; give one source "
-                          "for each row")
-    found = Knowledge(items, unit=codes).groups().sizes()
-    return found if per_row else int(found.min()) if len(found) else 0
 
 
 @dataclass(frozen=True)
@@ -94,24 +71,7 @@ def source_crowds(items: Items, sources: Codes, k: int, y: Codes | None = None, 
                         crowd(groups.equals(), k))
 
 
-def sources_of(items: Items, rule: Rule, sources: Codes, y: Codes | None = None) -> Ints:
-    """The distinct sources in the group of each row, or among its equals if the rule says so.
-
-    `y` is the class of each row, for a rule under which it may be known.
-
-    >>> items, sources = Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32)
-    >>> sources_of(items, Rule(2, 1), sources).tolist()
-    [2, 2, 2]
-    >>> sources_of(items, Rule(2, 1, model="k-anonymity"), sources).tolist()
-    [2, 2, 1]
-    >>> y = np.array([0, 1, 1], np.int32)
-    >>> sources_of(items, Rule(2, 2, labelled=True), sources, y).tolist()
-    [1, 1, 1]
-    """
-    return Knowledge.of(items, rule, y, sources).groups().sizes()
-
-
 def sources_at(table: Labelled, rule: Rule, selected: Sequence[int]) -> Ints:
     """The distinct sources in each row's group, if these columns are published."""
-    assert table.sources is not None
-    return sources_of(table.items.take(selected), narrowed(rule, selected), table.sources, table.y)
+    part, known = table.items.take(selected), narrowed(rule, selected)
+    return Knowledge.of(part, known, table.y, table.sources).groups().sizes()

@@ -75,19 +75,6 @@ class Survey:
         return found
 
 
-def survey_of(items: Items, y: Codes, classes: int, sample: int | None = None) -> Survey:
-    """Count the groups of all rows, or of so many rows drawn at random (always the same ones).
-
-    >>> items, y = Items.dense([[1, 1], [1, 0], [1, 0]]), np.zeros(3, np.int32)
-    >>> survey_of(items, y, 1).group().tolist()
-    [1, 3, 3]
-    >>> some = survey_of(items, y, 1, sample=2)
-    >>> len(some.who), some.complete
-    (2, False)
-    """
-    return count(pattern_table(cells(items), y, classes), sample)
-
-
 def count(table: PatternTable, sample: int | None = None) -> Survey:
     """The survey of a table of patterns."""
     rows = len(table.pattern)
@@ -104,18 +91,20 @@ def surveyed(items: Items, y: Codes, classes: int, *, k: int | None = None,
     """Count the groups of all rows, or of a sample where all would take minutes.
 
     k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
-    sample : so many rows, whatever it takes; 0 is all of them.
+    sample : so many rows, drawn at random (always the same ones), whatever it takes; 0 is all.
 
-    >>> surveyed(Items.dense([[1, 1], [1, 0]]), np.zeros(2, np.int32), 1).complete
-    True
+    >>> items, y = Items.dense([[1, 1], [1, 0], [1, 0]]), np.zeros(3, np.int32)
+    >>> surveyed(items, y, 1).group().tolist()
+    [1, 3, 3]
+    >>> some = surveyed(items, y, 1, sample=2)
+    >>> len(some.who), some.complete
+    (2, False)
     """
     if not items.rows:
         raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
-    if sample is not None:
-        return survey_of(items, y, classes, sample or None)
     table = pattern_table(cells(items), y, classes)
-    if work(table, np.diff(items.indptr)) <= MOST_WORK:
-        return count(table)
+    if sample is not None or work(table, np.diff(items.indptr)) <= MOST_WORK:
+        return count(table, sample or None)
     some = count(table, SAMPLE)
     return some if k is None or int(some.group().min()) < k else count(table)
 
@@ -341,7 +330,7 @@ def hub(items: Items, k: int) -> Hub:
     >>> hub(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2)
     Hub(everywhere=1, left=2, below=1, alone=1)
     """
-    return hub_of(survey_of(items, np.zeros(items.rows, np.int32), 1), k)
+    return hub_of(surveyed(items, np.zeros(items.rows, np.int32), 1, sample=0), k)
 
 
 def hub_of(survey: Survey, k: int) -> Hub:

@@ -42,14 +42,13 @@ from privsieve.containment.labelled import (
     Labelled,
     Roles,
     as_known,
-    narrowed,
     rows_of,
 )
 from privsieve.containment.limits import NONE, Limits, published
 from privsieve.containment.measures import Crowd, Hub, crowd, hub
-from privsieve.containment.publishable import largest_k
+from privsieve.containment.publishable import demand_some
 from privsieve.containment.together import check_snapshot, check_together, claims_of
-from privsieve.errors import CheckFailed, DomainError, LedgerError, NothingFits, SchemaError
+from privsieve.errors import CheckFailed, DomainError, LedgerError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.chain import certificate as certified
 from privsieve.ledger.folder import Folder
@@ -112,16 +111,7 @@ class Promise:
 def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
             with_sensitive: bool = False) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
-    if not choice.selected and not choice.complete:
-        raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
-                          "give it more time (--time-limit SECONDS)")
-    if not choice.selected:  # of columns that somebody has, however few their classes
-        some = np.flatnonzero(np.diff(table.items.indptr)).tolist()
-        largest = largest_k(table.items.take(some), table.y,
-                            replace(narrowed(rule, some), l_diversity=1))
-        raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
-                          f"classes; one alone keeps at most k = {largest}: "
-                          "ask for less, or let some rows be left out (--suppress N)")
+    demand_some(table, rule, choice)
     part = table.items.take(choice.selected)
     target = table.target if with_target else None
     beside = table.sensitive if with_sensitive else ()

@@ -19,9 +19,9 @@ from privsieve.containment.choice import (
 )
 from privsieve.containment.forward import Patterns, forward, pair_area
 from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.labelled import Bools, Codes, Ints, Labelled
+from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, narrowed
 from privsieve.containment.maximal import Mining, maximal
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, class_counts
 from privsieve.rows.matrix import Items
 
@@ -176,9 +176,9 @@ def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, se
     if method == "maximal":
         return maximal(items, y, rule, objective, Mining(time_limit=seconds), label_rows=label_rows)
     if method == "exact":
-        from privsieve.containment.exact import Solving, exact
+        from privsieve.containment.exact import exact
 
-        return exact(items, y, rule, objective, Solving(seconds), label_rows=label_rows)
+        return exact(items, y, rule, objective, seconds, label_rows=label_rows)
     return greedy(items, y, rule, objective, label_rows=label_rows, prefix=table.counted)
 
 
@@ -231,6 +231,22 @@ def _demand_sources(table: Labelled, rule: Rule) -> None:
     if small:
         raise SchemaError(f"the rows are of {size[0]} {what} and k is {rule.k}; ask for at most "
                           f"{size[0]}")
+
+
+def demand_some(table: Labelled, rule: Rule, choice: Choice) -> None:
+    """Refuse a choice of no column, with the largest k that one column would keep."""
+    if choice.selected:
+        return
+    if not choice.complete:
+        raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
+                          "give it more time (--time-limit SECONDS)")
+    # of columns that somebody has, however few their classes
+    some = np.flatnonzero(np.diff(table.items.indptr)).tolist()
+    largest = largest_k(table.items.take(some), table.y,
+                        replace(narrowed(rule, some), l_diversity=1))
+    raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
+                      f"classes; one alone keeps at most k = {largest}: ask for less, cut the "
+                      "columns more coarsely, or let some rows be left out (--suppress N)")
 
 
 def largest_k(items: Items, y: Codes, rule: Rule) -> int:

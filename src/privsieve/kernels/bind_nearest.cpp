@@ -3,14 +3,10 @@
 
 #include <cstring>
 
-// One number that grows while the kernel runs.
-using Count = nb::ndarray<i64, nb::shape<1>, nb::c_contig, nb::device::cpu>;
-
 // `filter` (0 by the data, 1 bytes or bits, 2 floats or lists) and `loops` (0 the best) are for
 // tests: the answers are the same for all.
 static nb::object py_nearest(In<double, 2> X, In<std::int32_t, 1> label, const char* metric,
-                             Maybe<In<u64, 1>> drawn, size_t samples, int filter, int loops,
-                             Maybe<Count> done) {
+                             Maybe<In<u64, 1>> drawn, size_t samples, int filter, int loops) {
     const NearLoops* sets[3];
     const int many = runnable_near(sets);
     if (loops < 0 || loops >= many) throw nb::value_error("no such set of loops here");
@@ -21,7 +17,7 @@ static nb::object py_nearest(In<double, 2> X, In<std::int32_t, 1> label, const c
     Buffer<i64> hit(n * samples), miss(n * samples);
     i64* const found[2] = {hit.at(0), miss.at(0)};
     const Search search{matrix(X),   label.data(), by, Filter(filter), sets[loops],
-                        drawn ? drawn->data() : nullptr, samples, done ? done->data() : nullptr};
+                        drawn ? drawn->data() : nullptr, samples};
     if (!unlocked([&] { return nearest(search, found); })) return nb::none();
     return nb::make_tuple(give(std::move(hit), {n, samples}), give(std::move(miss), {n, samples}));
 }
@@ -38,6 +34,6 @@ void bind_nearest(nb::module_& m) {
     const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("nearest", py_nearest, strict("X"), strict("label"), nb::arg("metric"),
           strict("drawn").none() = nb::none(), nb::arg("samples") = 1, nb::arg("filter") = 0,
-          nb::arg("loops") = 0, strict("done").none() = nb::none());
+          nb::arg("loops") = 0);
     m.def("nearest_loops", py_loops);
 }

@@ -42,7 +42,6 @@ struct Worker {
     const ByClass* sorted;
     const Copies* copies;
     i64* const* out;
-    i64* done = nullptr;
     size_t remember, told_of = 0;
     double grow, tiny;  // of a sum of doubles
     std::vector<float> far;
@@ -68,8 +67,6 @@ struct Worker {
             if (last - first > 1) settle(s, line, hits, out[0]);
             settle(s, line, misses, out[1]);
         }
-        if (done)
-            __atomic_fetch_add(done, i64(std::min(ASKED, rows - group * ASKED)), __ATOMIC_RELAXED);
     }
 
     u64 drawn(size_t place) const { return search->drawn ? search->drawn[sorted->row[place]] : 1; }
@@ -191,7 +188,6 @@ void search_with(const Copies& copies, i64* const found[2]) {
     const size_t rows = copies.search.rows.rows;
     const size_t threads = near_threads(copies.work);
     Worker worker(copies, remembered(copies.search), found);
-    worker.done = copies.search.done;
     std::vector<Worker> workers(threads, worker);
     run_workers(workers, (rows + ASKED - 1) / ASKED);
 }

@@ -26,7 +26,6 @@ struct Search {
     const NearLoops* loops;
     const u64* drawn;  // bit r of entry i: row i is in sample r; null for one sample of all
     size_t samples;
-    i64* done = nullptr;  // rows that are answered, which other threads may read; null: not told
 };
 
 // Rows by class, those of a class in their order: place s is held by row `row[s]`, and its class

@@ -10,9 +10,6 @@ answer but by its rounding), and ``"hamming"`` counts the columns, all 0 or 1, t
 In samples of the rows each row looks among the others of its sample.  One search serves all: it
 keeps a short list of each row's nearest, of which nearly always one is in a sample, and looks
 farther where none is.
-
-A search may take minutes.  Another thread may read in ``done``, one int64, how many rows are
-answered: each search adds its rows to it, some at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +27,6 @@ from privsieve.kernels.contract import (
     Bools,
     demand_array,
     demand_equal,
-    demand_room,
     demand_whole,
     native,
 )
@@ -49,9 +45,7 @@ LARGEST = 1e100
 HELD = 1 << 17
 
 
-def nearest(
-    X: F64, label: I32, metric: Metric, *, done: I64 | None = None
-) -> tuple[I64, I64]:
+def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:
     """The rows ``(hit, miss)`` nearest to each row; -1 where there is none.
 
     >>> X = np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 1.0], [9.0, 9.0]])
@@ -59,13 +53,11 @@ def nearest(
     >>> hit.tolist(), miss.tolist()
     ([1, 0, -1, -1], [2, 2, 0, 1])
     """
-    hit, miss = _search(X, label, metric, None, 1, done=done)
+    hit, miss = _search(X, label, metric, None, 1)
     return hit[:, 0], miss[:, 0]
 
 
-def nearest_in(
-    X: F64, label: I32, metric: Metric, drawn: Bools, *, done: I64 | None = None
-) -> tuple[I64, I64]:
+def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I64]:
     """The same in samples: row i is in sample r where ``drawn[i, r]``; -1 where it is not.
 
     >>> X, label = np.array([[0.0], [3.0], [1.0], [9.0]]), np.array([0, 0, 0, 1], np.int32)
@@ -82,14 +74,14 @@ def nearest_in(
         bits = np.zeros((len(X), TOGETHER), bool)
         bits[:, : some.shape[1]] = some
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)[:, 0]
-        parts = _search(X, label, metric, words, some.shape[1], done=done)
+        parts = _search(X, label, metric, words, some.shape[1])
         for whole, part in zip((hits, misses), parts, strict=True):
             whole[:, first : first + TOGETHER] = part
     return hits, misses
 
 
 def _search(
-    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int, *, done: I64 | None
+    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int
 ) -> tuple[I64, I64]:
     """One search; what is no table of such numbers is refused."""
     if metric not in METRICS:
@@ -98,12 +90,8 @@ def _search(
     demand_array("label", label, np.int32, 1)
     demand_equal("label and X", len(label), len(X))
     demand_whole("rows of X", len(X), 0, MOST_ROWS)
-    if done is not None:
-        demand_array("done", done, np.int64, 1)
-        demand_equal("done and the counts that are told", len(done), 1)
-        demand_room("done", done)
     # The kernel sees all numbers anyway: it says so where there is one that it does not take.
-    rows = _nearest(X, label, metric, drawn, samples, done=done)
+    rows = _nearest(X, label, metric, drawn, samples)
     if rows is not None:
         return rows
     if metric == "hamming":
@@ -115,12 +103,11 @@ def _search(
 
 @native
 def _nearest(
-    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int, *, done: I64 | None
+    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int
 ) -> tuple[I64, I64] | None:
     """Some rows at a time, against all.
 
     Bit r of ``drawn[i]`` says whether row i is in sample r.  None where a number is refused.
-    ``done[0]`` grows by the rows that are answered.
     """
     if not _taken(X, metric):
         return None
@@ -138,8 +125,6 @@ def _nearest(
             asks = inside[rows, None]
             hit[rows, r] = _first(far, same & inside & asks)
             miss[rows, r] = _first(far, ~same & inside & asks)
-        if done is not None:
-            done += len(rows)
     return hit, miss
 
 

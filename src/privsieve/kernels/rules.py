@@ -1,4 +1,4 @@
-"""Rules on one and on two columns, and signs: what scores of classes are made of.
+"""Rules on one to four columns, and signs: what scores of classes are made of.
 
 Each function is a kernel: its body is the twin, in NumPy, of the one in C++.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from privsieve.kernels.contract import (
 #: Values of cuts at ranks are below n^2 in size: so many rows keep them in 60 bits.  A plan allows
 #: half as many.
 FEW_ROWS = 2**30
+#: Cells a side of the grid that sets of three and of four columns are cut on.
+GRIDS = {3: 8, 4: 4}
 
 
 @kernel(lambda z: demand_array("z", z, np.uint64, np.ndim(z)))
@@ -391,10 +393,11 @@ def pair_gain(
     d = len(bins)
     never = np.iinfo(np.int64).min if d > 1 and len(labellings) else 0
     gain = np.full(d, never, np.int64)
-    for pair, q in pair_tables(bins, starts, weight, labellings, grid, nominal):
-        total = q[:, -1, -1]
-        alone = np.abs(2 * np.concatenate([q[:, :, -1], q[:, -1, :]], 1) - total[:, None]).max(1)
-        gain[pair] = np.maximum(gain[pair], (_four_cells(q) - alone).max(initial=never))
+    for pair, signed in set_tables(bins, starts, weight, labellings, 2, grid):
+        alone = np.maximum(*(_best_cut(signed.sum(axis), nominal[[j]])
+                             for axis, j in zip((2, 1), pair, strict=True)))
+        more = _best_cut(signed, nominal[pair]) - alone
+        gain[pair] = np.maximum(gain[pair], more.max(initial=never))
     return gain
 
 
@@ -408,36 +411,73 @@ def pair_best(
     >>> pair_best(bins, starts, None, np.array([[-1, 1]]), 4, np.zeros(2, np.uint8)).tolist()
     [4]
     """
-    tables = pair_tables(bins, starts, weight, labellings, grid, nominal)
-    return np.array([_four_cells(q).max(initial=0) for _, q in tables], np.int64)
+    return _best_of_sets(bins, starts, weight, labellings, (2, grid), nominal)
 
 
-def pair_tables(
-    bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
+def _demand_sets(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, size: int, nominal: U8
+) -> None:
+    if size not in GRIDS:
+        raise ValueError(f"size must be 3 or 4, not {size}")
+    demand_bins(bins, starts, weight, labellings, GRIDS[size], nominal)
+
+
+@kernel(_demand_sets)
+def joint_best(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, size: int, nominal: U8
+) -> I64:
+    """Twice the best rule of each set of 3 or 4 columns, in lexicographic order: 012, 013, ...
+
+    Each column is cut at one public indicator of `GRIDS[size]` bins; the 8 or 16 cells have a free
+    sign each, and every combination of indicators is tried.
+
+    >>> bins = np.array([[0, 0, 7, 7], [0, 7, 0, 7], [0, 7, 7, 0]], np.uint8)
+    >>> starts, weighing = np.array([0, 2, 4]), np.array([[-1, 1]])
+    >>> joint_best(bins, starts, None, weighing, 3, np.zeros(3, np.uint8)).tolist()
+    [4]
+    """
+    return _best_of_sets(bins, starts, weight, labellings, (size, GRIDS[size]), nominal)
+
+
+def _best_of_sets(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, kind: tuple[int, int], nominal: U8
+) -> I64:
+    """Twice the best rule of each set; `kind` is its size and its grid."""
+    tables = set_tables(bins, starts, weight, labellings, *kind)
+    return np.array([_best_cut(signed, nominal[chosen]).max(initial=0)
+                     for chosen, signed in tables], np.int64)
+
+
+def set_tables(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, size: int, grid: int
 ) -> Iterator[tuple[list[int], I64]]:
-    """Pairs j < l with q[labelling, a, b] = signed weight of both indicators; the last is all."""
-    d, classes = len(bins), len(starts) - 1
-    label = np.repeat(np.arange(classes), np.diff(starts))
-    for j in range(d):
-        rows = (label * grid + bins[j]) * grid
-        for l in range(j + 1, d):  # noqa: E741  the paper's letter
-            cell = np.zeros(classes * grid * grid, np.int64)
-            np.add.at(cell, rows + bins[l], 1 if weight is None else weight)
-            signed = (labellings @ cell.reshape(classes, grid**2)).reshape(-1, grid, grid)
-            yield [j, l], indicators(indicators(signed, 1, nominal[j]), 2, nominal[l])
+    """Sets of columns, with the signed weight of each cell: [labelling, bin, bin, ...]."""
+    for chosen in combinations(range(len(bins)), size):
+        cells = cells_of(bins[[*chosen]], starts, weight, grid)
+        yield [*chosen], (labellings @ cells).reshape(-1, *[grid] * size)
 
 
-def indicators(cells: I64, axis: int, nominal: int) -> I64:
-    """Sums up to each bin, or each bin by itself; the last place is the sum of all."""
-    up_to = np.cumsum(cells, axis)
-    if not nominal:
-        return up_to
-    levels = np.delete(cells, -1, axis)
-    return np.concatenate([levels, np.take(up_to, [-1], axis)], axis)
+def cells_of(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
+    """The weight of the rows of each class in each cell of these columns: int64[C, cells]."""
+    place = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    for column in bins:
+        place = place * grid + column
+    cells = np.zeros((len(starts) - 1) * grid**len(bins), np.int64)
+    np.add.at(cells, place, 1 if weight is None else weight)
+    return cells.reshape(len(starts) - 1, grid**len(bins))
 
 
-def _four_cells(q: I64) -> I64:
-    a, b, total = q[:, :, -1:], q[:, -1:, :], q[:, -1:, -1:]
-    cells = np.abs(q) + np.abs(a - q) + np.abs(b - q) + np.abs(total - a - b + q)
-    best: I64 = cells.max((1, 2), initial=0)
-    return best
+def _best_cut(signed: I64, nominal: U8) -> I64:
+    """The largest sum of |cell| over all indicators, one a column, for each labelling.
+
+    Where a column is not cut the sum is that of another cut at most: no such rule is tried.
+    """
+    for axis, named in enumerate(nominal, start=1):
+        up_to = np.cumsum(signed, axis)
+        total = np.take(up_to, [-1], axis)
+        inside = np.delete(signed if named else up_to, -1, axis)
+        # The two sides of each cut stand on a new last axis.
+        signed = np.stack([inside, total - inside], -1)
+    sides = tuple(range(-len(nominal), 0))
+    sums: I64 = np.abs(signed).sum(sides)
+    return sums.max(tuple(range(1, sums.ndim)))  # type: ignore[no-any-return]

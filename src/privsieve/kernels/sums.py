@@ -26,7 +26,7 @@ from privsieve.kernels.contract import (
     demand_whole,
     kernel,
 )
-from privsieve.kernels.rules import known_signs, tie_keys
+from privsieve.kernels.rules import cells_of, known_signs, tie_keys
 
 __all__ = ["TOPS", "cell_sums", "code_sums", "product_sums", "tie_counts", "tied"]
 
@@ -87,16 +87,9 @@ def cell_sums(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -
     >>> np.flatnonzero(cells[0]).tolist()
     [0, 15, 19]
     """
-    classes, each = len(starts) - 1, grid**size
-    label = np.repeat(np.arange(classes), np.diff(starts))
-    sets = list(combinations(range(len(bins)), size))
-    found = np.zeros((len(sets), classes * each), np.int64)
-    for cells, columns in zip(found, sets, strict=True):
-        place = label
-        for j in columns:
-            place = place * grid + bins[j]
-        np.add.at(cells, place, 1 if weight is None else weight)
-    return found
+    found = [cells_of(bins[[*chosen]], starts, weight, grid).ravel()
+             for chosen in combinations(range(len(bins)), size)]
+    return np.array(found, np.int64).reshape(len(found), (len(starts) - 1) * grid**size)
 
 
 def _demand_products(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,

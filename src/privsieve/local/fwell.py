@@ -7,14 +7,11 @@ makes these weights private.  Their private kin is `BlockFWELL`, where a row mee
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isfinite
-from threading import Event, Thread
-from typing import Any, Literal, Self, TextIO
+from math import ceil
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,21 +28,29 @@ from privsieve.kernels.nearest import (
     I32,
     LARGEST,
     METRICS,
-    TOGETHER,
     Metric,
     nearest,
     nearest_in,
 )
 from privsieve.local.limits import ridge
 from privsieve.local.solver import minimise
-from privsieve.public.option import estimator, option
+from privsieve.public.canonical import exact, read_flag
+from privsieve.public.option import (
+    as_given,
+    count_or_positive,
+    estimator,
+    how_many,
+    number,
+    option,
+    plain,
+    read_options,
+    whole,
+)
 
 __all__ = ["FWELL", "FWELLEnsemble"]
 
 #: Numbers that are held at once: they stay in the cache.
 HELD = 1 << 16
-#: Seconds of silence at first; between two looks on a terminal; and between lines elsewhere.
-SILENCE, PAUSE, LINES = 1.0, 0.2, 5.0
 
 
 def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None,
@@ -118,7 +123,6 @@ class LocalLearning:
     lam: float
     metric: Metric = "manhattan"
     begins: I64 | None = None
-    verbose: int = 0
 
     def fwell(self, X: F64, label: I32) -> tuple[F64, float]:
         """The weights over the margins of all rows.
@@ -127,8 +131,7 @@ class LocalLearning:
         >>> LocalLearning(0.1).fwell(X, np.array([0, 0, 1, 1], np.int32))[0].round(2).tolist()
         [0.99, -0.62]
         """
-        with shown("neighbours", len(X), self.verbose) as done:
-            hit, miss = nearest(X, label, self.metric, done=done)
+        hit, miss = nearest(X, label, self.metric)
         return self._minimum(margins(X, hit, miss, begins=self.begins))
 
     def ensemble(self, X: F64, label: I32, samples: Sequence[I64]) -> tuple[F64, float]:
@@ -145,9 +148,7 @@ class LocalLearning:
         drawn = np.zeros((len(X), len(samples)), bool)
         for r, sample in enumerate(samples):
             drawn[sample, r] = True
-        searches = -(-len(samples) // TOGETHER)
-        with shown("neighbours", len(X) * searches, self.verbose) as done:
-            hit, miss = nearest_in(X, label, self.metric, drawn, done=done)
+        hit, miss = nearest_in(X, label, self.metric, drawn)
         total, error = np.zeros(X.shape[1] if self.begins is None else len(self.begins)), 0.0
         for r, sample in enumerate(samples):
             members, times = np.unique(sample, return_counts=True)
@@ -192,23 +193,19 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
     """
 
     n_features_to_select: float | Literal["positive"] = option(
-        default=0.1, kw_only=False,
+        default=0.1, kw_only=False, read=how_many,
         says="how many columns, which fraction of them (at least one), or 'positive': all that "
              "have a weight above zero (at least one)")
-    lam: float = option(default=0.01,
+    lam: float = option(default=0.01, read=number,
                         says="how strongly weights are held small; from 1e-6 to 1e6")
     metric: Metric = option(
         default="manhattan", choices=METRICS,
         says="what is near; hamming takes columns of 0 and 1.  Columns of different size should "
              "be scaled before")
     categorical_features: Sequence[int | str] | None = option(
-        default=None,
+        default=None, read=as_given,
         says="with manhattan, positions or names of columns whose values are only equal or "
              "different: 1 apart, or 0.  Scale the others to a range of 1")
-    verbose: int = option(
-        default=0,
-        says="1 to say on stderr how far the search for neighbours is, where it takes long; 0 "
-             "for silence")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Weigh the columns.
@@ -220,10 +217,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         y : labels
             the class of each row; any number of classes.
         """
-        _demand_number("lam", self.lam, above=0)
-        ridge(float(self.lam))
-        if self.metric not in METRICS:
-            raise ParameterError(f"metric is {self.metric!r}; write one of {', '.join(METRICS)}")
+        lam = float(ridge(read_options(type(self), self.get_params(deep=False))["lam"]))
         table, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64,
                                  ensure_min_samples=2)
         wanted(self.n_features_to_select, np.zeros(table.shape[1]))  # before the work
@@ -231,7 +225,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         _demand_table(table, self.metric)
         chosen = self._categories()
         coded, begins = spread(table, chosen) if chosen else (table, None)
-        learning = LocalLearning(float(self.lam), self.metric, begins, self.verbose)
+        learning = LocalLearning(lam, self.metric, begins)
         self.weights_, self.error_ = self._weights(learning, coded, _classes(y))
         return self
 
@@ -286,22 +280,23 @@ class FWELLEnsemble(FWELL):
     array([False, False,  True, False])
     """
 
-    repeats: int = option(default=20, says="how many samples are drawn")
-    beta: float = option(default=0.9,
+    repeats: int = option(default=20, read=whole, says="how many samples are drawn")
+    beta: float = option(default=0.9, read=number,
                          says="rows of a sample, as a share of all; above 0, and at most 1")
     replace: bool = option(
-        default=False,
+        default=False, read=read_flag,
         says="whether a row may be drawn twice.  It then counts twice, and is no neighbour of "
              "itself")
-    random_state: Any = option(default=None, says="who draws")
+    random_state: Any = option(default=None, read=as_given, says="who draws")
 
     def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
-        many: Any = self.repeats
-        if isinstance(many, bool) or not isinstance(many, (int, np.integer)) or many < 1:
-            raise ParameterError(f"repeats is {many!r}; write a whole number from 1")
-        _demand_number("beta", self.beta, above=0, most=1)
-        random, n, replace = check_random_state(self.random_state), len(X), bool(self.replace)
-        size = sample_size(n, self.beta)
+        asked = read_options(type(self), self.get_params(deep=False))
+        many, beta, replace = (asked[name] for name in ("repeats", "beta", "replace"))
+        if many < 1:
+            raise ParameterError(f"repeats is {many}; write a whole number from 1")
+        if not 0 < exact(beta, "beta") <= 1:
+            raise ParameterError(f"beta is {beta}; write a number above 0 and at most 1")
+        random, n, size = check_random_state(self.random_state), len(X), sample_size(len(X), beta)
         return learning.ensemble(X, label, [
             random.choice(n, size, replace=replace).astype(np.int64) for _ in range(many)])
 
@@ -313,33 +308,10 @@ def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
     >>> wanted(1, w).tolist(), wanted(0.8, w).tolist(), wanted("positive", w).tolist()
     ([0], [0, 3, 2], [0, 3])
     """
-    d = len(weights)
-    order = np.argsort(-weights, kind="stable").astype(np.int64)
-    if isinstance(choice, str) and choice == "positive":
-        return order[: max(1, int((weights > 0).sum()))]
-    if not _is_number(choice):
-        raise ParameterError(f"n_features_to_select is {choice!r}; write a whole number from 1, a "
-                             "fraction between 0 and 1, or 'positive'")
-    if isinstance(choice, (int, np.integer)):
-        if not 1 <= choice <= d:
-            raise ParameterError(f"n_features_to_select is {choice}, and the table has {d} "
-                                 f"columns; write a number from 1 to {d}")
-        return order[: int(choice)]
-    if not 0 < choice < 1:
-        raise ParameterError(f"n_features_to_select is {choice}; a fraction lies between 0 and 1 "
-                             "(for a number of columns write a whole number)")
-    return order[: max(1, int(choice * d))]
-
-
-def _is_number(value: object) -> bool:
-    numbers = (int, float, np.integer, np.floating)
-    return isinstance(value, numbers) and not isinstance(value, bool)
-
-
-def _demand_number(name: str, value: Any, above: float, most: float = float("inf")) -> None:
-    if not (_is_number(value) and isfinite(value) and above < value <= most):
-        limit = f"above {above}" + (f" and at most {most}" if isfinite(most) else "")
-        raise ParameterError(f"{name} is {value!r}; write a number {limit}")
+    k: Any = count_or_positive(how_many(plain(choice)), len(weights), "the table has {}")
+    if k == "positive":
+        k = max(1, int((weights > 0).sum()))
+    return np.argsort(-weights, kind="stable")[:k].astype(np.int64)
 
 
 def _demand_table(X: F64, metric: Metric) -> None:
@@ -360,43 +332,3 @@ def _classes(y: Any) -> I32:
                           "class for each row, or cut the numbers into classes")
     codes: I32 = np.unique(y, return_inverse=True)[1].astype(np.int32)
     return codes
-
-
-@contextmanager
-def shown(name: str, whole: int, verbose: int) -> Iterator[I64 | None]:
-    """A count for a kernel to raise up to `whole`, told meanwhile on stderr; None if nobody asks.
-
-    A thread of its own tells it where the search takes more than a second: the kernel holds the
-    other one.
-
-    >>> with shown("neighbours", 10, verbose=1) as done:
-    ...     done[0] += 10  # too quick to be told
-    """
-    if not verbose:
-        yield None
-        return
-    done, over = np.zeros(1, np.int64), Event()
-
-    def tell(stream: TextIO) -> None:
-        if over.wait(SILENCE):
-            return
-        terminal = stream.isatty()
-        # What is done only grows: on a terminal each text covers the one before.
-        before, after, pause = ("\r", "", PAUSE) if terminal else ("", "\n", LINES)
-        ended = False
-        while not ended:
-            stream.write(f"{before}{text()}{after}")
-            stream.flush()
-            ended = over.wait(pause)
-        stream.write(f"{before}{text()}\n")
-
-    def text() -> str:
-        return f"{name}: {100 * int(done[0]) // max(whole, 1)} %"
-
-    thread = Thread(target=tell, args=(sys.stderr,), daemon=True)
-    thread.start()
-    try:
-        yield done
-    finally:
-        over.set()
-        thread.join()

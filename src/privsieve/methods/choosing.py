@@ -24,7 +24,7 @@ from privsieve.methods.branches import Extent, takes
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING, Additive, Event
-from privsieve.public.option import WISHES, Choosing
+from privsieve.public.option import WISHES, Choosing, count
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, assumed
 from privsieve.release import Selection, exactly
 from privsieve.summaries.stages import seen
@@ -232,27 +232,6 @@ def _about(columns: float) -> str:
     ('0.3', '3', '9')
     """
     return f"{columns:.0f}" if columns >= 3 else f"{columns:.1f}".removesuffix(".0")
-
-
-def count(k: object, d: int, there: str = "the domain has {}") -> int:
-    """Read how many columns: a number, or a fraction of them; `there` says how many there are.
-
-    >>> count(5, 30), count(0.1, 30)
-    (5, 3)
-    """
-    if isinstance(k, bool) or not isinstance(k, (int, float, Fraction)):
-        raise ParameterError(f"the number of columns to choose is {quoted(k)}; write a whole "
-                             "number from 1, or a fraction between 0 and 1")
-    if isinstance(k, (float, Fraction)):
-        if not 0 < k < 1:
-            raise ParameterError(f"the fraction of columns to choose is {k}; it must lie between "
-                                 "0 and 1 (for a number of columns write a whole number)")
-        k = max(1, int(k * d))
-    if k < 1:
-        raise ParameterError(f"{quoted(k)} columns are to be chosen; at least 1 is needed")
-    if k > d:
-        raise ParameterError(f"{quoted(k)} columns are to be chosen, and {there.format(d)}")
-    return k
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.local_weights import Learning, VectorNoise, vector_plan
+from privsieve.methods.local_weights import Learning, vector_plan
 from privsieve.methods.output_fwell import OutputOptions
 from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
@@ -21,6 +21,7 @@ from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
+    from privsieve.noise.values import VectorNoise
     from privsieve.summaries.moves import Moves, Windows
 
 METHOD = "felp/1"
@@ -78,7 +79,7 @@ def mechanism(summary: Moves, noise: Noise, *, learning: Ensemble, by: VectorNoi
         w = minimise(learning.rows(summary, repeat, sample), float(learning.asked.lam)).w
         # [exact-mean]
         total = [a + Fraction(b) for a, b in zip(total, w.tolist(), strict=True)]
-    return by.added([x / repeats for x in total], noise)
+    return by.add([x / repeats for x in total], noise)
 # [/mechanism]
 
 

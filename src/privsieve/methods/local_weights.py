@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Any, Self
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
-from privsieve.methods.choosing import count
 from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import Domain
-from privsieve.public.event import Additive, Event, Gaussian
-from privsieve.public.option import declared, how_many, number, option, settings
+from privsieve.public.option import (
+    count_or_positive,
+    declared,
+    how_many,
+    number,
+    option,
+    settings,
+)
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
-from privsieve.release import ColumnWeights, GridNumbers, Law, NoiseLaw, exactly, figure
+from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:
     from privsieve.methods.objective_fwell import Perturbing
-    from privsieve.noise.streams import Noise
-    from privsieve.noise.values import Grid
+    from privsieve.noise.values import VectorNoise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import Scheme
     from privsieve.summaries.moves import Doubles, Moves, Sample
@@ -90,7 +94,7 @@ class Learning:
         known = None if asked.reference is None else public_rows(asked.reference, domain)
         chosen = asked.repeats if members is None else None
         block, repeats = sizes(units, asked.block, chosen, alone=known is not None)
-        read = replace(asked, n_features_to_select=_wanted(asked.n_features_to_select, d),
+        read = replace(asked, n_features_to_select=count_or_positive(asked.n_features_to_select, d),
                        lam=ridge(asked.lam), clip=_clip(asked.clip, d), block=block,
                        repeats=members or repeats, reference=known)
         learning = cls(read, domain, units, parts_of(units), share)
@@ -203,90 +207,10 @@ def summarise(batches: Iterable[Batch], key: int, *, learning: Learning) -> Move
 # [/summarise]
 
 
-@dataclass(frozen=True)
-class VectorNoise:
-    """The noise on d numbers that one unit moves by at most so much, in the Euclidean norm."""
-
-    grid: Grid
-    epsilon: Fraction
-    delta: Fraction  # 0: noise of Gamma length
-
-    @classmethod
-    def of(cls, d: int, sensitivity: Fraction, cost: Cost) -> VectorNoise:
-        """The law with the shorter noise: Gaussian only where a delta makes it so."""
-        from privsieve.noise.values import Grid
-        from privsieve.public.canonical import LARGEST
-
-        grid = Grid.of(d, sensitivity)
-        pure = cls(grid, cost.epsilon, Fraction(0))
-        made = cls(grid, cost.epsilon, cost.delta)
-        # [law] sqrt(d) sigma, the root of a mean square, against d / beta, a mean: the stricter way
-        if not cost.delta or made.scale**2 * grid.beta(cost.epsilon)**2 >= d:
-            made = pure
-        if made.size >= LARGEST * grid.step:
-            raise ParameterError(f"epsilon is {cost.text}; the noise on {d} numbers would not fit "
-                                 "the grid on which they leave: choose a larger one")
-        return made
-
-    @property
-    def exponent(self) -> int:
-        """Of the grid on which the numbers leave."""
-        return self.grid.exponent
-
-    @property
-    def law(self) -> Law:
-        """The law's name."""
-        return "gaussian" if self.delta else "gamma-norm"
-
-    @property
-    def scale(self) -> Fraction:
-        """The sigma of each number, or 1 / beta of the whole vector."""
-        if self.delta:
-            return self.grid.sigma(self.epsilon, self.delta)
-        return 1 / self.grid.beta(self.epsilon)
-
-    @property
-    def rho(self) -> Fraction | None:
-        """What it spends under zCDP, where it is Gaussian."""
-        return self.grid.rho(self.scale) if self.delta else None
-
-    @property
-    def event(self) -> Event:
-        """What it does, for an accountant."""
-        moves = self.grid.sensitivity
-        return (Gaussian.of(moves, self.scale, self.grid.d) if self.delta
-                else Additive.of("gamma-norm", moves, self.scale))
-
-    @property
-    def size(self) -> Fraction:
-        """What has to fit the grid."""
-        return self.scale * (1 if self.delta else self.grid.d)
-
-    @property
-    def each(self) -> float:
-        """The standard deviation of one number."""
-        return float(self.scale) * (1 if self.delta else sqrt(self.grid.d + 1))
-
-    @property
-    def length(self) -> float:
-        """How long the noise is expected to be (Gaussian: the root of its mean square)."""
-        return float(self.scale) * (sqrt(self.grid.d) if self.delta else self.grid.d)
-
-    # [noise]
-    def added(self, w: Sequence[float | Fraction], noise: Noise) -> tuple[int, ...]:
-        """The numbers on the grid, with noise."""
-        from privsieve.noise.values import gamma, gaussian
-
-        q = self.grid.integers(w)
-        if self.delta:
-            return tuple(gaussian(q, self.grid, self.scale, noise))
-        return tuple(gamma(q, self.grid, self.epsilon, noise))
-    # [/noise]
-
-
 def vector_plan(learning: Learning, cost: Cost, moved: Fraction, **own: Any) -> Plan:
     """The plan of weights that one unit moves by `moved`, with noise on what was computed."""
     from privsieve.local.constants import r_max
+    from privsieve.noise.values import VectorNoise
 
     cost.check_units(learning.units)
     by = VectorNoise.of(len(learning.domain.columns), moved, cost)
@@ -335,16 +259,6 @@ def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | 
             f"an epsilon of about {figure(enough, 2)} or from about "
             f"{figure(learning.units * times, 2)} {unit}, and are usually shorter: to choose "
             "columns take a method that releases no weights")
-
-
-def _wanted(k: object, d: int) -> int | str:
-    """How many columns to name, or "positive"."""
-    if not isinstance(k, str):
-        return count(k, d)
-    if k != "positive":
-        raise ParameterError(f"the number of columns to choose is {k!r}; write a whole number "
-                             'from 1, a fraction between 0 and 1, or "positive"')
-    return k
 
 
 def _clip(clip: object, d: int) -> Fraction:

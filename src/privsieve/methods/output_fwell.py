@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from privsieve.methods.local_weights import Learning, VectorNoise, WeightOptions, vector_plan
+from privsieve.methods.local_weights import Learning, WeightOptions, vector_plan
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, number, option
 from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
+    from privsieve.noise.values import VectorNoise
     from privsieve.summaries.moves import Moves
 
 METHOD = "output-fwell/1"
@@ -50,5 +51,5 @@ def mechanism(summary: Moves, noise: Noise, *, learning: Learning, by: VectorNoi
     from privsieve.local.solver import minimise
 
     least = minimise(learning.stacked(summary), float(learning.asked.lam))
-    return by.added(least.w.tolist(), noise)
+    return by.add(least.w.tolist(), noise)
 # [/mechanism]

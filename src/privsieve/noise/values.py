@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from math import sqrt
 from operator import index
+from typing import TYPE_CHECKING, Literal
 
 from flint import arb
 
@@ -26,6 +29,10 @@ from privsieve.noise.approximate import (
 from privsieve.noise.balls import Law, certain, minus_log
 from privsieve.noise.streams import LONG, SHORT, Noise, Uniform, uniforms
 from privsieve.public.canonical import LARGEST  # to which what leaves is clamped
+from privsieve.public.event import Additive, Event, Gaussian
+
+if TYPE_CHECKING:
+    from privsieve.public.plan import Cost
 
 #: Rounding to the grid adds at most 2^-16 of the sensitivity to it.
 FINENESS = 16
@@ -116,6 +123,88 @@ class Grid:
             raise ParameterError("Laplace noise needs the sensitivity in norm 1 (the sum of all "
                                  "moves); make the grid with norm=1")
         return self.sensitivity
+
+
+@dataclass(frozen=True)
+class VectorNoise:
+    """The noise on the numbers of a grid: Laplace's in norm 1, Gaussian where a delta pays."""
+
+    grid: Grid
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)  # 0 in norm 2: noise of Gamma length
+
+    @classmethod
+    def of(cls, d: int, sensitivity: Fraction, cost: Cost) -> VectorNoise:
+        """The law with the shorter noise: Gaussian only where a delta makes it so."""
+        grid = Grid.of(d, sensitivity)
+        pure = cls(grid, cost.epsilon)
+        made = cls(grid, cost.epsilon, cost.delta)
+        # [law] sqrt(d) sigma, the root of a mean square, against d / beta, a mean: the stricter way
+        if not cost.delta or made.scale**2 * grid.beta(cost.epsilon)**2 >= d:
+            made = pure
+        if made.size >= LARGEST * grid.step:
+            raise ParameterError(f"epsilon is {cost.text}; the noise on {d} numbers would not fit "
+                                 "the grid on which they leave: choose a larger one")
+        return made
+
+    @property
+    def exponent(self) -> int:
+        """Of the grid on which the numbers leave."""
+        return self.grid.exponent
+
+    @property
+    def law(self) -> Literal["gaussian", "laplace", "gamma-norm"]:
+        """The law's name."""
+        if self.delta:
+            return "gaussian"
+        return "laplace" if self.grid.norm == 1 else "gamma-norm"
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """The sigma or Laplace's scale of each number, or 1 / beta of the whole vector."""
+        if self.delta:
+            return self.grid.sigma(self.epsilon, self.delta)
+        return (self.grid.scale(self.epsilon) if self.law == "laplace"
+                else 1 / self.grid.beta(self.epsilon))
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What it spends under zCDP, where it is Gaussian."""
+        return self.grid.rho(self.scale) if self.delta else None
+
+    @property
+    def event(self) -> Event:
+        """What it does, for an accountant."""
+        moves = self.grid.sensitivity
+        if self.law == "gaussian":
+            return Gaussian.of(moves, self.scale, self.grid.d)
+        return Additive.of(self.law, moves, self.scale)
+
+    @property
+    def size(self) -> Fraction:
+        """What has to fit the grid."""
+        return self.scale * (self.grid.d if self.law == "gamma-norm" else 1)
+
+    @property
+    def each(self) -> float:
+        """The standard deviation of one number."""
+        times = {"gaussian": 1.0, "laplace": sqrt(2), "gamma-norm": sqrt(self.grid.d + 1)}
+        return float(self.scale) * times[self.law]
+
+    @property
+    def length(self) -> float:
+        """How long the noise is expected to be in norm 2 (Gaussian: root of its mean square)."""
+        return float(self.scale) * (sqrt(self.grid.d) if self.delta else self.grid.d)
+
+    # [noise]
+    def add(self, w: Sequence[float | Fraction], noise: Noise) -> tuple[int, ...]:
+        """The numbers on the grid, with noise."""
+        q = self.grid.integers(w)
+        if self.delta:
+            return tuple(gaussian(q, self.grid, self.scale, noise))
+        return tuple((laplace if self.law == "laplace" else gamma)(
+            q, self.grid, self.epsilon, noise))
+    # [/noise]
 
 
 def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:

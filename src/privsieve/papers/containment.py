@@ -7,32 +7,39 @@ are the paper's k-anonymity variants.
 `y` is 1 for the first class, 0 for the second, and -1 for a row whose label may not be looked at:
 such a row counts in every group and in no utility.
 
-But for the miner of Algorithm 1, this is a second and slower program than the product's own: that
-both give the same columns is a test of both.
+The kernels are the product's, which end where the first item breaks k.  The tests hold all of it
+against loops over rows that follow the print word by word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.choice import Choice
+from privsieve.containment.choice import (
+    Choice,
+    coded,
+    distinct,
+    majority,
+    modular_order,
+    standing,
+    weights,
+)
+from privsieve.containment.labelled import Bools, Codes, Ints, cells, rows_of
 from privsieve.errors import ParameterError
+from privsieve.kernels import patterns
 from privsieve.kernels.mining import TopRule, top_maximal
+from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
-Ints = npt.NDArray[np.int64]
 Model = Literal["containment", "k-anonymity"]
 
 __all__ = ["classification_metric", "cm_greedy", "distcnt", "greedy_distcnt", "greedy_hamdist",
            "hamdist", "hamdist_of_each", "level", "maximal"]
-
-#: Whose labels count: the two classes of the paper, then the rows without a label.
-CLASSES = 3
 
 
 def hamdist_of_each(items: Items, y: npt.ArrayLike) -> tuple[Ints, int]:
@@ -40,15 +47,13 @@ def hamdist_of_each(items: Items, y: npt.ArrayLike) -> tuple[Ints, int]:
 
     HamDist of a set is the sum over its items (Theorem 1), divided by the number of pairs.
 
-    >>> hamdist_of_each(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0])
-    (array([1, 2]), 2)
+    >>> apart, pairs = hamdist_of_each(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0])
+    >>> apart.tolist(), pairs
+    ([1, 2], 2)
     """
-    labels = _labels(y)
-    of, row = _entries(items)
-    held = np.bincount(of * CLASSES + labels[row], minlength=len(items) * CLASSES)
-    first, second = held.reshape(-1, CLASSES)[:, :2].T
-    n1, n0 = _sizes(labels)
-    return (first * (n0 - second) + second * (n1 - first)).astype(np.int64), n1 * n0
+    codes, marked = _labels(y)
+    each = weights(items, codes, 2, "hamming", marked)
+    return each.values, each.unit.denominator
 
 
 def hamdist(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction:
@@ -67,10 +72,8 @@ def distcnt(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction
     >>> distcnt(Items.dense([[1, 0], [1, 1], [0, 1]]), [1, 0, 0], [0])
     Fraction(1, 2)
     """
-    labels = _labels(y)
-    n1, n0 = _sizes(labels)
-    counts = _counts(_groups(items, selected), labels)
-    return 1 - Fraction(int((counts[:, 0] * counts[:, 1]).sum()), n1 * n0)
+    codes, marked = _labels(y)
+    return distinct(items, codes, 2, selected, marked)
 
 
 def classification_metric(items: Items, y: npt.ArrayLike, selected: Sequence[int], k: int) -> int:
@@ -79,7 +82,9 @@ def classification_metric(items: Items, y: npt.ArrayLike, selected: Sequence[int
     >>> classification_metric(Items.dense([[1], [1], [1], [0]]), [1, 0, 0, 1], [0], k=2)
     2
     """
-    return int(_penalty(_counts(_groups(items, selected), _labels(y)), k).sum())
+    codes, marked = _labels(y)
+    right = majority(items, codes, Rule(k, 2), selected, marked)
+    return int((1 - right) * int(marked.sum()))
 
 
 def level(items: Items, selected: Sequence[int], model: Model = "containment") -> int:
@@ -92,13 +97,7 @@ def level(items: Items, selected: Sequence[int], model: Model = "containment") -
     >>> level(table, [0, 1]), level(table, [0, 1], "k-anonymity")
     (2, 1)
     """
-    group = _groups(items, selected)
-    _, first, size = np.unique(group, return_index=True, return_counts=True)
-    if model == "k-anonymity" or not selected:
-        return int(size.min())
-    held = dense(items, selected)[first].astype(np.float32)
-    missing = held @ (1 - held).T  # [p, q]: how many items of p the pattern q lacks
-    return int(((missing == 0) @ size).min())
+    return standing(items, np.zeros(items.rows, np.int32), Rule(1, 1, model=model), selected)[0]
 
 
 def greedy_hamdist(items: Items, y: npt.ArrayLike, k: int, model: Model = "containment") -> Choice:
@@ -110,14 +109,9 @@ def greedy_hamdist(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     >>> greedy_hamdist(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
-    demand_k(items, k)
-    weight, _ = hamdist_of_each(items, y)
-    chosen: list[int] = []
-    for j in np.argsort(-weight, kind="stable").tolist():
-        if level(items, [*chosen, j], model) < k:
-            break
-        chosen.append(j)
-    return _choice(items, chosen, hamdist(items, y, chosen))
+    label, order = _prepared(items, y, k)
+    chosen = patterns.greedy(cells(items), label, order, _rule(k, model))
+    return _choice(items, chosen, hamdist(items, y, chosen.tolist()))
 
 
 def greedy_distcnt(items: Items, y: npt.ArrayLike, k: int, model: Model = "containment") -> Choice:
@@ -130,20 +124,9 @@ def greedy_distcnt(items: Items, y: npt.ArrayLike, k: int, model: Model = "conta
     >>> greedy_distcnt(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 0, 0, 1], k=2).selected
     (0,)
     """
-    labels = _labels(y)
-
-    def best(chosen: list[int]) -> int | None:
-        group = _groups(items, chosen)
-        whole = _counts(group, labels)
-        of, where, inside = _cells(items, group, labels)
-        outside = whole[where] - inside
-        gain = np.zeros(len(items), np.int64)
-        np.add.at(gain, of, inside[:, 0] * outside[:, 1] + inside[:, 1] * outside[:, 0])
-        j = int(gain.argmax())
-        return j if gain[j] > 0 else None
-
-    chosen = _grow(items, k, model, best)
-    return _choice(items, chosen, distcnt(items, y, chosen))
+    label, _ = _prepared(items, y, k)
+    chosen = patterns.lazy_distinct(cells(items), label, np.arange(len(items)), _rule(k, model))
+    return _choice(items, chosen, distcnt(items, y, chosen.tolist()))
 
 
 def cm_greedy(items: Items, y: npt.ArrayLike, k: int) -> Choice:
@@ -156,23 +139,10 @@ def cm_greedy(items: Items, y: npt.ArrayLike, k: int) -> Choice:
     >>> cm_greedy(Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]]), [1, 1, 0, 0], k=2).selected
     (0,)
     """
-    labels = _labels(y)
-    weight, _ = hamdist_of_each(items, y)
-
-    def best(chosen: list[int]) -> int | None:
-        group = _groups(items, chosen)
-        whole = _counts(group, labels)
-        of, where, inside = _cells(items, group, labels)
-        before, outside = whole[where], whole[where] - inside
-        change = _penalty(inside, k) + _penalty(outside, k) - _penalty(before, k)
-        metric = np.zeros(len(items), np.int64)
-        np.add.at(metric, of, change)
-        free = np.setdiff1d(np.arange(len(items)), chosen)
-        order = np.lexsort((free, -weight[free], metric[free]))
-        return int(free[order[0]]) if len(free) else None
-
-    chosen = _grow(items, k, "containment", best)
-    return _choice(items, chosen, Fraction(-classification_metric(items, y, chosen, k)))
+    label, order = _prepared(items, y, k)
+    chosen = patterns.class_errors(cells(items), label, order, _rule(k, "containment"))
+    metric = classification_metric(items, y, chosen.tolist(), k)
+    return _choice(items, chosen, Fraction(-metric))
 
 
 def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
@@ -189,28 +159,27 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
     demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     nobody = np.zeros(items.rows, np.int32)
-    found = top_maximal((items.indptr, items.indices), nobody, np.ones(len(items), np.int64),
-                        TopRule(k, r=r))
+    found = top_maximal(cells(items), nobody, np.ones(len(items), np.int64), TopRule(k, r=r))
     empty: list[int] = []
     best = min(found.sets, key=lambda one: (-int(weight[one].sum()), one), default=empty)
     return _choice(items, best, hamdist(items, y, best))
 
 
-def _grow(items: Items, k: int, model: Model, best: Callable[[list[int]], int | None],
-          ) -> list[int]:
-    """Add the best item while k holds."""
+def _prepared(items: Items, y: npt.ArrayLike, k: int) -> tuple[Codes, Ints]:
+    """The labels as kernels take them, and the items by falling HamDist."""
     demand_k(items, k)
-    chosen: list[int] = []
-    while len(chosen) < len(items):
-        j = best(chosen)
-        if j is None or level(items, [*chosen, j], model) < k:
-            break
-        chosen.append(j)
-    return chosen
+    weight, _ = hamdist_of_each(items, y)
+    codes, marked = _labels(y)
+    return coded(codes, 2, marked), modular_order(weight, np.arange(len(items)))
 
 
-def _choice(items: Items, chosen: list[int], objective: Fraction) -> Choice:
-    return Choice(tuple(sorted(chosen)), level(items, chosen), objective)
+def _rule(k: int, model: Model) -> Rule:
+    return Rule(k, 2, "break", model)
+
+
+def _choice(items: Items, chosen: Sequence[int] | Ints, objective: Fraction) -> Choice:
+    selected = tuple(sorted(int(j) for j in chosen))
+    return Choice(selected, level(items, selected), objective)
 
 
 def demand_k(items: Items, k: int) -> None:
@@ -220,58 +189,18 @@ def demand_k(items: Items, k: int) -> None:
                              f"give a k from 1 to {items.rows}")
 
 
-def _labels(y: npt.ArrayLike) -> Ints:
-    """0 for the paper's first class, 1 for its second, 2 for no label."""
-    labels = np.array([1, 0, 2])[np.asarray(y, np.int64)]
-    n1, n0 = _sizes(labels)
+def _labels(y: npt.ArrayLike) -> tuple[Codes, Bools]:
+    """The classes, and the rows whose label may be looked at."""
+    codes = np.asarray(y, np.int32)
+    n1, n0 = np.count_nonzero(codes == 1), np.count_nonzero(codes == 0)
     if not n1 * n0:
         raise ParameterError(f"{n1} and {n0} labelled rows in the two classes; each needs one")
-    return labels
+    return np.maximum(codes, 0), codes >= 0
 
 
-def _sizes(labels: Ints) -> tuple[int, int]:
-    return int((labels == 0).sum()), int((labels == 1).sum())
-
-
-def _entries(items: Items) -> tuple[Ints, Ints]:
-    """The item and the row of every one."""
-    of = np.repeat(np.arange(len(items)), np.diff(items.indptr))
-    return of, items.indices.astype(np.int64)
-
-
-def dense(items: Items, selected: Sequence[int]) -> npt.NDArray[np.bool_]:
+def dense(items: Items, selected: Sequence[int]) -> Bools:
     """Which rows hold each of these items."""
     held = np.zeros((items.rows, len(selected)), np.bool_)
     for place, j in enumerate(selected):
-        held[items.indices[items.indptr[j]:items.indptr[j + 1]], place] = True
+        held[rows_of(items, j), place] = True
     return held
-
-
-def _groups(items: Items, selected: Sequence[int]) -> Ints:
-    """The number of each row's group: rows are together if they agree on the selected items."""
-    group = np.zeros(items.rows, np.int64)
-    for held in dense(items, selected).T:
-        _, group = np.unique(2 * group + held, return_inverse=True)
-    return group
-
-
-def _counts(group: Ints, labels: Ints) -> Ints:
-    """Rows of each class in each group."""
-    size = (int(group.max()) + 1) * CLASSES
-    return np.bincount(group * CLASSES + labels, minlength=size).reshape(-1, CLASSES)
-
-
-def _cells(items: Items, group: Ints, labels: Ints) -> tuple[Ints, Ints, Ints]:
-    """For each item and each group that it meets: both, and the rows of each class in common."""
-    of, row = _entries(items)
-    groups = int(group.max()) + 1
-    cell, where = np.unique(of * groups + group[row], return_inverse=True)
-    counts = np.bincount(where * CLASSES + labels[row], minlength=len(cell) * CLASSES)
-    return cell // groups, cell % groups, counts.reshape(-1, CLASSES)
-
-
-def _penalty(counts: Ints, k: int) -> Ints:
-    """The classification metric of each group."""
-    known = counts[:, :2]
-    wrong: Ints = np.where(counts.sum(axis=1) < k, known.sum(axis=1), known.min(axis=1))
-    return wrong

@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
+from privsieve.kernels.nearest import nearest
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 __all__ = ["Variant", "algorithm_1", "argmin", "fwell", "margins", "neighbours"]
 
-#: Rows whose distances to all others are held at a time.
-BLOCK = 256
 #: Newton's steps; a strictly convex smooth function needs a dozen.
 STEPS = 100
 
@@ -56,22 +55,12 @@ def neighbours(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Ints, Ints]:
 
     Not private: they are other people's records.  The papers write them as if of x_i alone.
 
-    >>> neighbours([[0.0], [1.0], [5.0]], [0, 0, 1])
-    (array([ 1,  0, -1]), array([2, 2, 1]))
+    >>> [part.tolist() for part in neighbours([[0.0], [1.0], [5.0]], [0, 0, 1])]
+    [[1, 0, -1], [2, 2, 1]]
     """
     table, labels = _checked(X, y)
-    hit, miss = (np.full(len(table), -1, np.int64) for _ in range(2))
-    for first in range(0, len(table), BLOCK):
-        rows = np.arange(first, min(first + BLOCK, len(table)))
-        distance = np.zeros((len(rows), len(table)))
-        for column in table.T:  # no array of rows x rows x columns
-            distance += np.abs(column[rows, None] - column)
-        same = labels[rows, None] == labels
-        itself = rows[:, None] == np.arange(len(table))
-        for found, allowed in ((hit, same & ~itself), (miss, ~same)):
-            nearest = np.where(allowed, distance, np.inf).argmin(axis=1)
-            found[rows] = np.where(allowed.any(axis=1), nearest, -1)
-    return hit, miss
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    return nearest(np.ascontiguousarray(table), codes, "manhattan")
 
 
 def margins(X: npt.ArrayLike, y: npt.ArrayLike, reading: Variant | None = None) -> Floats:

@@ -5,8 +5,8 @@ was derived as if each margin came from one record; one record may be the neares
 It is made of floating-point numbers, from a seed.  The papers tune lambda on the private rows,
 which no epsilon pays for.
 
-`private_fwell` and `output_fwell` are one algorithm: the second paper is the first, extended, with
-the sign of the margins reversed (`Variant(sign="printed")`).
+`private_fwell` is Output-FWELL of the second paper, too, which prints the sign of the margins
+reversed: with `Variant(sign="printed")` the columns that tell the classes apart come last.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from privsieve.papers.fwell import Floats, Variant, argmin, fwell, margins
 
 Seed = int | np.random.Generator | None
 
-__all__ = ["gamma_noise", "objective_budget", "objective_fwell", "output_fwell",
-           "printed_sensitivity", "private_fwell"]
+__all__ = ["gamma_noise", "objective_budget", "objective_fwell", "printed_sensitivity",
+           "private_fwell"]
 
 #: The largest second derivative of the logistic loss.
 CURVATURE = 0.25
@@ -74,22 +74,6 @@ def private_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float
     w = fwell(X, y, lam, reading)
     rate = epsilon / printed_sensitivity(len(np.asarray(y)), lam)
     return w + gamma_noise(len(w), rate, random_state)
-
-
-def output_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float,
-                 reading: Variant | None = None, *, random_state: Seed = None) -> Floats:
-    """Output-FWELL: `private_fwell` under the name that it has in the second paper.
-
-    There z is printed as |x - NH| - |x - NM|: with `Variant(sign="printed")` the columns that tell
-    the classes apart come last.
-
-    Not private: it is the same noise, for the same sensitivity that does not hold.
-
-    >>> X, y = [[0, 0], [0, 0.5], [1, 0], [1, 0.5]], [0, 0, 1, 1]
-    >>> output_fwell(X, y, 0.1, 1000, Variant("argmin", sign="printed"), random_state=0).argmin()
-    np.int64(0)
-    """
-    return private_fwell(X, y, lam, epsilon, reading, random_state=random_state)
 
 
 def objective_budget(n: int, lam: float, epsilon: float) -> tuple[float, float]:

@@ -41,6 +41,8 @@ _BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, o
 _FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, which leaves once and "
              "predicts for ever, or predict_batch, whose release goes on predicting")
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
+_VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
+            "weights are the same")
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Methods, verbs, public names, options and their values that are gone.
@@ -79,6 +81,7 @@ DROPPED = {
     "seconds": _EXPLORE,
     "export": _BRIDGE,
     "by_path": _BRIDGE,
+    "verbose": _VERBOSE,
     "PlanDisplay": _FIGURE,
     "ReleaseDisplay": _FIGURE,
 }

@@ -111,6 +111,41 @@ def how_many(value: Any) -> Any:
     return value
 
 
+def count(k: object, d: int, there: str = "the domain has {}") -> int:
+    """Read how many columns: a number, or a fraction of them; `there` says how many there are.
+
+    >>> count(5, 30), count(0.1, 30)
+    (5, 3)
+    """
+    if isinstance(k, bool) or not isinstance(k, (int, float, Fraction)):
+        raise ParameterError(f"the number of columns to choose is {quoted(k)}; write a whole "
+                             "number from 1, or a fraction between 0 and 1")
+    if isinstance(k, (float, Fraction)):
+        if not 0 < k < 1:
+            raise ParameterError(f"the fraction of columns to choose is {k}; it must lie between "
+                                 "0 and 1 (for a number of columns write a whole number)")
+        k = max(1, int(k * d))
+    if k < 1:
+        raise ParameterError(f"{quoted(k)} columns are to be chosen; at least 1 is needed")
+    if k > d:
+        raise ParameterError(f"{quoted(k)} columns are to be chosen, and {there.format(d)}")
+    return k
+
+
+def count_or_positive(k: object, d: int, there: str = "the domain has {}") -> int | str:
+    """Read how many columns to name, or "positive".
+
+    >>> count_or_positive(5, 30), count_or_positive("positive", 30)
+    (5, 'positive')
+    """
+    if not isinstance(k, str):
+        return count(k, d, there)
+    if k != "positive":
+        raise ParameterError(f"the number of columns to choose is {k!r}; write a whole number "
+                             'from 1, a fraction between 0 and 1, or "positive"')
+    return k
+
+
 def number(value: Any) -> Any:
     """Check a decimal number, or its text; it stays as it is written.
 

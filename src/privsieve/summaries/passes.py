@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from privsieve.kernels.joint import GRIDS
+from privsieve.kernels.rules import GRIDS
 from privsieve.kernels.sums import tie_counts, tied
 from privsieve.public.columns import MISSING
 from privsieve.public.domain import Domain

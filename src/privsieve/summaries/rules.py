@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.joint import GRIDS, joint_best
+from privsieve.kernels.rules import GRIDS, joint_best
 from privsieve.public.columns import MISSING, Category, Column, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Part, Passes

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from privsieve.kernels.joint import GRIDS
+from privsieve.kernels.rules import GRIDS
 from privsieve.summaries.rules import PAIR, TRIPLE, Ints, Layout, RuleTables, Weighing, scores
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.joint import joint_best
+from privsieve.kernels.rules import joint_best
 from privsieve.kernels.sums import cell_sums, product_sums
 from privsieve.rows.batch import Part
 from privsieve.summaries import Summary

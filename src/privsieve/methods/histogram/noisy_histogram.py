@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
-from privsieve.methods.choosing import count
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, read_flag
 from privsieve.public.columns import (
@@ -37,6 +36,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.event import Additive, together
 from privsieve.public.option import (
     Options,
+    count,
     current,
     declared,
     how_many,

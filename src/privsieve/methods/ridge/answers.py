@@ -41,13 +41,12 @@ from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
-from privsieve.noise.values import Grid, gamma, laplace
-from privsieve.public.canonical import Json, exactly
+from privsieve.noise.values import Grid, VectorNoise, gamma, laplace
+from privsieve.public.canonical import LARGEST, Json, exactly
 from privsieve.public.columns import CODES, Category, Flag
 from privsieve.public.domain import Domain
-from privsieve.public.event import Additive, Event
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
-from privsieve.release import ANSWERS, GridNumbers, Law, NoiseLaw, Regression, figure
+from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
@@ -135,24 +134,15 @@ class Task:
         n = len(self.basis)
         return Grid.of(n, rounded_up(moved + 2 * whitened(limits, n)))
 
-    @property
-    def event(self) -> Event:
-        """What the noise does, for an accountant."""
-        moves, epsilon = self.grid.sensitivity, self.cost.epsilon
-        return (Additive.of("laplace", moves, self.grid.scale(epsilon)) if self.kind == "one"
-                else Additive.of("gamma-norm", moves, 1 / self.grid.beta(epsilon)))
-
-    @property
-    def each(self) -> float:
-        """The standard deviation of the noise on one number."""
-        if self.kind == "one":
-            return sqrt(2) * float(self.grid.scale(self.cost.epsilon))
-        return sqrt(self.grid.d + 1) / float(self.grid.beta(self.cost.epsilon))
+    @cached_property
+    def noise(self) -> VectorNoise:
+        """The noise on the numbers."""
+        return VectorNoise(self.grid, self.cost.epsilon)
 
     @property
     def spread(self) -> float:
         """The standard deviation of the noise on an answer, in half ranges of the target."""
-        return self.each * max(float(np.sqrt(row @ row)) for row in self.weights)
+        return self.noise.each * max(float(np.sqrt(row @ row)) for row in self.weights)
 
     def answers(self, q: Sequence[int]) -> Doubles:
         """The queries' answers in the target's units, from what was released."""
@@ -178,6 +168,9 @@ def whitened(limits: Rounding, n: int) -> Fraction:
 def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
+    if task.noise.size >= LARGEST * task.grid.step:  # refused before the charge
+        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
+                             "would not fit their grid; choose a larger epsilon")
     each = task.spread
     return Plan(
         method=METHOD, kind=Regression.kind, domain=task.kernel.domain, cost=task.cost,
@@ -189,7 +182,8 @@ def plan(task: Task, memory: Memory) -> Plan:
             f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
             "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
             "`suggest_lambda` names a lam from public numbers"),
-        event=task.event, theorem="kernel-ridge-answers", assumes=assumed("kernel-ridge-answers"),
+        event=task.noise.event, theorem="kernel-ridge-answers",
+        assumes=assumed("kernel-ridge-answers"),
         asked={"answers": task.kind, "lam": exactly(task.lam), "epsilon": task.cost.text,
                **task.kernel.json()},
         shows={"queries": task.codes.tolist()},
@@ -289,12 +283,11 @@ def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
 
 def said(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
     """What the release says: the noisy numbers, the queries, and their answers."""
-    law: Law = "laplace" if task.kind == "one" else "gamma-norm"
     return Regression(
         task.kernel.domain.names,
         {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
         GridNumbers(task.grid.exponent, tuple(output)),
-        NoiseLaw(law, figure(task.spread * _half(task.kernel), 6, "g")),
+        NoiseLaw(task.noise.law, figure(task.spread * _half(task.kernel), 6, "g")),
         queries=tuple(tuple(map(int, row)) for row in task.codes),
         answers=tuple(repr(float(x)) for x in task.answers(output))).write()
 

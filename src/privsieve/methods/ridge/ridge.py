@@ -33,18 +33,16 @@ from privsieve.methods.ridge.features import (
 from privsieve.methods.ridge.sensitivity import longest, ridge, sensitivity
 from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
-from privsieve.noise.values import Grid, gamma, gaussian
+from privsieve.noise.values import Grid, VectorNoise
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Label, Number
 from privsieve.public.domain import Domain, part_of
-from privsieve.public.event import Additive, Event, Gaussian
 from privsieve.public.option import Options, declared, number, number_or_auto, option, whole
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
 from privsieve.release import (
     ANSWERS,
     WRONG,
     GridNumbers,
-    Law,
     NoiseLaw,
     Regression,
     Release,
@@ -122,17 +120,15 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
     _check_size(model)
     cost.check_units(units)
     model = best(model, cost.delta) if auto else model.with_delta(cost.delta)
-    if model.sigma is None:  # the delta would buy nothing: it is not spent
-        cost = replace(cost, delta=Fraction(0))
-    else:
-        cost = replace(cost, rho=model.grid.rho(model.sigma))
+    # the delta is not spent where it would buy nothing
+    cost = replace(cost, delta=model.delta, rho=model.noise.rho)
     _check_noise(model)
     return Plan(
         method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
         settings={"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
                   **{name: said for name, said in chosen.json().items() if name != "map"}},
-        forecast=forecast(model), event=model.event,
-        noise=NoiseSize(Fraction(model.each), "on a weight"), warning=warning(model),
+        forecast=forecast(model), event=model.noise.event,
+        noise=NoiseSize(Fraction(model.noise.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=assumed("ridge"),
         summarise=adding(partial(summarise, model=model), domain,
                          placed=not domain.rows_are_public),
@@ -153,11 +149,8 @@ def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Pro
 
 def mechanism(summary: Products, noise: Noise, *, model: LeastSquares) -> tuple[int, ...]:
     """Weights meet noise, on the public grid."""
-    grid = model.grid
     # [leave]
-    exact = grid.integers(weights(summary, model))
-    return tuple(gamma(exact, grid, model.epsilon, noise) if model.sigma is None
-                 else gaussian(exact, grid, model.sigma, noise))
+    return model.noise.add(weights(summary, model), noise)
 
 
 def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
@@ -176,10 +169,9 @@ def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
 
 def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
     """What the release says beyond the plan."""
-    law: Law = "gamma-norm" if model.sigma is None else "gaussian"
     return Regression(model.domain.names, model.map.json(),
                       GridNumbers(model.grid.exponent, tuple(output)),
-                      NoiseLaw(law, shown(model.each))).write()
+                      NoiseLaw(model.noise.law, shown(model.noise.each))).write()
 
 
 def _check_size(model: LeastSquares) -> None:
@@ -193,8 +185,7 @@ def _check_size(model: LeastSquares) -> None:
 def _check_noise(model: LeastSquares) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
     grid = model.grid
-    size = model.sigma or model.map.width / grid.beta(model.epsilon)
-    if size >= LARGEST * grid.step:
+    if model.noise.size >= LARGEST * grid.step:
         raise ParameterError(f"epsilon is {float(model.epsilon):g}, and the noise of "
                              f"{model.map.width} weights would not fit their grid; choose a larger "
                              "epsilon or fewer features")
@@ -206,17 +197,14 @@ def _check_noise(model: LeastSquares) -> None:
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """The public parameters of one run.
-
-    sigma : of Gaussian noise; None: Gamma-norm noise.
-    """
+    """The public parameters of one run; a delta of 0 is Gamma-norm noise, else it is Gaussian."""
 
     domain: Domain
     map: Map
     lam: Fraction
     units: int
     epsilon: Fraction
-    sigma: Fraction | None = None
+    delta: Fraction = Fraction(0)
 
     @property
     def ridge(self) -> Fraction:
@@ -241,33 +229,15 @@ class LeastSquares:
         """The public grid of the weights."""
         return Grid.of(self.map.width, self.sensitivity)
 
-    @property
-    def event(self) -> Event:
-        """What the noise does, for an accountant."""
-        moves = self.grid.sensitivity
-        if self.sigma is not None:
-            return Gaussian.of(moves, self.sigma, self.map.width)
-        return Additive.of("gamma-norm", moves, 1 / self.grid.beta(self.epsilon))
-
-    @property
-    def each(self) -> float:
-        """The standard deviation of the noise on one weight."""
-        if self.sigma is not None:
-            return float(self.sigma)
-        return sqrt(self.map.width + 1) / float(self.grid.beta(self.epsilon))
-
-    @property
-    def length(self) -> float:
-        """The mean length of the noise vector (of a Gaussian one, its root mean square)."""
-        width = self.map.width
-        if self.sigma is not None:
-            return sqrt(width) * float(self.sigma)
-        return width / float(self.grid.beta(self.epsilon))
+    @cached_property
+    def noise(self) -> VectorNoise:
+        """The noise on the weights."""
+        return VectorNoise(self.grid, self.epsilon, self.delta)
 
     @property
     def prediction(self) -> float:
         """The standard deviation of noise on one prediction, at most; in half ranges."""
-        return self.each * sqrt(self.map.slots) * ONE / WHOLE
+        return self.noise.each * sqrt(self.map.slots) * ONE / WHOLE
 
     @property
     def error(self) -> float:
@@ -282,8 +252,8 @@ class LeastSquares:
         if not delta:
             return self
         # [cheapest] from public numbers
-        sigma = self.grid.sigma(self.epsilon, delta)
-        return replace(self, sigma=sigma) if float(sigma) < self.each else self
+        found = replace(self, delta=delta)
+        return found if found.noise.each < self.noise.each else self
 
 
 def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
@@ -302,8 +272,8 @@ def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
 def forecast(model: LeastSquares) -> Mapping[str, Json]:
     """Public figures: of weights in their own unit, of predictions in half the target's range."""
     return {
-        "noise_each": shown(model.each),
-        "noise_length": shown(model.length),
+        "noise_each": shown(model.noise.each),
+        "noise_length": shown(model.noise.length),
         "longest": shown(float(model.longest)),
         "noise_prediction": shown(model.prediction),
         "expected_error": shown(model.error),
