@@ -105,7 +105,7 @@ def commands(group=verbs, words=()):
     """Every command of the tree with the words that call it."""
     ctx = click.Context(group)
     for name in group.list_commands(ctx):
-        command = group.get_command(ctx, name)
+        command = group.resolve_command(ctx, [name])[1]
         yield (*words, name), command
         if isinstance(command, click.Group):
             yield from commands(command, (*words, name))
@@ -959,8 +959,8 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
     assert said in err
 
 
-@pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), ("key", "rotate", "a"), (
-    "verify", "out", "--rotated", "a"), (
+@pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), ("key", "rotate", "a"),
+    ("completion", "bash"), ("ledger", "orphans"), ("verify", "out", "--rotated", "a"), (
     "plan", "--rows", "9", "--domain", "domain.toml", "--epsilon", "1", "--method",
     "private-tuning"), ("select", "a.csv", "--resamples", "3"),
     ("select", "a.csv", "--order", "2"), ("select", "a.csv", "--class-share", "none"), *(

@@ -110,7 +110,7 @@ def test_a_table_is_planned(privsieve):
 @pytest.mark.parametrize(("more", "said"), [
     (("--top", "1"), "--top and --at-most are no options of kernel-ridge"),
     (("--top", "0.5"), "which chooses no columns"),
-    (("--bins", "6"), "--bins (or --bin) is no option of kernel-ridge"),
+    (("--bins", "6"), "--bins is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--no-target",), "--no-target is no option of kernel-ridge"),
     (("--features", "0"), "features is 0"),

@@ -260,7 +260,7 @@ def test_a_ledger_of_version_0_1_0_is_refused(tmp_path, cli):
     assert all("made by version 0.1.0" in said and "make a new one, in another file, with "
                "`privsieve ledger grant" in said for said in _all_refused(old))
     place = ("--ledger", path, "--population", "p")
-    for verb, *more in (("show",), ("orphans",), ("verify",), ("grant", "--epsilon", 1),
+    for verb, *more in (("show",), ("verify",), ("grant", "--epsilon", 1),
                         ("raise", "--epsilon", 2, "--reason", "x", "--by", "A", "--and", "B"),
                         ("backup", tmp_path / "copy.db"), ("export",)):
         own = place[:2] if verb in ("verify", "backup", "export") else place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from privsieve.cli import run, verbs
@@ -82,7 +83,7 @@ def test_what_is_allowed_goes_on(place, verb):
 def test_every_verb_that_releases_knows_a_policy():
     """Each verb that has a cost or publishes takes the option, and so does a plan."""
     for verb in ("select", "regress", "synthesize", "publish", "plan"):
-        command = verbs.get_command(None, verb)
+        command = verbs.resolve_command(click.Context(verbs), [verb])[1]
 
         assert "--policy" in {word for one in command.params for word in one.opts}, verb
 

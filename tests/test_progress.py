@@ -98,7 +98,7 @@ def test_silence(table, monkeypatch, capsys):
         with monkeypatch.context() as patched:
             patched.setattr(sys, "stderr", stream)
             patched.setattr(module, "SILENCE", 30 if stream is terminal else 0)
-            with module.shown() as progress:
+            with module.staged() as progress:
                 progress.stage("choosing")
                 time.sleep(0.05)
 
@@ -111,7 +111,7 @@ def test_an_error_ends_it(monkeypatch):
     """Whatever ends the work ends the thread that shows it."""
     monkeypatch.setattr(sys, "stderr", Terminal())
     before = threading.active_count()
-    with pytest.raises(KeyboardInterrupt), module.shown():
+    with pytest.raises(KeyboardInterrupt), module.staged():
         raise KeyboardInterrupt
 
     assert before == threading.active_count()

@@ -578,7 +578,7 @@ def test_no_report_of_a_release_that_does_not_hold(privsieve, tmp_path):
     assert 7 == code
     assert "does not hold" in err
     Path("out/certificate.json").unlink()
-    assert 3 == privsieve("report", "out", "--out", "bad.html")[0]
+    assert 7 == privsieve("report", "out", "--out", "bad.html")[0]
     assert not Path("bad.html").exists()
 
 

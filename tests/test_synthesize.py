@@ -75,7 +75,7 @@ def test_the_folder_is_verified_and_loaded(privsieve):  # noqa: F811  # the fixt
 
 def test_columns_are_chosen(privsieve):  # noqa: F811  # the fixture
     """`--top` chooses in the same release, at the same cost."""
-    asked = (*GIVEN, "--top", "1", "--share", "0.4", "--bin", "dose=5")
+    asked = (*GIVEN, "--top", "1", "--share", "0.4", "--bins", "dose=5")
     code, out, _err = privsieve(*call(asked=asked))
     settings = json.loads(Path("first/release.json").read_bytes())["plan"]["settings"]
 
@@ -111,19 +111,21 @@ def test_more_rows_cost_nothing(privsieve):  # noqa: F811  # the fixture
 
 @pytest.mark.parametrize(("change", "code", "text"), [
     ({"--epsilon": "0"}, 2, "larger than 0"), ({"--epsilon": "11"}, 2, "--allow-weak"),
-    ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"), ({"--epsilon": None}, 2, "--epsilon is"),
-    ({"--domain": None}, 2, "--domain is missing"), ({"--ledger": None}, 2, "--ledger is missing"),
-    ({"--out": None}, 2, "--out is missing"), ({"--population": None}, 2, "--population is"),
-    ({"--rows": None}, 2, "--rows is missing"), ({"--rows": "-1"}, 2, "whole number from 0"),
+    ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"),
+    ({"--epsilon": None}, 2, "Missing: --epsilon "),
+    ({"--domain": None}, 2, "Missing: --domain "), ({"--ledger": None}, 2, "Missing: --ledger "),
+    ({"--out": None}, 2, "Missing: --out "), ({"--population": None}, 2, "Missing: --population "),
+    ({"--rows": None}, 2, "Missing: --rows "), ({"--rows": "-1"}, 2, "whole number from 0"),
     ({"--rows": "many"}, 2, "not a valid integer"), ({"--top": "2"}, 2, "give one"),
     ({"--columns": "dose,none"}, 2, "'none' is no column"),
     ({"--columns": "dose,dose"}, 2, "twice"), ({"--columns": "ill"}, 2, "'ill' is no column"),
     ({"--share": "0.5"}, 2, "--top K"),
     ({"--columns": None, "--top": "9"}, 2, "the domain has 4"),
-    ({"--bins": "0"}, 2, "bins is 0"), ({"--bin": "dose"}, 2, "a column, = and a number"),
-    ({"--bin": "dose=x"}, 2, "a column, = and a number"), ({"--bin": "ward=3"}, 2, "its levels"),
-    ({"--bin": "none=3"}, 2, "no column of the domain"),
-    ({"--bin": "dose=3", "--bins": "3"}, 2, "both given"),
+    ({"--bins": "0"}, 2, "bins is 0"), ({"--bins": "dose"}, 2, "bins is 'dose'"),
+    ({"--bins": "dose=x"}, 2, "whole number"), ({"--bins": "ward=3"}, 2, "its levels"),
+    ({"--bins": "none=3"}, 2, "no column of the domain"),
+    ({"--bins": "dose=3", "--bin": "a=3"}, 2, "--bin is gone"),
+    ({"--bins": "=3"}, 2, "a number for every column"),
     ({"--bins": "60000", "--columns": "age,dose"}, 2, "at most 724 bins"),
     ({"--bins": "100"}, 2, "--anyway"), ({"--delta": "0.5"}, 2, "far below"),
     ({"--delta": "1e-9"}, 2, "only cells of"), ({"--person": "age"}, 2, "another unit"),
@@ -180,14 +182,14 @@ def test_numbers_are_no_formulas(privsieve):  # noqa: F811  # the fixture
 
 
 @pytest.mark.parametrize(("args", "code", "text"), [
-    ((), 2, "DATA, --domain, --epsilon, --rows, --ledger, --population, --out are missing"),
-    (("--rows", "9"), 2, "DATA, --domain, --epsilon, --ledger, --population, --out are missing"),
+    ((), 2, "Missing: DATA, --domain FILE, --epsilon E, --rows N, --ledger "),
+    (("--rows", "9"), 2, "Missing: DATA, --domain FILE, --epsilon E, --ledger FILE, "),
     (("--from", "first"), 2, "--rows is missing"),
-    (("table.csv", "--rows", "9"), 2, "--domain, --epsilon, --ledger, --population, --out are "),
+    (("table.csv", "--rows", "9"), 2, "Missing: --domain FILE, --epsilon E, --ledger FILE, "),
     (("--from", "first", "--anyway"), 2, "--anyway is given with --from"),
     (("--rows", "9", "--from", "none"), 2, "there is nothing at 'none'"),
     (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),
-    (("--rows", "9", "--from", "first", "--bin", "a=2"), 2, "--bin is given with --from"),
+    (("--rows", "9", "--from", "first", "--bins", "a=2"), 2, "COLUMN=N is given with --from"),
     (("--rows", "9", "--from", "chosen"), 3, "no table of counts"),
 ])
 def test_refusals_of_free_rows(privsieve, args, code, text):  # noqa: F811  # the fixture
@@ -220,7 +222,7 @@ def test_rows_are_made_of_what_holds(privsieve):  # noqa: F811  # the fixture
     (("--columns", "dose"), ("a table of 16 counts over 1 of 4 columns",)),
     (("--columns", "dose", "--delta", "0.001"), ("those from 14 on are named",)),
     (("--top", "1", "--bins", "300"), ("a table of at most 600 counts", "mostly noise")),
-    (("--columns", "dose", "--bin", "dose=5", "--no-target"), ("a table of 5 counts",)),
+    (("--columns", "dose", "--bins", "dose=5", "--no-target"), ("a table of 5 counts",)),
 ])
 def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811  # the fixture
     """`plan` takes the options of `synthesize`; it says size and noise, and charges nothing."""

@@ -51,7 +51,7 @@ KEPT = ("--ledger", "budget.db", "--population", PEOPLE)
 ASKED = ("table.csv", "--domain", "domain.toml", "--epsilon", "1", "--anyway", *KEPT)
 #: One call of every verb, in an order in which each has what it needs.
 CALLS = (
-    ("doctor",), ("completion", "bash"),
+    ("doctor",),
     ("domain", "table.csv"),
     ("inspect", "table.csv", "--domain", "domain.toml", "--private-output", "look.txt"),
     ("ledger", "grant", *KEPT, "--epsilon", "5"),
@@ -78,12 +78,12 @@ CALLS = (
     ("bridge", "sdcmicro", "table.csv", "--target", "ill", "-k", "2", "--out", "sdc"),
     ("explore", "table.csv", "--target", "ill", "--seconds", "2", "--out", "each-k.html"),
     ("audit", "noisy-top-k", "--runs", "100"),
-    ("ledger", "show", "--ledger", "budget.db"), ("ledger", "orphans", "--ledger", "budget.db"),
+    ("ledger", "show", "--ledger", "budget.db"),
     ("ledger", "verify", "--ledger", "budget.db"), ("ledger", "export", "--ledger", "budget.db"),
     ("ledger", "backup", "copy.db", "--ledger", "budget.db"),
 )
 #: Lines for programs: keys, names, scripts, cells and files go on as long as they are.
-FOR_PROGRAMS = ("completion", "domain", "key", "export", "predict", "synthesize", "publish",
+FOR_PROGRAMS = ("domain", "key", "export", "predict", "synthesize", "publish",
                 "select", "regress")
 
 
@@ -91,7 +91,7 @@ def leaves(group=verbs, before=()):
     """Every command, with the words that lead to it."""
     ctx = click.Context(group)
     for name in group.list_commands(ctx):
-        found = group.get_command(ctx, name)
+        found = group.resolve_command(ctx, [name])[1]
         if isinstance(found, click.Group):
             yield from leaves(found, (*before, name))
         else:
@@ -172,7 +172,7 @@ def test_json_is_declared_once():
 
 
 def test_the_demo_speaks_json(tmp_path, cli, monkeypatch):
-    """The demo gives what each of its commands gives, as one object."""
+    """The demo names its commands and says what was found, as one object."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "write", partial(demo.write, rows=2500))
     code, out, _err = cli("demo", "--out", "it", "--json")
@@ -180,9 +180,8 @@ def test_the_demo_speaks_json(tmp_path, cli, monkeypatch):
 
     assert (0, 1) == (code, out.count("\n"))
     assert ["inspect", "ledger", "plan", "select", "verify", "publish", "verify"] == [
-        one["command"][1] for one in told["steps"]]
-    assert told["steps"][4]["result"]["valid"] is True
-    chosen = told["steps"][3]["result"]["release"]["selected"]
+        one[1] for one in told["steps"]]
+    chosen = json.loads(Path("it/first/release.json").read_bytes())["selected"]
     assert {name for name, found in told["planted"].items() if found} <= set(chosen)
 
 
@@ -195,7 +194,7 @@ PAID = "--ledger FILE, --population NAME, --out DIR"
     ("regress t.csv --domain d", f"Missing: --epsilon E, {PAID}."),
     ("ledger raise", "Missing: --ledger FILE, --population NAME, --reason TEXT, --by NAME, --and "),
     ("ledger grant --epsilon 1 --ledger l", "Missing option '--population'."),
-    ("synthesize t.csv --rows 3", "--domain, --epsilon, --ledger, --population, --out are missing"),
+    ("synthesize t.csv --rows 3", f"Missing: --domain FILE, --epsilon E, {PAID}; or make rows"),
     ("publish t.csv --target ill", "Missing: -k K, --out DIR."),
     ("predict", "Missing: RELEASE, DATA."),
 ])
@@ -217,18 +216,13 @@ def test_groups_are_listed_with_whole_sentences(cli):
 
 
 def test_progress_says_of_how_many():
-    """The stages of a release name their totals, which the plan knows, and the time it may take."""
+    """The stages of a release name their totals, which the plan knows."""
     domain = Domain.box(0.0, 1.0, columns=40)
     made = plan("rule-sieve", domain, k=6, epsilon=1, rows=20_000)
     stages = releasing._stages(made)
 
     assert "reading the table of 20000 rows" == stages["reading"]
     assert "choosing 6 of 40 columns" == stages["choosing"]
-    assert "" == releasing._lasting(made, 0.5)
-    slow = made.takes._replace(seconds=42.4)
-    longer = plan("rule-sieve", domain, k=6, epsilon=1, rows=20_000)
-    object.__setattr__(longer, "takes", slow)
-    assert ", 7 s of about 42 s" == releasing._lasting(longer, 7.1)
     assert isinstance(domain.target, Label)
 
 
@@ -237,10 +231,10 @@ def test_progress_says_of_how_many():
 SHELLS = {"bash": ("bash", "--norc", "--noprofile", "-i"), "zsh": ("zsh", "-f", "-i"),
           "fish": ("fish", "--no-config", "-i")}
 READY = {"bash": 'PS1="ready> "; bind "set enable-bracketed-paste off"; '
-                 'eval "$(privsieve completion bash)"; echo set-""up',
+                 'eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)"; echo set-""up',
          "zsh": 'PS1="ready> "; unsetopt zle_bracketed_paste; autoload -U compinit; '
-                'compinit -u -D; eval "$(privsieve completion zsh)"; echo set-""up',
-         "fish": 'privsieve completion fish | source; echo set-""up'}
+                'compinit -u -D; eval "$(_PRIVSIEVE_COMPLETE=zsh_source privsieve)"; echo set-""up',
+         "fish": '_PRIVSIEVE_COMPLETE=fish_source privsieve | source; echo set-""up'}
 
 
 @pytest.fixture
@@ -319,15 +313,6 @@ def test_verbs_are_completed_without_being_imported(on_path, tmp_path):
     assert [f"plain,{name}" for name in VERBS] == asked.stdout.split()[:len(VERBS)]
     assert "numpy" not in asked.stderr
     assert set() == {name for name in VERBS if f"privsieve.cli.{name}\n" in asked.stderr}
-
-
-def test_an_unknown_shell_is_refused(cli, monkeypatch):
-    """Where nobody says which shell, $SHELL does; an unknown one is refused."""
-    monkeypatch.setenv("SHELL", "/bin/zsh")
-    assert "zsh_complete" in cli("completion")[1]
-    monkeypatch.setenv("SHELL", "/bin/tcsh")
-
-    assert (2, "") == cli("completion")[:2]
 
 
 def test_methods_are_completed(on_path, tmp_path):

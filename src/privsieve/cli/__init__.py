@@ -10,16 +10,12 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import click
 
 from privsieve.cli.verb import VerbGroup
 from privsieve.entries import ENTRIES, load
 from privsieve.errors import PrivsieveError
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` or `privsieve.entries` has its command.
 VERBS = {
@@ -41,7 +37,6 @@ VERBS = {
     "audit": "Attack a method on two made-up tables that are hard on it.",
     "report": "Make the HTML page of a release again, or check it.",
     "doctor": "Say what this installation has and what it lacks.",
-    "completion": "Let bash, zsh or fish complete verbs, options and files.",
     "explore": "PRIVATE: write a page of what each k costs, to choose it.",
     "union": "Measure what published folders tell together, without a ledger.",
     "bridge": "PRIVATE: write a table for sdcMicro or ARX.",
@@ -58,28 +53,14 @@ _LONG = r"\S{400,}"
 class Verbs(VerbGroup):
     """A group whose verbs are imported when they run."""
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one verb."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None:
-            return None
-        command: click.Command = (load("verb", cmd_name) if cmd_name in ENTRIES["verb"]
-                                  else import_module(f"privsieve.cli.{cmd_name}").command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Verbs that begin so, without importing them, and options."""
-        from click.shell_completion import CompletionItem
-
-        found = [CompletionItem(name, help=said) for name, said in VERBS.items()
-                 if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+    def resolve_command(self, ctx: click.Context, args: list[str],
+                        ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Import the verb that the words name."""
+        name, found, rest = super().resolve_command(ctx, args)
+        if name is not None and found is not None:
+            found = (load("verb", name) if name in ENTRIES["verb"]
+                     else import_module(f"privsieve.cli.{name}").command)
+        return name, found, rest
 
 
 def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001  # click's signature
@@ -93,7 +74,7 @@ def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
 
 verbs = Verbs(
     "privsieve",
-    commands={name: click.Command(name) for name in VERBS},
+    commands={name: click.Command(name, short_help=said) for name, said in VERBS.items()},
     help="Choose the columns of a sensitive table that may be shared, and say truthfully what "
          "the choice gives away.",
     epilog="Begin with: privsieve demo",

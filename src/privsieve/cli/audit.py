@@ -11,7 +11,7 @@ from privsieve.check.audit import Audit, audit
 from privsieve.check.pairs import pair
 from privsieve.cli import words
 from privsieve.cli.options import methods_beginning
-from privsieve.cli.progress import shown
+from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
 from privsieve.public.plan import Cost
@@ -43,7 +43,7 @@ def command(method: str, mode: str, epsilon: str, runs: int | None, as_json: boo
     name = f"{method}, {mode}" if mode else method
     attacked = tables.attacked(claimed.epsilon)
     runs = tables.runs if runs is None else runs
-    with shown() as progress:
+    with staged() as progress:
         progress.stage(f"attacking {name}")
         number = count(1)
 

@@ -11,10 +11,10 @@ import click
 
 from privsieve.cli import tables, words
 from privsieve.cli.options import refuse
-from privsieve.cli.progress import shown
+from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
 from privsieve.containment.breaking import Rare, gains, rare_sets
-from privsieve.containment.disclosure import Disclosure, columns_of, disclosures
+from privsieve.containment.disclosure import Disclosure, columns_of, disclosures, shown
 from privsieve.containment.groups import SourceCrowds, source_crowds
 from privsieve.containment.labelled import Labelled, Roles, as_known
 from privsieve.containment.measures import Crowd, Risk, Sample, crowd, demand_k, risk_of, surveyed
@@ -84,7 +84,7 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
     """Read the table and count; each stage is told to who waits."""
     import numpy as np
 
-    with shown() as progress:
+    with staged() as progress:
         progress.stage("reading the table")
         table, asked = tables.opened(data, options), options["k"]
         roles = tables.roles_of(table, options)
@@ -257,33 +257,11 @@ def _show_disclosed(told: Sequence[Disclosure] | None) -> None:
     click.echo()
     words.table(("a group tells of", "values", "fewest", "entropy", "share", "t",
                  *(f"at {step}" for step, _ in told[0].above)),
-                [_disclosed_row(one) for one in told])
+                [(one.column, str(one.values), str(one.distinct),
+                  *map(shown, (one.entropy, one.share, one.closeness)),
+                  *(str(rows) for _, rows in one.above)) for one in told])
     click.echo()
     words.show("discloses", "of any group: the fewest values, the least entropy l, the largest "
                             "share of one value, the largest distance t to all rows; and the rows "
                             f"whose group has a share of at least {told[0].above[0][0]}, and of "
                             f"{told[0].above[1][0]}")
-
-
-def _disclosed_row(told: Disclosure) -> tuple[str, ...]:
-    said = told.json()
-    figures = (("entropy", False), ("share", True), ("closeness", True))
-    name = told.column if len(told.column) <= _LONGEST else f"{told.column[:_LONGEST - 1]}…"
-    return (name, str(told.values), str(told.distinct),
-            *(_short(str(said[figure]), up=up) for figure, up in figures),
-            *(str(rows) for _, rows in told.above))
-
-
-#: Names are cut here, so that a line fits.
-_LONGEST = 18
-
-
-def _short(text: str, *, up: bool) -> str:
-    """A decimal of six digits with three, rounded against ourselves.
-
-    >>> _short("0.666667", up=True), _short("1.889881", up=False), _short("2", up=False)
-    ('0.667', '1.889', '2')
-    """
-    whole, _, part = text.partition(".")
-    parts = 1000 * int(whole) + int(f"{part:0<6}") // 1000 + (up and bool(part[3:].strip("0")))
-    return f"{parts // 1000}.{parts % 1000:03d}".rstrip("0").rstrip(".")

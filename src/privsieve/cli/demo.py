@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from statistics import NormalDist
@@ -27,7 +25,6 @@ import numpy.typing as npt
 from privsieve.cli import verbs, words
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
-from privsieve.public.canonical import Json
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 
@@ -37,18 +34,37 @@ them say that a patient comes back within a month.  Nobody in it exists.  Six
 columns were planted: four that matter alone, and two that matter only together.
 The noise is real, so another run may choose differently."""
 
-_NEXT = (
-    ("domain your.csv --out domain.toml", "a draft; correct it by a code book"),
-    ("inspect your.csv --domain domain.toml", "for your eyes: does the domain fit?"),
-    ("plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6", "what it would cost"),
+_ASKED = "DIR/patients.csv --domain DIR/domain.toml --unit row --epsilon 0.5 --top 6"
+_CHARGED = "--ledger DIR/budget.db --population demo-clinic"
+#: What is done and why; DIR is the folder of the demo.
+_STEPS = (
+    ("Its holder looks at the table with what is public about it: private, and free.",
+     "inspect DIR/patients.csv --domain DIR/domain.toml --private-output DIR/look.html"),
+    ("And grants the patients a budget.", f"ledger grant {_CHARGED} --epsilon 2"),
+    ("What would a choice of six columns cost, and what is it worth?  No row is read.",
+     f"plan {_ASKED}"),
+    ("One choice.  The budget is charged first; then the rows are read.",
+     f"select {_ASKED} {_CHARGED} --out DIR/first"),
+    ("Anybody can check the release, without the table.",
+     "verify DIR/first --ledger DIR/budget.db"),
+    (("Another question: which columns may be published row by row?  Everybody is to have five "
+      "equals.  This needs no noise, and promises less."),
+     ("publish DIR/patients.csv --domain DIR/domain.toml --profile strict -k 5 --publish-target "
+      "--out DIR/columns --internal-report DIR/internal.html")),
+    ("That can be checked, too.", "verify DIR/columns"),
 )
-
-_PAGES = (
-    (("first", "report.html"), "the selection: for everybody"),
-    (("columns", "report.html"), "the publication: for everybody who gets the table"),
-    (("internal.html",), "the publication, with its closed columns: PRIVATE, for the holder"),
-    (("look.html",), "the look at the table: PRIVATE, for the holder"),
-)
+_PAGES = {
+    "DIR/first/report.html": "the selection: for everybody",
+    "DIR/columns/report.html": "the publication: for everybody who gets the table",
+    "DIR/internal.html": "the publication, with its closed columns: PRIVATE, for the holder",
+    "DIR/look.html": "the look at the table: PRIVATE, for the holder",
+}
+_NEXT = {
+    "privsieve domain your.csv --out domain.toml": "a draft; correct it by a code book",
+    "privsieve inspect your.csv --domain domain.toml": "for your eyes: does the domain fit?",
+    "privsieve plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6":
+        "what it would cost",
+}
 
 
 @click.command("demo", cls=Verb, epilog="Example: privsieve demo --out try-it")
@@ -59,50 +75,27 @@ def command(out: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it 
 
     Makes DIR with patients.csv, domain.toml, a ledger and the two release folders.
     """
-    told: list[Json] = []
+    place = out.rstrip("/") or out
+    steps = [(why, [word.replace("DIR", place) for word in line.split()]) for why, line in _STEPS]
     with redirect_stdout(StringIO()) if as_json else nullcontext():
-        chosen = _shown(out, partial(_kept, told) if as_json else _typed)
+        folder = _folder(out)
+        click.echo(_INTRO)
+        write(folder)
+        for why, arguments in steps:
+            _step(why)
+            click.secho(_line(arguments), fg="cyan")
+            verbs.main(arguments, "privsieve", standalone_mode=False,
+                       color=click.get_current_context().color)
+        chosen = _compare(folder)
+        for why, each in (("Each release says all of this on one page that any browser shows:",
+                           _PAGES), ("With a table of your own:", _NEXT)):
+            _step(why)
+            for what, said in each.items():
+                click.echo(f"  {what.replace('DIR', place)}\n      {said}")
     if as_json:
-        words.json({"folder": out, "steps": told,
+        words.json({"folder": out, "steps": [["privsieve", *arguments] for _, arguments in steps],
                     "planted": {name: name in chosen for name in PLANTED},
-                    "pages": ["/".join(name) for name, _ in _PAGES]})
-
-
-def _shown(out: str, run: Callable[[list[str]], None]) -> list[str]:
-    """Each step with its words; which columns were chosen."""
-    folder = _folder(out)
-    click.echo(_INTRO)
-    write(folder)
-    at = {name: os.path.join(out, name)  # noqa: PTH118  # as typed, not as resolved
-          for name in ("patients.csv", "domain.toml", "budget.db", "first", "columns",
-                       "internal.html", "look.html")}
-    asked = ["--domain", at["domain.toml"], "--unit", "row", "--epsilon", "0.5", "--top", "6"]
-    charged = ["--ledger", at["budget.db"], "--population", "demo-clinic"]
-    _step("Its holder looks at the table with what is public about it: private, and free.")
-    run(["inspect", at["patients.csv"], "--domain", at["domain.toml"], "--private-output",
-         at["look.html"]])
-    _step("And grants the patients a budget.")
-    run(["ledger", "grant", *charged, "--epsilon", "2"])
-    _step("What would a choice of six columns cost, and what is it worth?  No row is read.")
-    run(["plan", at["patients.csv"], *asked])
-    _step("One choice.  The budget is charged first; then the rows are read.")
-    run(["select", at["patients.csv"], *asked, *charged, "--out", at["first"]])
-    chosen = _compare(folder)
-    _step("Anybody can check the release, without the table.")
-    run(["verify", at["first"], "--ledger", at["budget.db"]])
-    _step("Another question: which columns may be published row by row?  Everybody is to\n"
-          "have five equals.  This needs no noise, and promises less.")
-    run(["publish", at["patients.csv"], "--domain", at["domain.toml"], "--profile", "strict",
-         "-k", "5", "--publish-target", "--out", at["columns"],
-         "--internal-report", at["internal.html"]])
-    run(["verify", at["columns"]])
-    _step("Each release says all of this on one page that any browser shows:")
-    for name, whose in _PAGES:
-        click.echo(f"  {os.path.join(out, *name)}\n      {whose}")  # noqa: PTH118  # as typed
-    _step("With a table of your own:")
-    for line, why in _NEXT:
-        click.echo(f"  privsieve {line}\n      {why}")
-    return chosen
+                    "pages": [page.removeprefix("DIR/") for page in _PAGES]})
 
 
 def _folder(out: str) -> Path:
@@ -111,43 +104,16 @@ def _folder(out: str) -> Path:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         raise ParameterError("the folder of the demo exists; nothing is overwritten: name "
-                             f"another, for example --out {_another(out)}") from None
+                             "another with --out") from None
     except (OSError, ValueError):
         raise ParameterError("the folder of the demo cannot be made; the folder around it must "
                              "exist and be writable") from None
     return folder
 
 
-def _another(out: str) -> str:
-    number = 2
-    while os.path.lexists(f"{out.rstrip('/')}-{number}"):
-        number += 1
-    return shlex.quote(f"{out.rstrip('/')}-{number}")
-
-
 def _step(text: str) -> None:
     click.echo()
     words.show(text, bold=True)
-
-
-def _typed(arguments: list[str]) -> None:
-    """Show a command, and run it as it stands."""
-    click.secho(_line(arguments), fg="cyan")
-    _run(arguments)
-
-
-def _kept(told: list[Json], arguments: list[str]) -> None:
-    """Run a command for a machine, and keep what it says."""
-    private = arguments[0] == "inspect"  # what it shows stays in its file
-    with redirect_stdout(StringIO()) as said:
-        _run(arguments if private else [*arguments, "--json"])
-    told.append({"command": ["privsieve", *arguments],
-                 "result": None if private else json.loads(said.getvalue())})
-
-
-def _run(arguments: list[str]) -> None:
-    verbs.main(arguments, "privsieve", standalone_mode=False,
-               color=click.get_current_context().color)
 
 
 def _line(arguments: list[str]) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private import new_file
+from privsieve.cli.options import PERSONS, TWO_UNITS, asking, refuse
+from privsieve.cli.private import PRIVATE, result
 from privsieve.cli.verb import Verb
 from privsieve.entries import load
-from privsieve.errors import ParameterError
 from privsieve.public.domain import Csv
 from privsieve.public.domain_file import to_toml
 from privsieve.public.draft import TableFacts
@@ -36,10 +36,7 @@ _CSV = ("delimiter", "decimal", "encoding")
 @click.option("--person", metavar="COLUMN",
               help="The column that says whose row it is; left out, the one that is named like an "
                    "identifier, with --unit person.")
-@click.option("--rows-per-person", metavar="G", type=int,
-              help="Rows of a person that are used at most.")
-@click.option("--persons", metavar="N", type=int,
-              help="Persons in the table: a public round figure.")
+@asking(*PERSONS)
 @click.option("--code-book", metavar="FILE",
               help="What is public about the columns: a CSV file or Excel sheet of names, kinds, "
                    "values and bounds; an SPSS, Stata or SAS file; a Frictionless schema.")
@@ -67,18 +64,16 @@ def command(data: str, **options: Any) -> None:
     path, levels, look = Path(data), options["levels"], options["look"]
     csv = _csv(path, options)
     draft = to_toml(load("source", "levels")(path, csv)) if levels else _draft(path, csv, options)
-    _write(draft, options)
+    result(draft, {"draft": draft}, options, mode=0o600 if look else 0o666, note=PRIVATE * look)
     words.say("next", _next(draft, look=look, levels=levels))
 
 
 def _check(options: dict[str, Any]) -> None:
-    if options["unit"] == "row" and options["person"]:
-        raise ParameterError("--unit row and --person name two units; give one of them")
-    if options["classes"] and not options["target"]:
-        raise ParameterError("--classes are those of --target; name it")
-    if options["look"] and options["out"] is None and not sys.stdout.isatty():
-        raise ParameterError("what --look shows is private and stdout is not a terminal; give "
-                             "--out FILE to keep it in a file")
+    refuse(options["unit"] == "row" and options["person"], TWO_UNITS)
+    refuse(options["classes"] and not options["target"], "--classes are those of --target; name it")
+    refuse(options["look"] and options["out"] is None and not sys.stdout.isatty(),
+           "what --look shows is private and stdout is not a terminal; give --out FILE to keep it "
+           "in a file")
 
 
 def _csv(path: Path, options: dict[str, Any]) -> Csv:
@@ -115,19 +110,6 @@ def _facts(csv: Csv, options: dict[str, Any]) -> TableFacts:
     named = {key: options[key] for key in ("target", "unit", "person", "rows_per_person",
                                            "persons")}
     return TableFacts(classes=tuple(classes), csv=csv, **named)
-
-
-def _write(draft: str, options: dict[str, Any]) -> None:
-    if options["as_json"]:
-        words.json({"draft": draft, "written": options["out"]})
-    if options["out"] is None:
-        if not options["as_json"]:
-            click.echo(draft, nl=False)
-        return
-    with new_file(options["out"], "of --out", 0o600 if options["look"] else 0o666) as write:
-        write(draft.encode())
-    words.say("written", f"{options['out']}"
-                         f"{' (private: only its owner may read it)' * options['look']}")
 
 
 def _next(draft: str, *, look: bool, levels: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private import new_file
+from privsieve.cli.private import PRIVATE, new_file
 from privsieve.cli.verb import Verb
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import canonical, visible
@@ -40,7 +40,7 @@ def command(data: str, domain_file: str, private_output: str | None, *, as_json:
     if private_output is not None:
         with new_file(private_output, "of --private-output") as write:
             write(_written(found, private_output, as_json=as_json))
-        words.say("written", f"{private_output} (private: only its owner may read it)")
+        words.say("written", f"{private_output}{PRIVATE}")
     elif as_json:
         words.json(found.told())
     else:

@@ -6,11 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private import new_file
+from privsieve.cli.private import new_file, result
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import ParameterError
 from privsieve.public.plain import read
@@ -48,17 +49,11 @@ def make(file: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  #
 @command.command("show", epilog="Example: privsieve key show maker.pem --out maker.pub")
 @click.argument("file")
 @click.option("--out", metavar="FILE", help="A new file for the public half, instead of stdout.")
-def show(file: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+def show(file: str, **options: Any) -> None:
     """Print the public half of the key in FILE, private or public, and say its fingerprint."""
     public = _public(file)
-    if as_json:
-        words.json({"fingerprint": public.fingerprint, "public": public.pem.decode(),
-                    "written": out})
-    elif out is None:
-        click.echo(public.pem.decode(), nl=False)
-    if out is not None:
-        with new_file(out, "of the public key", 0o644) as write:
-            write(public.pem)
+    text = public.pem.decode()
+    result(text, {"fingerprint": public.fingerprint, "public": text}, options, mode=0o644)
     click.echo(public.fingerprint, err=True)
 
 

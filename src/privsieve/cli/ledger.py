@@ -9,7 +9,7 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.options import HEAD, asking, refuse
-from privsieve.cli.private import new_file
+from privsieve.cli.private import result
 from privsieve.cli.verb import VerbGroup
 from privsieve.errors import CheckFailed, LedgerError
 from privsieve.ledger.account import Account
@@ -28,8 +28,6 @@ from privsieve.public.canonical import (
 from privsieve.public.plain import opened
 
 _LEDGER = click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
-_POPULATION = click.option("--population", metavar="NAME",
-                           help="One population; all where left out.")
 
 
 @click.group("ledger", cls=VerbGroup, epilog="Example: privsieve ledger show --ledger budget.db")
@@ -60,11 +58,7 @@ def grant(path: str, population: str, head: str | None, as_json: bool,  # noqa: 
     """Give a population its budget, once."""
     ledger = Ledger(path, population=population, head=head)
     ledger.grant(options.pop("epsilon"), **options)
-    kept = ledger.account()
-    words.say("granted", f"{_limits(kept)} to {ledger.population}")
-    words.say("protects", _protects(kept))
-    if as_json:
-        words.json({"populations": {ledger.population: _account(ledger)}})
+    _settled("granted", ledger, as_json=as_json)
 
 
 @command.command("raise", epilog=(
@@ -85,8 +79,14 @@ def raise_limit(path: str, population: str, head: str | None, **options: Any) ->
     ledger = Ledger(path, population=population, head=head)
     as_json, by = options.pop("as_json"), (options.pop("by"), options.pop("other"))
     ledger.raise_limit(by=by, **options)
-    words.say("raised", f"{ledger.population} to {_limits(ledger.account())}")
-    words.say("left", decimal(ledger.account().left))
+    _settled("raised", ledger, as_json=as_json)
+
+
+def _settled(word: str, ledger: Ledger, *, as_json: bool) -> None:
+    """What an account may spend from now on."""
+    kept = ledger.account()
+    words.say(word, f"{ledger.population}: {_limits(kept)}, {decimal(kept.left)} left")
+    words.say("protects", _protects(kept))
     if as_json:
         words.json({"populations": {ledger.population: _account(ledger)}})
 
@@ -160,53 +160,21 @@ def backup(copy: str, path: str, as_json: bool) -> None:  # noqa: FBT001  # clic
 @command.command("export", epilog="Example: privsieve ledger export --ledger budget.db")
 @_LEDGER
 @click.option("--out", metavar="FILE", help="Write here; the file must not exist.")
-def export(path: str, out: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+def export(path: str, **options: Any) -> None:
     """Print all entries, a line of canonical JSON each: `ledger verify --export` recounts them."""
     text = exported(recount(path)[1])
-    if as_json:
-        words.json({"entries": [parsed(line) for line in text.encode().splitlines()],
-                    "exported": out})
-    if out is None:
-        if not as_json:
-            click.echo(text, nl=False)
-        return
-    with new_file(out, "of the export") as write:
-        write(text.encode())
+    result(text, {"entries": [parsed(line) for line in text.encode().splitlines()]}, options)
 
 
-@command.command("orphans", epilog="Example: privsieve ledger orphans --ledger budget.db")
-@asking(_LEDGER, _POPULATION, HEAD)
-def orphans(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """List charges without a release: what was paid for, and has nothing to show for it."""
-    lost = [_lost(ledger, entry) for ledger in _ledgers(path, population, head)
-            for entry in ledger.orphans()]
-    if as_json:
-        words.json({"orphans": lost})
-        return
-    if not lost:
-        words.show("no charge is without its release")
-    else:
-        words.table(("entry", "reserved at", "population", "epsilon", "request", "plan"),
-                    [[str(value) for value in one.values()] for one in lost])
-        words.say("what now", "a charge is never given back: who looks and cancels would look for "
-                  "free.  If the program is still at work, wait; if it was killed, `privsieve "
-                  "recover DIR` finishes what lies in its folder, or says that it is lost")
-
-
-def _lost(ledger: Ledger, entry: Entry) -> dict[str, Json]:
+def _lost(entry: Entry) -> dict[str, Json]:
+    """A charge without a release."""
     body = entry.body
     said = body.get("claim", {})
     claim, settings = said.get("claim", {}), said.get("plan", {}).get("settings", {})
     names = f", {settings['k']} columns" if "k" in settings else ""
-    return {"seq": entry.seq, "reserved_at": body["reserved_at"], "population": ledger.population,
+    return {"seq": entry.seq, "reserved_at": body["reserved_at"],
             "epsilon": decimal(body["units"]), "request": entry.request,
             "plan": f"{claim.get('mechanism', 'not said')}{names}"}
-
-
-def _ledgers(path: str, population: str | None, head: str | None) -> tuple[Ledger, ...]:
-    if population:
-        return (Ledger(path, population=population, head=head),)
-    return populations(path, head)
 
 
 def _limits(kept: Account) -> str:
@@ -215,10 +183,12 @@ def _limits(kept: Account) -> str:
 
 
 @command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
-@asking(_LEDGER, _POPULATION, HEAD)
+@asking(_LEDGER, click.option("--population", metavar="NAME",
+                              help="One population; all where left out."), HEAD)
 def show(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
     """Show limit, spent and left, releases, charges without a release, publications."""
-    ledgers = _ledgers(path, population, head)
+    ledgers = ((Ledger(path, population=population, head=head),) if population
+               else populations(path, head))
     accounts = {ledger.population: _account(ledger) for ledger in ledgers}
     if as_json:
         words.json({"populations": accounts})
@@ -245,6 +215,7 @@ def _account(ledger: Ledger) -> dict[str, Json]:
         "rho_spent": None if kept.rho_spent == TOP else decimal(kept.rho_spent, RHO_UNITS),
         "releases": sum(entry.kind == "commit" for entry in ledger.entries()),
         "without_release": _orphaned(ledger),
+        "orphans": [_lost(entry) for entry in ledger.orphans()],
         "publications": [{"snapshot": made.snapshot, "columns": list(made.columns), "k": made.k,
                           "model": made.model} for made in ledger.publications()],
     }
@@ -286,11 +257,14 @@ def _speak(ledger: Ledger) -> None:
         words.show(f"{ledger.population}: protects {_protects(kept)}")
     if kept.delta_limit:
         words.show(f"{ledger.population}: {_sums(kept)}")
-    if count := len(ledger.orphans()):
-        lost = "1 charge has" if count == 1 else f"{count} charges have"
-        words.show(f"{ledger.population}: {lost} no release ({_orphaned(ledger)} in all): the work "
-                   "failed or was stopped, or is still going on; a charge is never given back, and "
-                   "`privsieve recover DIR` finishes what lies in its folder")
+    if lost := [_lost(entry) for entry in ledger.orphans()]:
+        has = "1 charge has" if len(lost) == 1 else f"{len(lost)} charges have"
+        words.show(f"{ledger.population}: {has} no release ({_orphaned(ledger)} in all): the work "
+                   "failed or was stopped, or is still going on.  A charge is never given back: "
+                   "who looks and cancels would look for free.  `privsieve recover DIR` finishes "
+                   "what lies in its folder, or says that it is lost")
+        words.table(("entry", "reserved at", "epsilon", "request", "plan"),
+                    [[str(value) for value in one.values()] for one in lost])
     for made in ledger.publications():
         words.show(f"{ledger.population}: {', '.join(made.columns)} of {made.snapshot} published "
                    f"({made.model}, k = {made.k})")

@@ -15,7 +15,7 @@ from privsieve.methods import METHODS, options_of, plan
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Domain
 from privsieve.public.dropped import DROPPED
-from privsieve.public.option import About, abouts, read_several, whole, whole_number
+from privsieve.public.option import About, abouts, read_several, whole
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _FLAGS = {"target": "--no-target", "groups": "--group"}
 VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
          "noisy-histogram": "it counts rows: privsieve synthesize"}
 CHOOSING = tuple(method for method in METHODS if method not in VERBS)
+TWO_UNITS = "--unit row and --person name two units; give one of them"
 _HELP = {"-h", "--help", "--help-all"}
 #: Where a call of a command keeps the method that its words name.
 _NAMED = "privsieve.method"
@@ -65,15 +66,19 @@ _COUNT = (
     click.option("--at-most", metavar="N", type=int,
                  help="Or: at most so many, and fewer where so many cannot be found."),
 )
+#: What is public about persons.
+PERSONS = (
+    click.option("--rows-per-person", metavar="G", type=int,
+                 help="Rows of a person that are used at most."),
+    click.option("--persons", metavar="N", type=int,
+                 help="Persons in the table: a public round figure."),
+)
 _UNIT = (
     click.option("--unit", type=click.Choice(["row"]),
                  help="Protect a row, where the domain file does not name the unit."),
     click.option("--person", metavar="COLUMN",
                  help="Or: protect a person; this column says whose row it is."),
-    click.option("--rows-per-person", metavar="G", type=int,
-                 help="Rows of a person that are used at most."),
-    click.option("--persons", metavar="N", type=int,
-                 help="Persons in the table: a public round figure."),
+    *PERSONS,
 )
 _ROWS = click.option("--rows", metavar="N", type=int,
                      help="Rows in the table: a public figure, where it cannot be counted.")
@@ -125,10 +130,8 @@ class OfMethod(Verb):
         except click.NoSuchOption as error:
             ctx.meta[_NAMED] = ()
             super().parse_args(ctx, args)  # what no method knows is refused by click
-            word = error.option_name
-            word = "--bins (or --bin)" if word in ("--bins", "--bin") else word
-            raise ParameterError(f"{word} is no option of {named[0]}; leave it away, or choose "
-                                 "another --method") from None
+            raise ParameterError(f"{error.option_name} is no option of {named[0]}; leave it away, "
+                                 "or choose another --method") from None
 
     def missing(self, ctx: click.Context, given: Mapping[str, Any]) -> list[str]:
         """All that is not given and has to be: how many columns, too."""
@@ -228,18 +231,15 @@ def of_methods(*methods: str) -> list[click.Parameter]:
         for name, about in abouts(options_of(method)).items():
             if name not in SHARED:
                 known.setdefault(name, {})[method] = about
-    found: list[click.Parameter] = [_option(name, by, methods) for name, by in known.items()]
-    if "bins" in known:  # a mapping in Python
-        found.append(click.Option(["--bin", "some_bins"], metavar="COLUMN=N", multiple=True,
-                                  help="Bins of one column of a table of counts; once for each."))
-    return found
+    return [_option(name, by, methods) for name, by in known.items()]
 
 
 def _option(name: str, by: Mapping[str, About], methods: Sequence[str]) -> click.Option:
     """The click option of a name."""
     about = next(iter(by.values()))
     choices = dict.fromkeys(word for one in by.values() for word in one.choices)
-    more: dict[str, Any] = {"metavar": about.metavar, "multiple": about.several is not None}
+    several = name == "bins" or about.several is not None
+    more: dict[str, Any] = {"metavar": about.metavar, "multiple": several}
     if about.read is read_flag:
         more = {"is_flag": True}
     elif about.read is whole:
@@ -278,8 +278,6 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if name in known:
             values[name] = _read(name, known[name], value)
-    if options.get("some_bins"):
-        values["bins"] = _bins(options["some_bins"], options["bins"])
     counted = any(options.get(name) is not None for name in COUNTS)
     refuse(counted and "n_features_to_select" not in known,
            f"--top and --at-most are no options of {method}, which chooses no columns; leave them "
@@ -298,6 +296,8 @@ def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def _read(name: str, about: About, value: Any) -> object:
     if flag(name).startswith("--no-"):
         return not value
+    if name == "bins":
+        return _bins(value)
     if about.several:
         return read_several(about, flag(name), value)
     return value  # it is read where the plan is made, as in Python
@@ -312,18 +312,18 @@ def demand_choosing(method: str) -> None:
         raise ParameterError(f"{method} chooses no columns; {VERBS[method]}")
 
 
-def _bins(each: Sequence[str], every: int | None) -> dict[str, int]:
-    """The columns that have a number of bins of their own."""
-    own: dict[str, int] = {}
-    for text in each:
-        name, _, many = text.rpartition("=")
-        if not name or not whole_number(many):
-            raise ParameterError(f"--bin is {text!r}; write a column, = and a number of bins")
-        own[name] = int(many)
-    refuse(every is not None,
-           "--bins and --bin are both given; columns without a --bin have 8: name each that shall "
-           "have another number")
-    return own
+def _bins(texts: Sequence[str]) -> str | dict[str, str]:
+    """A number for every column, or the columns that have one of their own.
+
+    >>> _bins(["4"]), _bins(["age=5", "dose=3"])
+    ('4', {'age': '5', 'dose': '3'})
+    """
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    pairs = [text.rpartition("=") for text in texts]
+    refuse(not all(name for name, _, _ in pairs),
+           "--bins is a number for every column, or COLUMN=N once for each; write one of them")
+    return {name: many for name, _, many in pairs}
 
 
 def public(options: Mapping[str, Any]) -> Domain:
@@ -334,8 +334,7 @@ def public(options: Mapping[str, Any]) -> Domain:
 def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
     """The domain with the unit that somebody named; there is no silent one."""
     person = options["person"]
-    refuse(options["unit"] and person,
-           "--unit row and --person name two units; give one of them")
+    refuse(options["unit"] and person, TWO_UNITS)
     asked = "row" if options["unit"] else "person" if person else None
     if asked is None and not domain.unit_declared:
         raise DomainError("nobody has said what one protected unit is: give --unit row, or "

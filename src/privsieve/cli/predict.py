@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from privsieve.cli import words
-from privsieve.cli.private import new_file
+from privsieve.cli.private import result
 from privsieve.cli.releasing import verified
 from privsieve.cli.verb import Verb, existing
 from privsieve.methods.ridge.ridge import Released
@@ -25,8 +25,7 @@ from privsieve.rows import open_source
               help="The domain file, where it says how a CSV file is written.")
 @click.option("--out", metavar="FILE",
               help="Write here, readable by you alone; the file must not exist.")
-def command(release: str, data: str, domain_file: str | None, out: str | None,
-            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+def command(release: str, data: str, domain_file: str | None, **options: Any) -> None:
     """Predict the target of each row of DATA from the release folder RELEASE; never spends.
 
     The release is verified first.  One number a line goes to stdout below the target's name, in the
@@ -36,14 +35,8 @@ def command(release: str, data: str, domain_file: str | None, out: str | None,
     demand_cells([model.target])
     csv = Domain.from_toml(domain_file).csv if domain_file else None
     values = [f"{value:.8g}" for value in model.predict(open_source(data, csv=csv))]
-    if out is not None:
-        with new_file(out, "of --out") as write:
-            write(_text(model.target.name, values).encode())
-        words.say("written", out)
-    if as_json:
-        words.json({"target": model.target.name, "predictions": values, "written": out})
-    elif out is None:
-        click.echo(_text(model.target.name, values), nl=False)
+    result(_text(model.target.name, values),
+           {"target": model.target.name, "predictions": [*values]}, options)
 
 
 def _model(release: Release) -> Released | SavedFunction:

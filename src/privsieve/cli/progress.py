@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from threading import Event, Thread
@@ -17,14 +17,8 @@ SILENCE, PAUSE = 0.6, 0.2
 CLEAR = "\r\x1b[2K"
 
 
-def _seconds(since: float) -> str:
-    return f", {since:.0f} s"
-
-
 class Progress:
     """The stage of the work.  A thread of its own draws it, for a kernel may hold the other one.
-
-    time : the text for the seconds since the start.
 
     >>> progress = Progress()
     >>> progress.stage("choosing")
@@ -33,8 +27,8 @@ class Progress:
     'choosing, 0 s: 3 columns'
     """
 
-    def __init__(self, time: Callable[[float], str] = _seconds) -> None:
-        self._began, self._time = monotonic(), time
+    def __init__(self) -> None:
+        self._began = monotonic()
         self._stage, self._known = "", ""
         self.visible = False
 
@@ -49,8 +43,8 @@ class Progress:
 
     def text(self) -> str:
         """The stage, the seconds since the start, and what is known: less than a line."""
-        time = self._time(monotonic() - self._began)
-        return f"{self._stage}{time}{': ' * bool(self._known)}{self._known}"
+        seconds = monotonic() - self._began
+        return f"{self._stage}, {seconds:.0f} s{': ' * bool(self._known)}{self._known}"
 
     def watch(self, done: Event, silence: float) -> None:
         """Draw the stage again and again till the work is done, after some seconds of silence."""
@@ -70,10 +64,9 @@ class Progress:
 
 
 @contextmanager
-def shown(time: Callable[[float], str] = _seconds, silence: float | None = None,
-          ) -> Iterator[Progress]:
+def staged(silence: float | None = None) -> Iterator[Progress]:
     """Show the stages on stderr, if it is a terminal."""
-    progress = Progress(time)
+    progress = Progress()
     if not sys.stderr.isatty():
         yield progress
         return

@@ -13,7 +13,7 @@ import click
 from privsieve.cli import tables, words
 from privsieve.cli.options import HEAD, POLICY, asking, refuse
 from privsieve.cli.private import new_file
-from privsieve.cli.progress import shown
+from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
 from privsieve.containment.breaking import closed
 from privsieve.containment.choice import Choice, gap, listening
@@ -125,7 +125,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
         key=options["fingerprint_key"]) if options["ledger"] else None
     page = options["internal_report"]
     with new_file(page, "of --internal-report") if page else nullcontext() as write:
-        with shown() as progress, listening(progress.known):
+        with staged() as progress, listening(progress.known):
             progress.stage("reading the table")
             table, promise = _read(data, options, people)
             form = Form(_plan(table, promise, options), options["publish_target"],

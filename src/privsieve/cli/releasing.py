@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -18,7 +17,7 @@ from warnings import catch_warnings, simplefilter
 from privsieve.check.signatures import demand_signed
 from privsieve.check.verify import verify
 from privsieve.cli import words
-from privsieve.cli.progress import shown
+from privsieve.cli.progress import staged
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 from privsieve.finish import repeated
 from privsieve.fit import SOFTWARE, fit
@@ -78,7 +77,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
     (show, beside), room = then, Room.usual(options["max_memory"], options["jobs"])
     with Folder.create(options["out"]) as folder, sealed() as hold:
         try:
-            with _spinner(plan) as spin, catch_warnings():
+            with staged(silence=0) as stages, catch_warnings():
 
                 def progress(stage: str) -> None:
                     if stage == "charging":
@@ -87,7 +86,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
                         hold.hold()
                     else:
                         hold.allow()
-                    spin(stage)
+                    stages.stage(_stages(plan).get(stage, stage))
 
                 # `_tell` says a conversion in words of its own; a library might speak of rows.
                 simplefilter("ignore")
@@ -118,23 +117,11 @@ def verified(folder: str, otherwise: str) -> Release:
     if release.certificate is None:
         raise CheckFailed(f"certificate.json is missing beside the release; {otherwise} from what "
                           "nothing vouches for")
-    demand_valid(release, f"{otherwise} from")
-    return release
-
-
-def demand_valid(release: Release, otherwise: str) -> None:
-    """Refuse a release that its certificate does not speak of, or does not speak well of."""
-    wrong = verify(dict(release.certificate or {}), dict(release.body)).reasons
+    wrong = verify(dict(release.certificate), dict(release.body)).reasons
     if wrong:
-        raise CheckFailed(f"{wrong[0]}; {otherwise} a release that does not hold (privsieve "
+        raise CheckFailed(f"{wrong[0]}; {otherwise} from a release that does not hold (privsieve "
                           "verify says more)")
-
-
-@contextmanager
-def _spinner(plan: Plan) -> Iterator[Callable[[str], None]]:
-    """Show the stage of the work on a terminal, and how long it may take."""
-    with shown(partial(_lasting, plan), silence=0) as progress:
-        yield lambda stage: progress.stage(_stages(plan).get(stage, stage))
+    return release
 
 
 def _stages(plan: Plan) -> Mapping[str, str]:
@@ -144,14 +131,6 @@ def _stages(plan: Plan) -> Mapping[str, str]:
             "charging": "charging the budget", "writing": "writing the release",
             "choosing": f"choosing {plan.settings['k']} of {columns} columns" if plan.chooses
             else "adding noise"}
-
-
-def _lasting(plan: Plan, seconds: float) -> str:
-    """The seconds since the start, and of about how many: an estimate from declared sizes."""
-    if seconds < 1:
-        return ""
-    whole = plan.takes.seconds if plan.takes else 0
-    return f", {seconds:.0f} s" + (f" of about {whole:.0f} s" if whole >= 2 else "")
 
 
 def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mapping[str, Any],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,10 +10,9 @@ from privsieve._version import __version__
 from privsieve.check.folder import LARGEST_PAGE, ours
 from privsieve.cli import words
 from privsieve.cli.private import new_file
-from privsieve.cli.releasing import demand_valid
+from privsieve.cli.releasing import verified
 from privsieve.cli.verb import Verb, existing
-from privsieve.errors import CheckFailed, ParameterError, SchemaError
-from privsieve.release import load
+from privsieve.errors import CheckFailed, ParameterError
 from privsieve.report import NAME, html
 
 
@@ -30,7 +28,8 @@ def command(release: str, out: str | None, check: bool, as_json: bool) -> None: 
 
     The two files are verified first; neither the table nor a ledger is needed.
     """
-    made = _made(Path(release))
+    found = verified(release, "no report is made")
+    made = html(found.body, found.certificate or {})
     place = Path(out) if out is not None else Path(release) / NAME
     if check:
         _compare(place, made)
@@ -44,14 +43,6 @@ def command(release: str, out: str | None, check: bool, as_json: bool) -> None: 
     words.say("report", str(place))
     if as_json:
         words.json({"report": str(place), "valid": None})
-
-
-def _made(folder: Path) -> bytes:
-    release: Any = load(folder)
-    if release.certificate is None:
-        raise SchemaError("the release has no certificate: it is not private, and gets no report")
-    demand_valid(release, "no report is made of")
-    return html(release.body, release.certificate)
 
 
 def _compare(place: Path, made: bytes) -> None:

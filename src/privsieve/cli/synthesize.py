@@ -11,9 +11,9 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.private import new_file
+from privsieve.cli.private import result
 from privsieve.cli.releasing import release, verified
-from privsieve.cli.verb import existing
+from privsieve.cli.verb import existing, written
 from privsieve.ledger.folder import Folder
 from privsieve.methods.histogram.released import check_rows, synthetic_csv
 from privsieve.public.domain import demand_cells
@@ -51,27 +51,29 @@ def command(data: str | None, **options: Any) -> None:
     if options["from_folder"] is not None:
         _again(data, options)
         return
-    _check(data, options)
+    lacks = [written(one) for one, value in _values(data, options)
+             if one.name in _NEEDED and value is None]
+    asked.refuse(lacks, f"Missing: {', '.join(lacks)}; or make rows of a release, with --from DIR")
     check_rows(options["rows"])
     # `--rows` speaks of the rows to make, and not of DATA.
     plan, source = asked.of_table(
         str(data), {**options, "rows": None, "method": "noisy-histogram"})
-    domain, written = plan.domain, False
+    domain, kept = plan.domain, False
     named: Any = plan.settings["columns"] or domain.names
     demand_cells(part for part in (*domain.columns, domain.target)
                  if part is not None and part.name in {*named, plan.settings["target"]})
 
     def beside(folder: Folder, made: Release) -> None:
-        nonlocal written
+        nonlocal kept
         # The release was paid for, and stands without its rows.
         with suppress(OSError, MemoryError):
             folder.write(NAME, synthetic_csv(made.body, options["rows"]))
-            written = True
+            kept = True
 
     release(plan, source, options, lambda made: made.selected, beside)
     words.say("table", f"{plan.forecast['cells']} cells, with noise of about "
                        f"{plan.forecast['noise_each']} on each")
-    if written or (Path(options["out"]) / NAME).is_file():
+    if kept or (Path(options["out"]) / NAME).is_file():
         words.say("rows", f"{options['rows']} synthetic rows in {NAME}, made of release.json "
                           "alone; more of them cost nothing (--from)")
     else:
@@ -79,34 +81,20 @@ def command(data: str | None, **options: Any) -> None:
                   fg="yellow")
 
 
-def _check(data: str | None, options: Mapping[str, Any]) -> None:
-    given = {"data": data, **options}
-    lacks = [_flag(name) for name in _NEEDED if given[name] is None]
-    asked.refuse(lacks, f"{', '.join(lacks)} {'is' if len(lacks) == 1 else 'are'} missing; name a "
-                        "table with --domain, --epsilon, --rows, --ledger, --population and --out, "
-                        "or a release with --from DIR and --rows")
+def _values(data: str | None, options: Mapping[str, Any]) -> list[tuple[click.Parameter, Any]]:
+    """Each parameter with what was said of it."""
+    ctx = click.get_current_context()
+    said = {"data": data, **options}
+    return [(one, said[one.name]) for one in ctx.command.get_params(ctx) if one.name in said]
 
 
 def _again(data: str | None, options: Mapping[str, Any]) -> None:
     """Rows of a release that is there; it costs nothing, and no table is read."""
-    for name, value in {"data": data, **options}.items():
-        asked.refuse(value not in (None, False, ()) and name not in _FREE,
-                     f"{_flag(name)} is given with --from, which makes rows of a release that is "
+    for one, value in _values(data, options):
+        asked.refuse(value not in (None, False, ()) and one.name not in _FREE,
+                     f"{written(one)} is given with --from, which makes rows of a release that is "
                      "there; leave it away")
     asked.refuse(options["rows"] is None, "--rows is missing: say how many rows to make")
     folder = str(existing(None, None, options["from_folder"]))
-    made = synthetic_csv(verified(folder, "no row is made").body, options["rows"])
-    if options["out"] is not None:
-        with new_file(options["out"], "of synthetic rows") as write:
-            write(made)
-        words.say("rows", f"{options['rows']} synthetic rows, at no cost")
-        words.say("file", options["out"])
-    if options["as_json"]:
-        words.json({"rows": str(options["rows"]), "csv": made.decode(), "written": options["out"]})
-    elif options["out"] is None:
-        click.echo(made, nl=False)
-
-
-def _flag(name: str) -> str:
-    known = {"data": "DATA", "domain_file": "--domain", "some_bins": "--bin"}
-    return known.get(name, f"--{name.replace('_', '-')}")
+    made = synthetic_csv(verified(folder, "no row is made").body, options["rows"]).decode()
+    result(made, {"rows": str(options["rows"]), "csv": made}, options)

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from privsieve.public.dropped import DROPPED
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
 #: What stands for a value that is a place on the disk.
 _PLACES = ("FILE", "DIR")
 #: Arguments that are no places.
-_WORDS = ("form", "method", "shell")
+_WORDS = ("form", "method")
 #: Options by what they are about, as help lists them; what is in no group comes last.
 GROUPS = {
     "Table and release": ("domain_file", "connect", "out", "request", "signed_plan", "anyway"),
@@ -37,15 +34,12 @@ RARE = frozenset({
 _ALL = "privsieve.help_all"
 
 
-class FileName(click.types.StringParamType):
+class FileName(click.Path):
     """A text of which a shell knows that it names a file; whether there is one is not looked at."""
 
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str,
-                       ) -> list[CompletionItem[str]]:
-        """Leave it to the shell to list files."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type="file")]
+    def convert(self, value: Any, _param: Any, _ctx: Any) -> str:
+        """Return the text as it is."""
+        return str(value)
 
 
 def existing(_context: Any, _parameter: Any, path: str | None) -> str | None:
@@ -118,7 +112,7 @@ class Verb(click.Command):
 
     def missing(self, ctx: click.Context, given: Mapping[str, Any]) -> list[str]:
         """All that is not given and has to be, as help writes it."""
-        return [_written(one) for one in self.get_params(ctx) if one.required
+        return [written(one) for one in self.get_params(ctx) if one.required
                 and (one.name not in given or one.value_is_missing(given[one.name]))]
 
 
@@ -134,15 +128,22 @@ class VerbGroup(click.Group):
             raise click.UsageError(DROPPED[cmd_name], ctx)
         return command
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they were written."""
+        del ctx
+        return list(self.commands)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with the whole of its first sentence."""
+        del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([
-                (name, " ".join((command.help or "").partition("\n\n")[0].split()))
-                for name in self.list_commands(ctx)
-                if (command := self.get_command(ctx, name)) is not None])
+            formatter.write_dl([(name, command.get_short_help_str(limit=1000))
+                                for name, command in self.commands.items()])
 
 
-def _written(one: click.Parameter) -> str:
+def written(one: click.Parameter) -> str:
+    """A parameter as help writes it."""
     value = one.metavar or str(one.name).upper()
-    return f"{one.opts[0]} {value}" if isinstance(one, click.Option) else value
+    if not isinstance(one, click.Option):
+        return value
+    return one.opts[0] if one.is_flag else f"{one.opts[0]} {value}"

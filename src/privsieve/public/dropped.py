@@ -40,6 +40,10 @@ _EXPLORE = "the page of what each k costs is a verb: privsieve explore DATA --ou
 _BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, or arx"
 _FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, which leaves once and "
              "predicts for ever, or predict_batch, whose release goes on predicting")
+_COMPLETION = ('the verb is gone: write eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)" into '
+               "~/.bashrc, or zsh_source into ~/.zshrc; docs/command-line.md")
+_ORPHANS = "the verb is gone: privsieve ledger show lists charges without a release"
+_BIN = "--bin is gone: --bins takes COLUMN=N, too, once for each column"
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 _VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
             "weights are the same")
@@ -82,6 +86,9 @@ DROPPED = {
     "export": _BRIDGE,
     "by_path": _BRIDGE,
     "verbose": _VERBOSE,
+    "completion": _COMPLETION,
+    "bin": _BIN,
+    "orphans": _ORPHANS,
     "PlanDisplay": _FIGURE,
     "ReleaseDisplay": _FIGURE,
 }

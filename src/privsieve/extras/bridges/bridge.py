@@ -8,7 +8,7 @@ import click
 
 from privsieve.cli import tables, words
 from privsieve.cli.options import refuse
-from privsieve.cli.progress import shown
+from privsieve.cli.progress import staged
 from privsieve.cli.publish import check_target, diversity, target
 from privsieve.cli.verb import Verb
 from privsieve.extras.bridges.arx import arx, read_arx
@@ -46,7 +46,7 @@ def command(tool: str, data: str, **options: Any) -> None:
     check_target(options)
     refuse(options["by_path"] and tool != "sdcmicro",
            "--by-path is for sdcmicro: ARX is given the cells in a form of its own; leave it away")
-    with shown() as progress:
+    with staged() as progress:
         progress.stage("reading the table")
         table = tables.opened(data, options)
     limits = tables.limits_of(options["l_diversity"], options)

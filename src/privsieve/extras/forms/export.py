@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from privsieve.check.folder import Contents, FolderCheck
 from privsieve.check.reasons import Unreadable
 from privsieve.cli import words
-from privsieve.cli.private import new_file
+from privsieve.cli.private import result
 from privsieve.cli.verb import Verb, existing
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
 from privsieve.extras.forms import exports
@@ -30,8 +31,7 @@ FORMS = ("registry", "label", "acro", "officer")
               help="The ledger that was charged: label and officer say what is left of it.")
 @click.option("--out", metavar="FILE",
               help="Write to a new file; to stdout where left out.")
-def command(form: str, release: str, ledger: str | None, out: str | None,
-            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+def command(form: str, release: str, ledger: str | None, **options: Any) -> None:
     """Write the release folder RELEASE as FORM; the folder is verified first.
 
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
@@ -42,20 +42,13 @@ def command(form: str, release: str, ledger: str | None, out: str | None,
     for name, why in checked.found(None).unchecked.items():
         words.say("unchecked", f"{name}: {why}", fg="yellow")
     try:
-        made = _made(form, checked, ledger)
+        made = _made(form, checked, ledger).decode()
     except PrivsieveError:
         raise
     except WRONG:
         raise SchemaError("release.json or certificate.json lacks what the form says; take the "
                           "files as privsieve wrote them") from None
-    if out is not None:
-        with new_file(out, "of the export") as write:
-            write(made)
-        words.say("export", out)
-    if as_json:
-        words.json({"form": form, "text": made.decode(), "written": out})
-    elif out is None:
-        click.echo(made, nl=False)
+    result(made, {"form": form, "text": made}, options)
 
 
 def _checked(place: Path, ledger: str | None) -> FolderCheck:

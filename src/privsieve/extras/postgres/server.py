@@ -363,7 +363,7 @@ _GONE = ("the ledger's server cannot be reached, went away, or does not let this
 _UNDONE = ("the ledger's server ended the work while it was being written, and nothing was "
            "written; try again")
 _UNKNOWN = ("the ledger's server went away while it was being written, and did not come back: "
-            "whether this was written is not known; `privsieve ledger orphans` and `privsieve "
+            "whether this was written is not known; `privsieve ledger show` and `privsieve "
             "recover DIR` tell when it is there again")
 _BUSY = "other processes kept the ledger busy for a minute; try again"
 #: By the beginning of an error's code.

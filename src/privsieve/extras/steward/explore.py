@@ -12,7 +12,7 @@ from privsieve.cli import tables, words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import refuse
 from privsieve.cli.private import new_file
-from privsieve.cli.progress import shown
+from privsieve.cli.progress import staged
 from privsieve.cli.publish import LIMITS, check_choice, choosing, promise_of
 from privsieve.cli.verb import Verb
 from privsieve.containment.choice import listening, tell
@@ -59,7 +59,7 @@ def command(data: str, **options: Any) -> None:
     check_choice(options)
     asked = {**options, "k": USUAL_K if options["k"] is None else options["k"], "profile": None,
              "suppress": 0, "publish_sensitive": False}
-    with shown() as progress, listening(progress.known):
+    with staged() as progress, listening(progress.known):
         progress.stage("reading the table")
         table = tables.opened(data, asked)
         progress.stage("trying each k (Ctrl-C ends it)")

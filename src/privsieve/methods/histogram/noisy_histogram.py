@@ -85,7 +85,7 @@ class HistogramOptions(Options):
         default=None, read=how_many,
         says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
     bins: int | Mapping[str, int] = option(
-        default=BINS, read=whole_of_each, metavar="N",
+        default=BINS, read=whole_of_each, metavar="N|COLUMN=N",
         says="bins of equal width of a number or date; or a mapping from names, where the others "
              f"have {BINS}")
     target: bool = option(
