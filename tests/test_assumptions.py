@@ -14,7 +14,6 @@ from privsieve.errors import ParameterError
 from privsieve.methods import METHODS, plan
 from privsieve.public.plan import SENTENCES, THEOREMS, assumed, terms
 from privsieve.report import html
-from privsieve.report.private import named_proofs
 from privsieve.summaries.scores import SCORES
 from proofs import SRC
 from releases import released, true
@@ -41,6 +40,14 @@ def closure(file):
     return reached
 
 
+def named_proofs(file):
+    """The proofs that one names in its text: with their folder, or alone; one beside it first."""
+    for folder, name in re.findall(r"([a-z_/]*/)?([a-z_]+)\.proof\.md", PROOFS[file]):
+        beside = f"{folder or file.rpartition('/')[0] + '/'}{name}.proof.md"
+        yield from [beside] if beside in PROOFS else [
+            other for other in PROOFS if other.endswith(f"/{name}.proof.md")]
+
+
 def proof_of(theorem):
     """The one file that proves it."""
     found = [file for file, text in PROOFS.items() if text.startswith(f"# {theorem}\n")]
@@ -63,7 +70,7 @@ def test_a_proof_rests_on_all_that_it_names(file):
 
     assert len(rests) == len(set(rests))
     assert set(rests) <= PROOFS.keys() - {file}
-    assert set() == set(named_proofs(PROOFS[file], file, PROOFS)) - {file} - set(rests)
+    assert set() == set(named_proofs(file)) - {file} - set(rests)
 
 
 @pytest.mark.parametrize("theorem", THEOREMS)

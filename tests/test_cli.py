@@ -931,14 +931,14 @@ def test_threads_may_not_seal():
     ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),
 ])
 def test_each_method_has_its_options(privsieve, method, given, said):
-    """A plan of each method says its settings, and forecasts for a table of another size."""
+    """A plan of each method says its settings, and forecasts for other epsilons."""
     asked = ("plan", "--rows", "400", "--domain", "domain.toml", "--epsilon", "1",
              "--method", method, *given)
     code, out, _err = privsieve(*asked)
 
     assert 0 == code
     assert said in out
-    assert len(json.loads(privsieve(*asked, "--json")[1])["forecasts_by_size"]) >= 2
+    assert len(json.loads(privsieve(*asked, "--json")[1])["forecasts"]) >= 2
 
 
 @pytest.mark.parametrize(("given", "said"), [

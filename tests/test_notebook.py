@@ -88,7 +88,8 @@ def test_a_domain_shows_its_columns():
 
     assert text.startswith("Domain: 44 columns\n")
     assert "one person (who), up to 3 rows, replace-one, 500 persons" in text
-    for words in ("age", "0 to 110", "1 to 365 (log)", "2020-01-01 to 2024-12-31", "ill label 0, 1",
+    for words in ("age", "0 to 110", "1 to 365, on a log scale", "2020-01-01 to 2024-12-31",
+                  "ill: one of 2: 0, 1",
                   f"… and {len(COLUMNS) - FEW} more"):
         assert words in text
     assert f"… and {len(COLUMNS) - MANY} more" in DOMAIN._repr_html_()

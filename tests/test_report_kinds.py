@@ -15,12 +15,11 @@ from privsieve.check.verify import verify
 from privsieve.errors import SchemaError
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.plan import THEOREMS, sentence
+from privsieve.public.plan import sentence
 from privsieve.release import Histogram, Release
-from privsieve.report import html, private
-from privsieve.report.numbers import ShownNoise, Span, dense, labels, labels_of, sparse, up
+from privsieve.report import html
+from privsieve.report.numbers import ShownNoise, Span, labels, labels_of, margins, up
 from privsieve.report.page import clean
-from privsieve.report.private import named_proofs
 from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released, true
 from test_report import CLASSES, HOSTILE, SENTINEL, Page, harmless, privsieve, swapped
 
@@ -224,9 +223,10 @@ def test_margins_are_the_sums(seed):
     expected = [counts.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes]
     named = np.flatnonzero(counts.ravel() > 10)
 
-    assert expected == dense(shape, counts.ravel().tolist())
+    assert expected == margins(
+        shape, counts.ravel().tolist(), range(counts.size))
     few = np.where(counts > 10, counts, 0)
-    assert [few.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes] == sparse(
+    assert [few.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes] == margins(
         shape, counts.ravel()[named].tolist(), named.tolist())
 
 
@@ -474,26 +474,6 @@ def test_the_claim_is_a_sentence(kind, one, several):
     assert one in sentence(released(kind)[1])
     assert several in sentence(released(kind, delta="1e-6")[1])
     assert "at most 0.000001 beyond that." in sentence(released(kind, delta="1e-6")[1])
-
-
-def test_proofs_are_found_wherever_they_lie():
-    """Every folder with proofs is looked at; a proof that is named in code marks is followed."""
-    known = ["noise/vector.proof.md", "local/x.proof.md", "noise/x.proof.md"]
-
-    assert [known[0], known[2]] == named_proofs("`vector.proof.md` and x.proof.md",
-                                                "noise/y.proof.md", known)
-    assert [known[1]] == named_proofs("(local/x.proof.md)", "noise/y.proof.md", known)
-    assert known[1:] == named_proofs("see x.proof.md", "methods/ridge/y.proof.md", known)
-
-
-def test_each_theorem_has_one_proof_and_its_file_is_called_like_it():
-    """A page reads first what is called as the theorem ends, and finds the proof there."""
-    for theorem in THEOREMS:
-        found = [file for file in private._proofs()
-                 if private._proof(file).startswith(f"# {theorem}\n".encode())]
-
-        assert 1 == len(found), theorem
-        assert private._called(found[0]) in theorem
 
 
 def _rows(n=400):

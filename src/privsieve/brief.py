@@ -18,6 +18,7 @@ from privsieve.release import (
     Selection,
     figure,
     number,
+    what,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def of_release(one: Release) -> Shown:
     try:
         plan, certificate = body["plan"], one.certificate
         found = "target NOT FOUND; " * bool(one.missing)
-        title = f"Release: {found}{_what(body)} by {plan['method']}"
+        title = f"Release: {found}{what(body)} by {plan['method']}"
         delta = f" and delta {plan['delta']}" if plan["delta"] != "0" else ""
         facts = [*_said(body), ("cost", f"epsilon {plan['epsilon']}{delta}")]
         if certificate is None:
@@ -72,14 +73,6 @@ def of_release(one: Release) -> Shown:
     except WRONG:
         return Shown(f"Release: {body.get('kind')}",
                      [("selected", names(list(map(str, body.get("selected", ())))))])
-
-
-def _what(body: Mapping[str, Any]) -> str:
-    kind, chosen, count = body["kind"], len(body["selected"]), len(body["columns"])
-    if kind == "selection":
-        return f"{chosen} of {count} columns chosen"
-    return {"weights": f"a weight for each of {count} columns", "regression": "a model",
-            "histogram": "a table of counts"}.get(kind, str(kind))
 
 
 def _said(body: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -493,6 +493,28 @@ def figure(value: float | Fraction, digits: int = 4, form: Literal["f", "g", "e"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def what(release: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> str:
+    """What leaves, in a few words; of a publication its certificate says it."""
+    chosen, kind = release["selected"], release["kind"]
+    if kind == "containment" and certificate is not None:
+        claim = certificate["claim"]
+        rows = "" if claim.get("rows") is None else f" of {claim['rows']:,} rows"
+        return (f"a table{rows} with {_several(len(claim['columns']))} of zeros and ones, without "
+                "noise")
+    columns = _several(len(release["columns"]))
+    if kind == "regression":
+        return ("answers with noise to some questions" if release["features"]["map"] == ANSWERS
+                else "a formula with noise, from which predictions follow")
+    more = ", noisy counts of the classes" * (release.get("class_counts") is not None)
+    return {"weights": f"a weight with noise for each of {columns}",
+            "histogram": f"a table of counts with noise over {_several(len(chosen))}",
+            }.get(kind, f"the names of {len(chosen):,} of {columns}{more}")
+
+
+def _several(columns: int) -> str:
+    return f"{columns:,} column{'s' * (columns != 1)}"
+
+
 @contextmanager
 def _refused(words: str) -> Iterator[None]:
     """What privsieve did not write is refused in the words of its kind."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,15 +12,6 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.planned import (
-    FIGURES,
-    INDENT,
-    figure,
-    heading,
-    meanings,
-    noise,
-    share,
-)
 from privsieve.errors import ParameterError
 from privsieve.fit import SOFTWARE
 from privsieve.ledger import account as accounts
@@ -31,6 +22,7 @@ from privsieve.public.canonical import EPSILON_UNITS, Json, exact, factor, visib
 from privsieve.public.domain import Domain
 from privsieve.public.option import WISHES
 from privsieve.public.plan import Plan, Takes, sought, terms
+from privsieve.public.planned import FIGURES, figure, heading, noise, settings, share
 from privsieve.public.policy import Policy
 
 if TYPE_CHECKING:
@@ -40,12 +32,12 @@ if TYPE_CHECKING:
 Forecasts = Mapping[Fraction, Mapping[str, Any]]
 #: What else the budget could be cut into.
 OTHERS = ("0.1", "0.3", "1", "3")
-#: Tables that are smaller and larger, for machines.
-TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 #: A ladder from what hides everybody to what is refused without a word of yours above it.
 LADDER = ("0.1", "0.3", "0.5", "1", "2", "3", "5", "10")
 #: Gaps of a forecast that stand for tables: of which the best columns stand out little, and much.
 TABLES = {"weak": "0.02", "usual": "0.1", "strong": "0.2"}
+#: Where the meanings of a table's columns begin.
+_INDENT = 15
 _HALF, _FEW = Fraction(1, 2), Fraction(1, 100)
 _LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
             "tables they are shorter")
@@ -79,15 +71,9 @@ def command(data: str | None, **options: Any) -> None:
                    query=None if source is None else source.query)
     beside = _beside(plan, source, options["max_memory"])
     account = _account(plan, options)
-    sizes = {max(2, int(plan.units * times)): made for times in TIMES
-             if (made := _forecasts(plan, options, times))}
-    forecasts = sizes[plan.units]
-    forecasts[exact(options["epsilon"], "epsilon")] = plan.forecast
+    forecasts = _forecasts(plan, options)
     if options["as_json"]:
-        words.json({
-            **_json(plan, forecasts), **account, "spilled": str(beside), "forecasts_by_size": {
-                str(units): {words.amount(epsilon): made for epsilon, made in found.items()}
-                for units, found in sizes.items()}})
+        words.json({**_json(plan, forecasts), **account, "spilled": str(beside)})
     else:
         _show(plan, forecasts)
         _also(plan, options, beside)
@@ -143,21 +129,14 @@ def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 
-def _forecasts(plan: Plan, options: Mapping[str, Any], times: Fraction,
-               ) -> dict[Fraction, Mapping[str, Any]]:
-    """Forecasts by epsilon for a table so many times as large."""
-    units = max(2, int(plan.units * times))
-    domain, rows = plan.domain, units
-    if domain.person is not None:
-        domain = replace(domain, persons=units)
-    elif not domain.rows_are_public:
-        domain = replace(domain, rows=units)
-    try:
-        return {Fraction(epsilon): asked.planned(domain, rows, options, epsilon=epsilon).forecast
-                for epsilon in OTHERS}
-    except ParameterError:
-        # A method may refuse a table of another size: too few rows, or too many for the delta.
-        return {}
+def _forecasts(plan: Plan, options: Mapping[str, Any]) -> dict[Fraction, Mapping[str, Any]]:
+    """Forecasts by epsilon; a method may refuse another epsilon."""
+    forecasts: dict[Fraction, Mapping[str, Any]] = {}
+    for epsilon in OTHERS:
+        with suppress(ParameterError):
+            forecasts[Fraction(epsilon)] = asked.planned(
+                plan.domain, plan.units, options, epsilon=epsilon).forecast
+    return {**forecasts, exact(options["epsilon"], "epsilon"): plan.forecast}
 
 
 def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
@@ -167,7 +146,7 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "unit": plan.protected,
         "neighbours": plan.domain.neighbours,
         "columns": len(plan.domain.columns),
-        "noise_scale": words.number(plan.noise.amount),
+        "noise_scale": figure(plan.noise.amount),
         "forecast": plan.forecast,
         "forecasts": {words.amount(epsilon): made for epsilon, made in forecasts.items()},
         "warning": plan.warning,
@@ -182,20 +161,22 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
 
 
 def _show(plan: Plan, forecasts: Forecasts) -> None:
-    chosen, unit = plan.chooses, f"{plan.protected}s"
-    heading(plan)
+    for label, text in heading(plan):
+        words.show(label, text)
     words.show("cost", f"{plan.cost.words}, charged before a row is read")
     if plan.query is not None:
         words.show("rows of", f"{' '.join(plan.query.split())} (public; that these are the right "
                               "rows is your word)")
-    words.show("settings", _said({name: value for name, value in plan.settings.items()
-                                  if name not in ("k", "at_most", *WISHES)}))
-    words.show("noise", _noise(plan, unit) if chosen else noise(plan))
+    words.show("settings", "; ".join(
+        f"{name.replace('_', ' ')} {text}" for name, text in settings({
+            name: value for name, value in plan.settings.items()
+            if name not in ("k", "at_most", *WISHES)})))
+    words.show("noise", noise(plan))
     words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
     if plan.takes is not None:
         words.show("takes", taking(plan.takes))
     click.echo()
-    (_table if chosen else _numbers)(forecasts, plan)
+    (_table if plan.chooses else _numbers)(forecasts, plan)
 
 
 def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
@@ -221,27 +202,6 @@ def taking(made: Takes) -> str:
 
 def _size(held: int) -> str:
     return f"{held / 1e9:.1f} GB" if held >= 1e9 else f"{held / 1e6:.0f} MB"
-
-
-def _noise(plan: Plan, unit: str) -> str:
-    """What the noise does to a score; only exponential noise has its scale as its mean."""
-    scale = f"{words.number(plan.noise.amount)} {unit}"
-    return (f"Gumbel noise of scale {scale} on each score" if plan.cost.delta else
-            f"raises each column's score by {scale} on average")
-
-
-def _said(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {_setting(value)}"
-                     for name, value in settings.items())
-
-
-def _setting(value: Any) -> str:
-    """A setting in words; what stands inside of it in brackets."""
-    if isinstance(value, dict):
-        return f"({_said(value)})"
-    if isinstance(value, list | tuple):
-        return " ".join(map(str, value))
-    return {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
 
 
 def _by_epsilon(heads: Sequence[str], forecasts: Forecasts, plan: Plan,
@@ -273,8 +233,7 @@ def _table(forecasts: Forecasts, plan: Plan) -> None:
                f"{weak} is weak.  * is this plan.")
     if "after_coding" in plan.forecast:
         said = str(plan.forecast["after_coding"])
-        click.echo(textwrap.fill(visible(said[:1].upper() + said[1:] + "."), 78,
-                                 initial_indent="  ", subsequent_indent="  "))
+        click.echo("  " + words.hanging(visible(said[:1].upper() + said[1:] + "."), 2))
 
 
 def _numbers(forecasts: Forecasts, plan: Plan) -> None:
@@ -286,61 +245,44 @@ def _numbers(forecasts: Forecasts, plan: Plan) -> None:
     told = [*figures.values(), *([("of longest", _LONGEST)] * measured)]
     _by_epsilon([head for head, _ in told], forecasts, plan, lambda made: [
         *(figure(made.get(key)) for key in figures), *([share(made)] * measured)])
-    meanings(told)
-    click.echo("  *".ljust(INDENT) + "this plan")
+    _meanings_shown([*told, ("*", "this plan")])
+
+
+def _meanings_shown(told: Iterable[tuple[str, str]]) -> None:
+    """Print the heads of a table, and what stands below them."""
+    for head, meaning in told:
+        click.echo(f"  {head}".ljust(_INDENT) + words.hanging(meaning, _INDENT))
 
 
 # --- which epsilon? ------------------------------------------------------------------------------
-
-@dataclass(frozen=True)
-class Buys:
-    """What an epsilon buys: its plan, odds in words, what it leaves, and whether it is allowed.
-
-    left : of the account that was named; None where none was, or where it cannot pay
-    refused : why the policy of the place does not allow it
-    """
-
-    plan: Plan
-    odds: str
-    even: str
-    few: str
-    left: Fraction | None
-    refused: str | None
-
-    def json(self) -> dict[str, Json]:
-        """The same for programs."""
-        return {"epsilon": self.plan.cost.text, "delta": self.plan.cost.delta_text,
-                "odds_at_most": self.odds, "even_at_most": self.even,
-                "one_in_100_at_most": self.few, "forecast": dict(self.plan.forecast),
-                "warning": self.plan.warning, "refused": self.refused,
-                "left": None if self.left is None else words.amount(self.left)}
-
 
 def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line"],
          options: Mapping[str, Any]) -> None:
     """Print a line for each epsilon; nothing is read and nothing charged."""
     ledger = ledger_of(options)
     account = None if ledger is None else ledger.account()
-    found = [_bought(replace(made, record=record), account, options)
-             for made in _plans(domain, rows, options)]
-    first = found[0].plan
+    plans = [replace(made, record=record) for made in _plans(domain, rows, options)]
+    first, rungs = plans[0], [_rung(plan, account, options) for plan in plans]
     if options["as_json"]:
         words.json({"method": first.method, "unit": first.protected, "units": str(first.units),
                     "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
-                    "epsilons": [one.json() for one in found]})
+                    "epsilons": rungs})
         return
-    heading(first, settled=False)
+    for label, text in heading(first, settled=False):
+        words.show(label, text)
     click.echo()
     click.secho("What each epsilon buys", bold=True)
-    heads, cells = _columns(first, found)
-    words.table(("epsilon", *heads, "odds", "1 in 2", "1 in 100", *(["left"] if account else [])), [
-        (one.plan.cost.text, *cells(one.plan), one.odds, one.even, one.few,
-         *([_left(one)] if account else [])) for one in found])
-    meanings(_meanings(first, options))
-    for one in found:
-        if one.refused is not None:
-            words.show("not here", f"{one.plan.cost.text}: {one.refused}", fg="yellow")
-    poor = [one.plan.cost.text for one in found if one.plan.warning]
+    heads, cells = _columns(first, plans)
+    bought = {"odds": "odds_at_most", "1 in 2": "even_at_most", "1 in 100": "one_in_100_at_most",
+              **({"left": "left"} if account else {})}
+    words.table(("epsilon", *heads, *bought), [
+        (plan.cost.text, *cells(plan), *(str(rung[key] or "too little") for key in bought.values()))
+        for plan, rung in zip(plans, rungs, strict=True)])
+    _meanings_shown(_meanings(first, options))
+    for rung in rungs:
+        if rung["refused"] is not None:
+            words.show("not here", f"{rung['epsilon']}: {rung['refused']}", fg="yellow")
+    poor = [plan.cost.text for plan in plans if plan.warning]
     if poor:
         words.show("warning", f"close to random on a usual table: epsilon {', '.join(poor)}",
                    fg="yellow")
@@ -365,14 +307,19 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
         raise reason
 
 
-def _bought(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> Buys:
+def _rung(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> dict[str, Json]:
+    """What an epsilon buys: odds in words, what it leaves, and why a policy does not allow it."""
     from privsieve.report.page import belief, percent
 
-    epsilon = plan.cost.epsilon
-    odds = factor(epsilon)
-    return Buys(plan, "x -" if odds is None else f"x {odds}",
-                percent(belief(epsilon, _HALF)[1]), percent(belief(epsilon, _FEW)[1]),
-                None if account is None else _after(plan, account), _refused(plan, options))
+    odds = factor(plan.cost.epsilon)
+    left = None if account is None else _after(plan, account)
+    return {"epsilon": plan.cost.text, "delta": plan.cost.delta_text,
+            "odds_at_most": "x -" if odds is None else f"x {odds}",
+            "even_at_most": percent(belief(plan.cost.epsilon, _HALF)[1]),
+            "one_in_100_at_most": percent(belief(plan.cost.epsilon, _FEW)[1]),
+            "forecast": dict(plan.forecast), "warning": plan.warning,
+            "refused": _refused(plan, options),
+            "left": None if left is None else words.amount(left)}
 
 
 def _after(plan: Plan, account: Account) -> Fraction | None:
@@ -393,15 +340,11 @@ def _refused(plan: Plan, options: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _left(one: Buys) -> str:
-    return "too little" if one.left is None else words.amount(one.left)
-
-
-def _columns(plan: Plan, found: list[Buys]) -> tuple[tuple[str, ...], Any]:
+def _columns(plan: Plan, plans: Sequence[Plan]) -> tuple[tuple[str, ...], Any]:
     """The heads of what a kind of release is worth, and its cells."""
     if not plan.chooses:
         told = {key: head for key, (head, _) in FIGURES[plan.kind].items()
-                if any(key in one.plan.forecast for one in found)}
+                if any(key in made.forecast for made in plans)}
         return tuple(told.values()), lambda made: [figure(made.forecast.get(key)) for key in told]
 
     def right(made: Plan) -> list[str]:

@@ -29,6 +29,7 @@ from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json
 from privsieve.public.plan import sentence
+from privsieve.public.planned import figure
 from privsieve.public.policy import Policy
 from privsieve.public.strangers import WHO, counted, spoken
 from privsieve.report import internal_html
@@ -311,5 +312,5 @@ def _searched(choice: Choice) -> str:
         return "stopped before it was done: another set may be better"
     if choice.proved:
         return "no other set of columns is better: proved"
-    return (f"stopped: another set may be better, by {words.number(100 * gap(choice))} % "
+    return (f"stopped: another set may be better, by {figure(100 * gap(choice))} % "
             "at most")

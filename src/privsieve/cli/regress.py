@@ -9,9 +9,9 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.planned import noise
 from privsieve.cli.releasing import release
 from privsieve.methods.ridge.ridge import Released
+from privsieve.public.planned import noise
 from privsieve.release import Release
 
 

@@ -9,9 +9,9 @@ import click
 
 from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.planned import figure
 from privsieve.cli.releasing import release
 from privsieve.public.plan import Plan
+from privsieve.public.planned import figure
 from privsieve.release import Release, Selection
 
 

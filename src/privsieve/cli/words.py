@@ -113,16 +113,6 @@ def amount(value: Fraction) -> str:
     return decimal(int(value * EPSILON_UNITS))
 
 
-def number(value: Fraction) -> str:
-    """A figure for people: three digits that matter.
-
-    >>> from fractions import Fraction
-    >>> number(Fraction(80, 3)), number(Fraction(120000))
-    ('26.7', '120000')
-    """
-    return f"{float(value):.3g}" if value < 1000 else f"{float(value):.0f}"
-
-
 def line(text: str) -> None:
     """One line of a result on stdout, as a program reads it."""
     click.echo(visible(text.replace("\n", "\\n")))

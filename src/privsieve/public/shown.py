@@ -18,7 +18,6 @@ from privsieve.public.domain import fields_of
 from privsieve.public.printed import fitted
 
 if TYPE_CHECKING:
-    from privsieve.public.columns import Column, Target
     from privsieve.public.domain import Domain
     from privsieve.public.plan import Plan
 
@@ -111,10 +110,10 @@ def of(one: object) -> Shown:
     >>> print(of(Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))))
     Domain: 2 columns
       protects  one row, replace-one
-      target    ill label 0, 1
-      column  kind    values
-      age     number  0 to 110
-      smoker  flag    yes, no
+      target    ill: one of 2: 0, 1
+      column  declared
+      age     number, 0 to 110
+      smoker  yes or no
     """
     from privsieve.public.domain import Domain
     from privsieve.public.plan import Plan
@@ -133,66 +132,59 @@ def domain(one: Domain) -> Shown:
         f"one person ({one.person}), up to {one.rows_per_person} rows")
     facts = [("protects", ", ".join([f"{unit}, {one.neighbours}", *public]))]
     if one.target is not None:
-        facts.append(("target", " ".join([one.target.name, *_part(one.target)[1:]])))
+        facts.append(("target", f"{one.target.name}: {declaration(fields_of(one.target))}"))
     return Shown(f"Domain: {count} column{'s' * (count != '1')}", facts,
-                 ("column", "kind", "values"), [_part(column) for column in one.columns])
+                 ("column", "declared"),
+                 [(column.name, declaration(fields_of(column))) for column in one.columns])
 
 
-def _part(part: Column | Target) -> tuple[str, str, str]:
-    """Name, kind, and what a column may hold, as far as it is declared."""
-    values = getattr(part, "values", None)
-    if values is not None:
-        return part.name, part.kind, names([str(value) for value in values], 6)
-    if part.kind == "flag":
-        return part.name, part.kind, "yes, no"
-    said: dict[str, Any] = dict(fields_of(part))
-    scale = " (log)" if said.get("scale") == "log" else ""
-    ends = [str(said[name]).removesuffix(".0").removesuffix("T00:00:00") for name in ("low", "high")
-            if said.get(name) is not None]
-    return part.name, part.kind, f"{' to '.join(ends)}{scale}" if len(ends) == 2 else "no bounds"
+def declaration(column: Mapping[str, Any]) -> str:
+    """What the domain says of a column, in words."""
+    kind = column["kind"]
+    if kind == "flag":
+        return "yes or no"
+    if kind in ("category", "label"):
+        values = [str(value) for value in column["values"]]
+        more = ", …" if len(values) > 12 else ""
+        return f"one of {len(values)}: {', '.join(values[:12])}{more}"
+    said = str(kind)
+    if "low" in column:
+        low, high = (_plain(column[end]) for end in ("low", "high"))
+        said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
+    if "missing_values" in column:
+        said += f" ({', '.join(map(_plain, column['missing_values']))}: missing)"
+    if "typical" in column:
+        centre, spread = map(_plain, column["typical"])
+        return f"{said}, typically {centre} give or take {spread}"
+    if "near" in column or "low" not in column:
+        said += f", in steps that grow with the distance from {_plain(column.get('near', 0))}"
+    return said
+
+
+def _plain(value: object) -> str:
+    """A number or a time of a domain, without what goes without saying."""
+    return str(value).removesuffix(".0").removesuffix("T00:00:00")
 
 
 def plan(one: Plan) -> Shown:
     """What a plan costs, what it protects, and what it is worth."""
-    units = f"{one.units} {one.protected}s"
-    facts = [("cost", one.cost.words),
-             ("protects", f"one {one.protected}, {one.domain.neighbours}; {units}"),
-             *_worth(one.forecast)]
+    from privsieve.public.planned import heading, noise
+
+    forecast: Any = one.forecast
+    said = [(label, _short(text, 3 * WIDTH)) for label, text in heading(one) if label != "method"]
+    facts = [*said, ("cost", one.cost.words), ("noise", noise(one))]
+    if "found_percent" in forecast:
+        usual = forecast["usual_gap"]
+        words = (f"{forecast['found_percent'][usual]} % of the best columns are found if they beat "
+                 f"the others by {usual} (guessing: {forecast['guessing_percent']} %)")
+        facts.append(("forecast", words))
     if one.warning:
         facts.append(("warning", one.warning))
-    costs: Any = one.forecast.get("by_cost", {})
+    costs = forecast.get("by_cost", {})
     rows = [(f"{cost}{' (this plan)' * (exact(cost, 'cost') == one.cost.epsilon)}", f"{found} %")
             for cost, found in costs.items()]
-    return Shown(f"Plan: {one.method}, {what(one)}", facts,
+    return Shown(f"Plan: {one.method}", facts,
                  ("epsilon", "of the best columns found"), rows)
-
-
-def what(one: Plan) -> str:
-    """What is released, in a few words."""
-    count, k = len(one.domain.columns), one.settings.get("k")
-    if one.kind == "selection":
-        return f"chooses {'' if k is None else f'{k} '}of {count} columns"
-    return {"weights": f"a weight for each of {count} columns",
-            "regression": "a model whose predictions are free",
-            "histogram": f"a table of {one.forecast.get('cells', '')} counts",
-            }.get(one.kind, one.kind)
-
-
-#: What a forecast may say, and in which words.
-_WORTH = {"noise_each": "noise on each number: standard deviation {}",
-          "noise_prediction": "noise on a prediction: {} of half the target's range",
-          "expected_error": "expected error: {}"}
-
-
-def _worth(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = forecast.get("found_percent")
-    if found is not None:
-        usual = forecast["usual_gap"]
-        lead = f"if they beat the others by {usual} (guessing: {forecast['guessing_percent']} %)"
-        said = [f"{found[usual]} % of the best columns are found {lead}"]
-    else:
-        said = [words.format(forecast[key]) for key, words in _WORTH.items() if key in forecast]
-    return [("forecast", "; ".join(said))] if said else []
 
 
 class ShownEstimator:

@@ -59,6 +59,16 @@ def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((role, tuple(names)) for role, names in found.items() if names)
 
 
+def limits(claim: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The limits that every group keeps, in words, and digits of the claim."""
+    asked, classes = claim["limits"], claim["l_diversity"]
+    known = (("different values, at least", classes if classes > 1 else None),
+             ("share of one value, at most", asked["share"]),
+             ("entropy l, at least", asked["entropy"]),
+             ("distance to the whole table, at most", asked["closeness"]))
+    return [(words, str(limit)) for words, limit in known if limit is not None]
+
+
 def counted(claim: Mapping[str, Any]) -> tuple[str, str]:
     """What k counts, and its plural.
 

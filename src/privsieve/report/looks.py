@@ -6,12 +6,11 @@ It is made of what `inspect` tells programs, and knows no row beyond that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 from markupsafe import Markup
 
-from privsieve.report.page import Piece, bar, clean, count, document, name, plural
+from privsieve.report.page import Piece, bar, clean, count, document, name, plural, share_up
 
 #: The words of verdicts on columns, and of what is wrong with cells.
 _VERDICTS = ("stop", "look", "fine")
@@ -36,7 +35,7 @@ def _row(one: Mapping[str, Any]) -> list[Markup | str]:
     read = one["rows"] - one["missing"] - lost
     ends = [100 * read / rows, 100 * (read + lost) / rows]
     pieces = [Piece(0, ends[0]), Piece(ends[0], ends[1], "f4"), Piece(ends[1], 100, "f3")]
-    shares = [f"{_percent(part, rows)} {what}" for part, what in (
+    shares = [f"{share_up(part, rows)} {what}" for part, what in (
         (lost, "lost"), (one["missing"], "empty")) if part]
     said = Markup('{}<span class="t">{}</span>').format(
         bar(name(one["name"]), pieces), ", ".join(shares))
@@ -59,21 +58,9 @@ def _troubles(one: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, st
         if one[word]:
             places = one["where"].get(word, ())
             more = " …" if places and one[word] > len(places) else ""
-            yield (word, f"{count(one[word])} ({_percent(one[word], max(one['rows'], 1))})",
+            yield (word, f"{count(one[word])} ({share_up(one[word], max(one['rows'], 1))})",
                    f"{place}{'s' * (len(places) > 1)} {', '.join(map(str, places))}{more}"
                    if places else "")
-
-
-def _percent(part: int, whole: int) -> str:
-    """A share, with the digit that tells few from none.
-
-    >>> _percent(0, 10), _percent(1, 3000), _percent(1, 3)
-    ('none', 'below 0.1 %', '33.3 %')
-    """
-    if not part:
-        return "none"
-    share = Fraction(100 * part, whole)
-    return "below 0.1 %" if share < Fraction(1, 10) else f"{float(share):.1f} %"
 
 
 def _value(text: object) -> Markup:

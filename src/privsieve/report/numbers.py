@@ -5,7 +5,8 @@ A number is shown as far as its noise lets anybody read it, and no finer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from privsieve.public.canonical import EXACT
+from privsieve.public.planned import settings
 from privsieve.release import (
     ANSWERS,
     ColumnWeights,
@@ -25,8 +27,8 @@ from privsieve.release import (
     Regression,
     number,
 )
-from privsieve.report.page import MANY, Piece, bar, clean, count, name, table
-from privsieve.report.private import PrivatePage, settings
+from privsieve.report.page import MANY, Piece, bar, clean, count, name, rounded, table
+from privsieve.report.private import PrivatePage
 
 #: More weights than this are a file for a machine: the page shows the first ones.
 _MOST = 300
@@ -229,8 +231,8 @@ class HistogramPage(_NumbersPage):
     def axes(self) -> list[TableAxis]:
         """The columns of the table, with their sums."""
         held = self.content.cells
-        sums = dense(held.shape, held.q) if isinstance(held.place, str) else sparse(
-            held.shape, held.q, held.place)
+        sums = margins(held.shape, held.q, range(prod(held.shape)) if isinstance(held.place, str)
+                       else held.place)
         parts = [*self.domain["columns"], self.target]
         declared = {part["name"]: part for part in parts if part}
         return [TableAxis(axis, labels(declared.get(axis, {}), held.bins.get(axis), len(counts)),
@@ -298,34 +300,23 @@ def bars(caption: str, weights: Sequence[Weighed], noise: ShownNoise, *, chosen:
                  rows, words=2 if chosen else 1)
 
 
-def dense(shape: Sequence[int], q: Sequence[int]) -> list[list[int]]:
-    """For each column the sums over all others; the last column changes fastest.
+def margins(shape: Sequence[int], q: Sequence[int], place: Iterable[int]) -> list[list[int]]:
+    """For each column the sums over all others, of the cells that are held.
 
-    >>> dense([2, 3], [1, 2, 3, 10, 20, 30])
-    [[6, 60], [11, 22, 33]]
+    >>> margins([2, 3], [1, 2, 3, 10, 20, 30], range(6)), margins([2, 3], [3, 30], [2, 5])
+    ([[6, 60], [11, 22, 33]], [[3, 30], [0, 0, 33]])
     """
-    if len(q) != prod(shape):
-        raise ValueError("there is not one count for each cell")
-    sums, held = [], list(q)
+    sums: list[list[int]] = []
+    held: Iterable[tuple[int, int]] = zip(place, q, strict=True)
     for cells in reversed(shape):
-        sums.append([sum(held[level::cells]) for level in range(cells)])
-        held = [sum(held[at:at + cells]) for at in range(0, len(held), cells)]
+        column, above = [0] * cells, Counter[int]()
+        for cell, counted in held:
+            outer, level = divmod(cell, cells)
+            column[level] += counted
+            above[outer] += counted
+        sums.append(column)
+        held = above.items()
     return sums[::-1]
-
-
-def sparse(shape: Sequence[int], q: Sequence[int], place: Sequence[int]) -> list[list[int]]:
-    """The same, where only some cells are held.
-
-    >>> sparse([2, 3], [3, 30], [2, 5])
-    [[3, 30], [0, 0, 33]]
-    """
-    sums = [[0] * cells for cells in shape]
-    for held, cell in zip(q, place, strict=True):
-        at = cell
-        for axis in reversed(sums):
-            at, level = divmod(at, len(axis))
-            axis[level] += held
-    return sums
 
 
 def labels(declared: Mapping[str, Any], bins: Sequence[str] | None, cells: int) -> list[str]:
@@ -383,12 +374,6 @@ def up(value: Fraction) -> str:
     ('0.013', '27,000', '0')
     """
     return plain(rounded(value, last_place(value), ROUND_CEILING)) if value > 0 else "0"
-
-
-def rounded(value: Fraction, place: int, how: str) -> Decimal:
-    """A number with its last digit at this power of ten."""
-    exact = EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)
 
 
 def last_place(value: Fraction) -> int:

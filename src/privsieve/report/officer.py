@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from privsieve.public.canonical import canonical, digest, exact, factor
 from privsieve.public.plan import SENTENCES, UNIT, conversion, sentence
-from privsieve.public.strangers import UNITS, counted, known, spoken
-from privsieve.release import ANSWERS
+from privsieve.public.strangers import UNITS, counted, known, limits, spoken
+from privsieve.release import what
 from privsieve.report.page import (
     belief,
     clean,
@@ -148,29 +148,10 @@ def quoted(texts: Sequence[object]) -> str:
     return ", ".join(shown) + " ".join(["", *more])
 
 
-def what(release: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
-    """What leaves, in a few words."""
-    chosen, columns = release["selected"], release["columns"]
-    if claim["kind"] == "containment":
-        rows = claim.get("rows")
-        return (f"a table{'' if rows is None else f' of {count(rows)} rows'} with "
-                f"{plural(len(claim['columns']), 'column')} of zeros and ones, without noise")
-    if claim["kind"] == "weights":
-        return f"a weight with noise for each of {plural(len(columns), 'column')}"
-    if claim["kind"] == "regression":
-        return ("answers with noise to some questions"
-                if release["features"]["map"] == ANSWERS else
-                "a formula with noise, from which predictions follow")
-    if claim["kind"] == "histogram":
-        return f"a table of counts with noise over {plural(len(chosen), 'column')}"
-    more = ", noisy counts of the classes" * (release.get("class_counts") is not None)
-    return f"the names of {count(len(chosen))} of {plural(len(columns), 'column')}{more}"
-
-
 def _object(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterator[Line]:
     claim = certificate["claim"]
     names = claim["columns"] if claim["kind"] == "containment" else release["selected"]
-    yield Line("Result", what(release, claim))
+    yield Line("Result", what(release, certificate))
     yield Line("Columns", quoted(names) if names else "none")
     if certificate["population"] is not None:
         yield Line("People", quoted([certificate["population"]]))
@@ -338,13 +319,7 @@ def _crowds(claim: Mapping[str, Any], measured: Mapping[str, Any]) -> Iterator[L
     yield Line("Linkability", "does not limit the link to a group of rows, which is what such a "
                               f"stranger finds; {guess}; whoever knows "
                               "more, or has another table about the same people, may link more")
-    limits = claim["limits"]
-    asked = [f"{words} {text}" for words, text in (
-        ("at least so many different values:",
-         claim["l_diversity"] if claim["l_diversity"] > 1 else None),
-        ("a largest share of one value of", limits["share"]),
-        ("an entropy l of at least", limits["entropy"]),
-        ("a distance to the whole table of at most", limits["closeness"])) if text is not None]
+    asked = [" ".join(limit) for limit in limits(claim)]
     yield Line("Inference", "limits only what was asked for: what a whole group shares is known to "
                             "whoever finds the group; asked for of each group: "
                             f"{'; '.join(asked) or 'nothing'}")

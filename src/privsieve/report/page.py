@@ -9,7 +9,6 @@ where the last one ended.
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from binascii import b2a_base64
@@ -20,6 +19,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
@@ -47,7 +47,7 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _SHORT = 16
 _PIECES = r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}"
 
-_FOLDER = f"{__file__.rpartition(os.sep)[0]}/pages"
+_FOLDER = Path(__file__).parent / "pages"
 #: A bar in a row of a table; every figure also stands there in digits.
 _ROW = Markup('<div class="bar"><span>{}</span><svg width="100%" height="14" aria-hidden="true">'
               "{}{}</svg></div>")
@@ -172,8 +172,8 @@ class Glossary:
     @property
     def words(self) -> dict[str, str]:
         """Each term that there is, and what it means."""
-        with open(f"{_FOLDER}/glossary.txt", encoding="utf-8") as file:  # noqa: PTH123  # no import
-            return dict(line.strip().split(": ", 1) for line in file)
+        lines = (_FOLDER / "glossary.txt").read_text(encoding="utf-8").splitlines()
+        return dict(line.split(": ", 1) for line in lines)
 
     def __call__(self, text: str, term: str = "") -> Markup:
         """A term as it stands in a sentence."""
@@ -195,8 +195,7 @@ def document(*templates: str, **names: Any) -> bytes:
 
     The base is the frame of all; what is named here is known to every block.
     """
-    with open(f"{_FOLDER}/style.css", encoding="utf-8") as file:  # noqa: PTH123  # no import
-        style = file.read()
+    style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     known = blocks("base", *templates, **names,
                    version=__version__, style=Markup(style),  # noqa: S704  # our own file
                    sha=b2a_base64(bytes.fromhex(sha256(style.encode())), newline=False).decode())
@@ -214,10 +213,8 @@ def blocks(*templates: str, **names: Any) -> dict[str, Any]:
 @cache
 def _compiled(template: str) -> CodeType:
     """The code of the Python that a template stands for."""
-    folder = "" if os.sep in template else f"{_FOLDER}/"  # an extra has its template beside it
-    place = f"{folder}{template}.html"
-    with open(place, encoding="utf-8") as file:  # noqa: PTH123  # no import
-        return compile("\n".join(_program(file.read())), place, "exec")
+    place = _FOLDER / f"{template}.html"  # an extra has its template beside it, and a whole path
+    return compile("\n".join(_program(place.read_text(encoding="utf-8"))), place, "exec")
 
 
 def _program(text: str) -> Iterator[str]:
@@ -460,6 +457,12 @@ def share_up(part: int, whole: int) -> str:
         tenths = -(-part * 1000 // whole)
         return f"{tenths // 10}.{tenths % 10} %" if tenths < 10 else "1 %"
     return f"{-(-part * 100 // whole)} %"
+
+
+def rounded(value: Fraction, place: int, how: str) -> Decimal:
+    """A number with its last digit at this power of ten."""
+    exact = EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)
 
 
 def _two(value: Decimal, how: str) -> Decimal:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from os import sep, walk
-from string import ascii_lowercase
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -15,6 +15,8 @@ from markupsafe import Markup
 from privsieve._version import __version__
 from privsieve.public.canonical import canonical, digest, exact
 from privsieve.public.plan import SENTENCES, UNIT, conversion, sought
+from privsieve.public.planned import beforehand, settings
+from privsieve.public.shown import declaration
 from privsieve.release import NoisyCounts, Release, Selection, number
 from privsieve.report.page import (
     Piece,
@@ -23,15 +25,12 @@ from privsieve.report.page import (
     belief,
     clean,
     count,
-    joined,
     name,
     names,
     percent,
 )
 
-_PACKAGE = __file__.rsplit(sep, 2)[0]
-#: Letters of the name of a proof.
-_NAMED = f"{ascii_lowercase}_/"
+_PACKAGE = Path(__file__).parents[1]
 #: How sure somebody is before, in the table of beliefs.
 _BEFORE = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100))
 _NOUNS = {words: noun for noun, words in UNIT.items()}
@@ -130,21 +129,15 @@ class PrivatePage(TwoFiles):
 
     @cached_property
     def proofs(self) -> list[tuple[str, str]]:
-        """The theorem's proof and those that it names, if this version made the release."""
+        """The theorem's proof and those that it rests on, if this version made the release."""
         if self.certificate["software"].get("privsieve") != __version__:
             return []
-        known, theorem = _proofs(), str(self.claim["theorem"])
-        # A file is called as its theorem ends: `verify` makes the page again, and reads few.
-        likely = sorted(known, key=lambda file: _called(file) not in theorem)
-        heading = f"# {theorem}\n".encode()
-        first = next((file for file in likely if _proof(file).startswith(heading)), None)
-        texts = {} if first is None else {first: _proof(first)}
-        wanted = [*texts]
+        heading, texts = f"# {self.claim['theorem']}\n".encode(), _proofs()
+        wanted = [file for file, text in texts.items() if text.startswith(heading)]
         for file in wanted:  # grows while it is read
-            more = [other for other in named_proofs(texts[file].decode(), file, known)
-                    if other not in texts]
-            texts |= {other: _proof(other) for other in more}
-            wanted += more
+            rests = re.findall(rb"(?m)^rests on: (.*)$", texts[file])
+            wanted += [other for line in rests for other in line.decode().split(", ")
+                       if other in texts and other not in wanted]
         return [(file, digest(texts[file])) for file in sorted(wanted)]
 
     @property
@@ -164,7 +157,7 @@ class PrivatePage(TwoFiles):
     @cached_property
     def _declared(self) -> dict[str, str]:
         parts = [*self.domain["columns"], self.target]
-        return {part["name"]: _declaration(part) for part in parts if part}
+        return {part["name"]: declaration(part) for part in parts if part}
 
     def declared(self, column: str) -> str:
         """What the domain declares of a column or the target."""
@@ -196,7 +189,10 @@ class SelectionPage(PrivatePage):
     @cached_property
     def beforehand(self) -> list[Markup]:
         """What was fixed in public, before a row was read."""
-        return beforehand(self.release["plan"]["settings"])
+        return [Markup("<b>{}:</b> {}{}; {}.").format(
+                    label.capitalize(), names(fixed),
+                    Markup(" ({})").format(name(group)) if group else "", how)
+                for label, fixed, how, group in beforehand(self.release["plan"]["settings"])]
 
     @property
     def sought(self) -> int:
@@ -297,102 +293,11 @@ def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
     return SelectionPage(release, certificate).document("private", "selection")
 
 
-def beforehand(settings: Mapping[str, Any]) -> list[Markup]:
-    """What was fixed before a row was read, one sentence each.
-
-    >>> settings = {"always": ["age"], "groups": {"home": ["street", "zip"]}}
-    >>> [one.striptags() for one in beforehand(settings)]
-    ['Always in: age. It is named whatever the rows say.', \
-'Chosen together, as one: street, zip (home).']
-    """
-    said = []
-    if always := settings.get("always"):
-        they = "It is" if len(always) == 1 else "They are"
-        said.append(Markup("<b>Always in:</b> {}. {} named whatever the rows say.").format(
-            names(always), they))
-    if never := settings.get("never"):
-        said.append(Markup("<b>Never in:</b> {}. Nothing was asked about {}.").format(
-            names(never), "it" if len(never) == 1 else "them"))
-    if groups := settings.get("groups"):
-        said.append(Markup("<b>Chosen together, as one:</b> {}.").format(joined(
-            (Markup("{} ({})").format(names(columns), name(group))
-             for group, columns in sorted(groups.items())), "; ")))
-    return said
-
-
-def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Settings as names and words; what stands inside another has both names."""
-    if isinstance(said, Mapping):
-        for key, value in sorted(said.items()):
-            yield from settings(value, f"{prefix} {key}".strip())
-    elif isinstance(said, list | tuple):
-        yield prefix, ", ".join(map(str, said))
-    else:
-        yield prefix, {None: "none", True: "yes", False: "no"}[said] if (
-            said is None or isinstance(said, bool)) else str(said)
-
-
-def _proofs() -> list[str]:
-    """The files of all proofs, as they lie in the package."""
-    found = []
-    for room, inner, files in walk(_PACKAGE):
-        inner[:] = [one for one in inner if one != "__pycache__"]
-        within = room.removeprefix(_PACKAGE).replace(sep, "/").lstrip("/")
-        found += [f"{within}/{file}" for file in files if file.endswith(".proof.md")]
-    return found
-
-
-def _proof(file: str) -> bytes:
-    with open(f"{_PACKAGE}/{file}", "rb") as text:  # noqa: PTH123  # no import
-        return text.read()
-
-
-def _called(file: str) -> str:
-    return file.rpartition("/")[2].removesuffix(".proof.md").replace("_", "-")
-
-
-def named_proofs(text: str, file: str, known: Collection[str]) -> list[str]:
-    """The proofs that one names: with their folder, or alone; the one beside it goes first.
-
-    >>> known = ["local/limits.proof.md", "noise/streams.proof.md", "local/noise.proof.md"]
-    >>> named_proofs("see `limits.proof.md`, (noise/streams.proof.md)", "local/x.proof.md", known)
-    ['local/limits.proof.md', 'noise/streams.proof.md']
-    """
-    wanted = []
-    for before in text.split(".proof.md")[:-1]:
-        folder, _, proof = before[len(before.rstrip(_NAMED)):].rpartition("/")
-        places = [one for one in known if one.endswith(f"/{proof}.proof.md")]
-        beside = f"{folder or file.rpartition('/')[0]}/{proof}.proof.md"
-        wanted += [beside] if beside in places else places
-    return list(dict.fromkeys(wanted))
-
-
-def _declaration(column: Mapping[str, Any]) -> str:
-    """What the domain says of a column, in words."""
-    kind = column["kind"]
-    if kind == "flag":
-        return "yes or no"
-    if kind in ("category", "label"):
-        values = [str(value) for value in column["values"]]
-        more = ", …" if len(values) > 12 else ""
-        return f"one of {len(values)}: {', '.join(values[:12])}{more}"
-    said = str(kind)
-    if "low" in column:
-        low, high = (_short(column[end]) for end in ("low", "high"))
-        said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
-    if "missing_values" in column:
-        said += f" ({', '.join(map(_short, column['missing_values']))}: missing)"
-    if "typical" in column:
-        centre, spread = map(_short, column["typical"])
-        return f"{said}, typically {centre} give or take {spread}"
-    if "near" in column or "low" not in column:
-        said += f", in steps that grow with the distance from {_short(column.get('near', 0))}"
-    return said
-
-
-def _short(value: object) -> str:
-    """A number or a time of a domain, without what goes without saying."""
-    return str(value).removesuffix(".0").removesuffix("T00:00:00")
+@cache
+def _proofs() -> dict[str, bytes]:
+    """All proofs, by their files as they lie in the package."""
+    return {path.relative_to(_PACKAGE).as_posix(): path.read_bytes()
+            for path in sorted(_PACKAGE.rglob("*.proof.md"))}
 
 
 def _increasing(shares: Mapping[str, Any]) -> list[tuple[str, int]]:
@@ -402,5 +307,4 @@ def _increasing(shares: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 def _hundredths(gap: str) -> str:
     """A share of rows, in per cent."""
-    share = number(gap) * 100
-    return f"{share.numerator} %" if share.denominator == 1 else f"{float(share):g} %"
+    return f"{float(100 * number(gap)):g} %"

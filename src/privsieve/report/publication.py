@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from privsieve.public.canonical import short
 from privsieve.public.strangers import (
     BOTH,
     PRESENCES,
@@ -24,14 +28,25 @@ from privsieve.public.strangers import (
     WHO,
     counted,
     known,
+    limits,
     spoken,
 )
-from privsieve.report.page import Piece, TwoFiles, bar, count, flowing, name, pairs, share_up, some
+from privsieve.release import number
+from privsieve.report.page import (
+    Piece,
+    TwoFiles,
+    bar,
+    count,
+    flowing,
+    name,
+    pairs,
+    rounded,
+    share_up,
+    some,
+)
 
 #: More closed columns than this are folded away: they expose more people than those before them.
 SHOWN = 20
-#: Figures of groups stand in a release in millionths, chances in billionths.
-_MILLION, _BILLION = 10**6, 10**9
 
 
 class Crowds(NamedTuple):
@@ -39,38 +54,37 @@ class Crowds(NamedTuple):
 
     who : what this stranger knows, in words.
     alone : rows without anybody else in their crowd.
-    billionths : the mean chance that a row is found, rounded up.
+    chance : the mean chance that a row is found, rounded up.
     """
 
     who: str
     level: int
     below: int
     alone: int
-    billionths: int
+    chance: Fraction
 
     @classmethod
     def of(cls, who: str, said: Mapping[str, Any]) -> Crowds:
         """What a release says of them."""
-        whole, _, part = said["average"].partition(".")
         return cls(who, int(said["level"]), int(said["below"]), int(said["alone"]),
-                   int(whole) * _BILLION + int(part))
+                   number(said["average"]))
 
 
 class GroupFigures:
-    """What the groups tell of a published column at worst; millionths as they are shown."""
+    """What the groups tell of a published column at worst, as it is shown."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         """Read what a release says."""
         self.column, self.rows = str(said["column"]), int(said["rows"])
         self.ordered = bool(said["ordered"])
-        self.above = [(_percent(_millionths(step)), int(rows)) for step, rows in said["above"]]
+        self.above = [(_percent(step), int(rows)) for step, rows in said["above"]]
         self.row = [
             Markup('{} <span class="t">{}</span>').format(
                 name(self.column), "class" if said["role"] == "target" else "sensitive"),
             count(int(said["values"])), count(int(said["distinct"])),
-            _percent(_millionths(said["share"])),
-            _three(_millionths(said["entropy"]) // 1000),
-            _three(-(-_millionths(said["closeness"]) // 1000))]
+            _percent(said["share"]),
+            short(rounded(number(said["entropy"]), -3, ROUND_FLOOR)),
+            short(rounded(number(said["closeness"]), -3, ROUND_CEILING))]
 
     @property
     def step(self) -> str:
@@ -246,22 +260,17 @@ class PublicationPage(TwoFiles):
     @property
     def limits(self) -> list[Markup]:
         """The limits that every group keeps, in words and digits of the claim."""
-        limits, classes = self.claim["limits"], self.claim["l_diversity"]
-        known = (("different values, at least", classes if classes > 1 else None),
-                 ("share of one value, at most", limits["share"]),
-                 ("entropy l, at least", limits["entropy"]),
-                 ("distance to the whole table, at most", limits["closeness"]))
-        return [Markup("{}&nbsp;{}").format(words, text) for words, text in known
-                if text is not None]
+        return [Markup("{}&nbsp;{}").format(*limit) for limit in limits(self.claim)]
 
     def _share(self, part: int) -> str:
         return f"{count(part)} ({share_up(part, self.rows)})" if part else "none"
 
     def hits(self, crowd: Crowds) -> Markup:
         """How many of all rows are found by guessing."""
-        hits = -(-crowd.billionths * self.rows // _BILLION)
+        hits = ceil(crowd.chance * self.rows)
+        share = share_up(crowd.chance.numerator, crowd.chance.denominator)
         return Markup('about {} of {} right <span class="nb">({})</span>').format(
-            count(min(hits, self.rows)), count(self.rows), share_up(crowd.billionths, _BILLION))
+            count(min(hits, self.rows)), count(self.rows), share)
 
 
 def page(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
@@ -290,19 +299,6 @@ def _span(low: int, high: int | None, at: int) -> str:
     return f"{said} (forbidden)" if at == 0 else said
 
 
-def _percent(millionths: int) -> str:
+def _percent(share: str) -> str:
     """A share in per cent, rounded up to a tenth: only all of a group is 100 %."""
-    whole, tenth = divmod(-(-millionths // 1000), 10)
-    return f"{whole}.{tenth} %" if tenth else f"{whole} %"
-
-
-def _three(thousandths: int) -> str:
-    """Three digits after the point, without zeros at the end."""
-    whole, rest = divmod(thousandths, 1000)
-    return f"{whole:,}.{rest:03d}".rstrip("0").rstrip(".")
-
-
-def _millionths(text: object) -> int:
-    """A decimal text of a release, of at most six digits."""
-    whole, _, part = str(text).partition(".")
-    return int(whole) * _MILLION + int(f"{part[:6]:0<6}")
+    return f"{short(rounded(100 * number(share), -1, ROUND_CEILING))} %"

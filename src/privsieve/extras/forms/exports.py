@@ -23,8 +23,8 @@ from privsieve.errors import ParameterError
 from privsieve.public.canonical import exact
 from privsieve.public.plan import SENTENCES, UNIT, sentence
 from privsieve.public.strangers import UNITS, counted
-from privsieve.release import ANSWERS
-from privsieve.report.officer import WEAK, Spending, literal, odds, quoted, what
+from privsieve.release import ANSWERS, what
+from privsieve.report.officer import WEAK, Spending, literal, odds, quoted
 from privsieve.report.page import clean, clean_sentence, count
 
 #: What stands where a person has to write.
@@ -99,7 +99,7 @@ def _basic(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterat
 
 def _described(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
     chosen = quoted(release["selected"]) if release["selected"] else "none"
-    return f"{what(release, certificate['claim'])}: {chosen}"
+    return f"{what(release, certificate)}: {chosen}"
 
 
 def _variant(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterator[str]:
@@ -263,7 +263,7 @@ def results(release: Mapping[str, Any], certificate: Mapping[str, Any], files: I
         "uid": uid, "status": "review", "type": "custom", "properties": {},
         "files": [{"name": name, "sdc": {}} for name in sorted(files)],
         "outcome": {}, "command": f"privsieve: {clean(method)}",
-        "summary": f"review; {what(release, claim)}",
+        "summary": f"review; {what(release, certificate)}",
         "timestamp": clean(made).removesuffix("Z") if made else _NO_TIME,
         "comments": [clean_sentence(sentence(certificate)), checked, *(
             f"Not checked, and not listed: {clean(name)}" for name in unchecked)],

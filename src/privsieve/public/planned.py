@@ -1,19 +1,14 @@
-"""Planned: what a plan is, in words: what leaves, for whom, and how strong the noise is."""
+"""Planned: what a plan is, in words, for a terminal and a notebook alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-import click
-
-from privsieve.cli import words
 from privsieve.public.columns import Number
 from privsieve.public.plan import UNIT, Plan
 
-#: Where the meanings of a table's columns begin.
-INDENT = 15
 _EXPECTED = ("by how much a prediction is expected to be off, beyond what no model could know, in "
              "the same unit")
 _MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1 nothing of "
@@ -39,32 +34,48 @@ FIGURES = {
 _MANY = 1000
 
 
-def heading(plan: Plan, *, settled: bool = True) -> None:
-    """Print what is planned, for whom and how; `settled` where an epsilon was."""
+def heading(plan: Plan, *, settled: bool = True) -> Iterator[tuple[str, str]]:
+    """What is planned, for whom and how, each with its label; `settled` where an epsilon was."""
     if plan.chooses:
         most = plan.settings.get("at_most")
         asked_for = f", where at most {most} were asked for" if most is not None else ""
         said = f"{plan.settings['k']} of {len(plan.domain.columns)} columns{asked_for}"
-        words.show("choose", said if settled or most is None else
-                   f"at most {most} of {len(plan.domain.columns)} columns")
-        for word, said in _beforehand(plan.settings):
-            words.show(word, said)
+        yield "choose", (said if settled or most is None else
+                         f"at most {most} of {len(plan.domain.columns)} columns")
+        for label, columns, how, group in beforehand(plan.settings):
+            yield label, f"{', '.join(columns)}{f' ({group})' * bool(group)}; {how}"
     else:
-        words.show("release", _what(plan))
-    words.show("protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})")
-    words.show(f"{plan.protected}s", f"{plan.units}")
-    words.show("method", plan.method)
+        yield "release", _what(plan)
+    yield "protects", f"{UNIT[plan.protected]} ({plan.domain.neighbours})"
+    yield f"{plan.protected}s", f"{plan.units}"
+    yield "method", plan.method
 
 
-def _beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is fixed in public, before a row is read."""
-    for word, option, said in (
-            ("always in", "always", "; a race is for the other places"),
-            ("never in", "never", "; not looked at")):
-        if option in settings:
-            yield word, ", ".join(settings[option]) + said
-    for group, columns in settings.get("groups", {}).items():
-        yield "as one", f"{', '.join(columns)} ({group}), in one place"
+def beforehand(settings: Mapping[str, Any]) -> Iterator[tuple[str, list[str], str, str]]:
+    """What is fixed in public, before a row is read: a label, columns, how, and their group.
+
+    >>> list(beforehand({"always": ["age"], "groups": {"home": ["street", "zip"]}}))
+    [('always in', ['age'], 'named whatever the rows say', ''), \
+('as one', ['street', 'zip'], 'in one place', 'home')]
+    """
+    if settings.get("always"):
+        yield "always in", settings["always"], "named whatever the rows say", ""
+    if settings.get("never"):
+        yield "never in", settings["never"], "not looked at", ""
+    for group, columns in sorted(settings.get("groups", {}).items()):
+        yield "as one", columns, "in one place", group
+
+
+def settings(said: object, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Settings as names and words; what stands inside another has both names."""
+    if isinstance(said, Mapping):
+        for key, value in sorted(said.items()):
+            yield from settings(value, f"{prefix} {key}".strip())
+    elif isinstance(said, list | tuple):
+        yield prefix, ", ".join(map(str, said))
+    else:
+        yield prefix, {None: "none", True: "yes", False: "no"}[said] if (
+            said is None or isinstance(said, bool)) else str(said)
 
 
 def _what(plan: Plan) -> str:
@@ -85,8 +96,15 @@ def _what(plan: Plan) -> str:
 
 
 def noise(plan: Plan) -> str:
-    """How strong the noise is, against what it hides where that is bounded."""
+    """How strong the noise is, against what it hides where that is bounded.
+
+    On scores it is Gumbel's where there is a delta; else its scale is its mean.
+    """
     made = plan.forecast
+    if plan.chooses:
+        scale = f"{figure(plan.noise.amount)} {plan.protected}s"
+        return (f"Gumbel noise of scale {scale} on each score" if plan.cost.delta else
+                f"raises each column's score by {scale} on average")
     if "noise_prediction" in made:
         return _prediction(plan)
     one = FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")
@@ -125,10 +143,7 @@ def figure(value: object) -> str:
     >>> figure("0.0123456"), figure("0.0000001234"), figure("12345.6"), figure(None)
     ('0.0123', '1.23e-07', '12346', '-')
     """
-    return "-" if value is None else words.number(Fraction(str(value)))
-
-
-def meanings(told: Iterable[tuple[str, str]]) -> None:
-    """Print the heads of a table, and what stands below them."""
-    for head, meaning in told:
-        click.echo(f"  {head}".ljust(INDENT) + words.hanging(meaning, INDENT))
+    if value is None:
+        return "-"
+    amount = float(Fraction(str(value)))
+    return f"{amount:.3g}" if amount < 1000 else f"{amount:.0f}"
