@@ -69,26 +69,11 @@ def test_risks(part):
             assert (min(crowd), highest) == (found.level, found.highest)
             assert average == pytest.approx(found.average, rel=1e-12)
             assert sum(size < k for size in crowd) == found.below
-        assert Fraction(risk.patterns, len(rows)) == pytest.approx(risk.marketer, rel=1e-12)
+        assert Fraction(risk.patterns, len(rows)) == pytest.approx(
+            risk.prosecutor.average, rel=1e-12)
         assert copies.count(1) == risk.unique
         assert naive.one_class(rows, y, naive.group) == risk.one_class
         assert naive.one_class(rows, y, naive.equals) == risk.one_class_equals
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_journalist(part):
-    """With a population, the crowd of a row are the rows of the population."""
-    for items, rows, _, k, rng in tables(part):
-        chosen = sorted(rng.choice(len(rows), int(rng.integers(1, len(rows) + 1)), replace=False))
-        matrix = np.array([[j in row for j in range(len(items))] for row in rows])
-        risk = disclosure_risk(Items.dense(matrix[chosen]), k=k, population=items)
-
-        for crowd, found in ((naive.equals, risk.journalist),
-                             (naive.group, risk.journalist_containment)):
-            sizes = [len(crowd(rows, i)) for i in chosen]
-            assert (min(sizes), sum(s < k for s in sizes)) == (found.level, found.below)
-            assert naive.chances(sizes)[1] == pytest.approx(found.average, rel=1e-12)
-        assert risk.marketer == risk.journalist.average
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -139,10 +124,6 @@ WRONG = {
     "k 1": (lambda: disclosure_risk(TOY, k=1), ParameterError, "k is 1; a group of one"),
     "k true": (lambda: classification_metric(TOY, [0] * 6, k=True), ParameterError, "k is True"),
     "no row": (lambda: disclosure_risk(Items.dense(np.zeros((0, 2)))), SchemaError, "no row"),
-    "other people": (lambda: disclosure_risk(TOY, population=[[1, 0, 1, 0, 0]] * 2), SchemaError,
-                     "lacks rows"),
-    "other columns": (lambda: disclosure_risk(TOY, population=[[1, 0]]), SchemaError,
-                      "other columns"),
     "flat": (lambda: numbered([[1]]), SchemaError, "2 dimensions"),
 }
 

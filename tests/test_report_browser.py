@@ -15,10 +15,10 @@ from privsieve.public.canonical import canonical, digest
 from privsieve.report import html, internal_html
 from releases import KINDS
 from screens import CONTRAST
-from test_looks import page_of
 from test_report import CLOSED, ROWS, publication, selection
 from test_report_kinds import HUNDREDS, answered, of_columns
 from test_steward_explore import told
+from test_steward_inspected import page_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")

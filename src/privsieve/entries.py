@@ -19,6 +19,7 @@ ENTRIES = {
     },
     "store": {"postgresql": "extras.postgres.server"},
     "export": {
+        "inspection": "extras.steward.inspected:inspected_page",
         "plan": "extras.plot.displays:PlanDisplay",
         "release": "extras.plot.displays:ReleaseDisplay",
     },

@@ -8,9 +8,17 @@ from math import comb
 import numpy as np
 import pytest
 
+import naive_measures as naive
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.extras.steward.exploring import counted, data_intrusion, estimated, zayatz
+from privsieve.extras.steward.exploring import (
+    counted,
+    data_intrusion,
+    estimated,
+    in_population,
+    zayatz,
+)
 from privsieve.rows.matrix import Items
+from test_measures import PARTS, tables
 
 PEOPLE = 4000
 
@@ -132,3 +140,23 @@ def test_a_population_is_not_smaller_than_its_sample():
         estimated(Items.dense([[1], [1], [0], [0]]), 3)
     with pytest.raises(SchemaError, match="no row"):
         estimated(Items.dense(np.zeros((0, 2))), 3)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_journalist(part):
+    """The crowd of a row are the rows of the population: its equals, or all that hold it."""
+    for items, rows, _, _, rng in tables(part):
+        chosen = sorted(rng.choice(len(rows), int(rng.integers(1, len(rows) + 1)), replace=False))
+        matrix = np.array([[j in row for j in range(len(items))] for row in rows])
+        found = in_population(Items.dense(matrix[chosen]), items)
+
+        assert [[len(naive.equals(rows, i)) for i in chosen],
+                [len(naive.group(rows, i)) for i in chosen]] == [one.tolist() for one in found]
+
+
+@pytest.mark.parametrize(("people", "said"), [([[1, 0, 1]] * 2, "lacks rows"),
+                                              ([[1, 0]], "other columns")])
+def test_another_population(people, said):
+    """A population holds the rows of the table, under its columns."""
+    with pytest.raises(SchemaError, match=said):
+        in_population(Items.dense([[1, 0, 0]]), Items.dense(people))

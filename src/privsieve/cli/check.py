@@ -146,7 +146,7 @@ def _json(found: Checked) -> dict[str, Json]:
         "containment": _crowd(risk.containment), "k_anonymity": _crowd(risk.prosecutor),
         "with_class": None if found.by_class is None else {
             "containment": _crowd(found.by_class[0]), "k_anonymity": _crowd(found.by_class[1])},
-        "unique": risk.unique, "marketer": f"{risk.marketer:.6g}", "one_class": risk.one_class,
+        "unique": risk.unique, "one_class": risk.one_class,
         "hub": {name: getattr(risk.hub, name) for name in ("everywhere", "left", "below", "alone")},
         "warning": risk.hub.warning,
         "level_without": found.gained,

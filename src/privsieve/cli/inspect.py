@@ -11,10 +11,10 @@ import click
 from privsieve.cli import words
 from privsieve.cli.private import PRIVATE, new_file
 from privsieve.cli.verb import Verb
+from privsieve.entries import load
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import canonical, visible
 from privsieve.public.domain import Domain
-from privsieve.report.looks import inspected_html
 from privsieve.rows.inspect import Inspection, inspect
 
 _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
@@ -51,7 +51,8 @@ def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:
     if as_json or path.lower().endswith(".json"):
         return canonical(found.told()) + b"\n"
     if path.lower().endswith((".html", ".htm")):
-        return inspected_html(found.told())
+        page: bytes = load("export", "inspection")(found.told())
+        return page
     return "\n".join([*found.lines(), ""]).encode()
 
 

@@ -16,8 +16,8 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.knowledge import Knowledge, groups_by_class
-from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells, rows_of
+from privsieve.containment.knowledge import Knowledge
+from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
 from privsieve.rows.matrix import Items
@@ -190,9 +190,6 @@ class Risk:
 
     prosecutor : the attacker knows all cells of a person who is in the table.
     containment : the attacker knows only what the person has.
-    journalist, journalist_containment : the same, where the attacker knows only that the person is
-        in the population; None without a population table.
-    marketer : the share of rows that are found on average, in the population if one is given.
     unique : rows without an equal.
     one_class, one_class_equals : rows whose whole group, or all of whose equals, have one class;
         None without labels.
@@ -205,9 +202,6 @@ class Risk:
     patterns: int
     prosecutor: Crowd
     containment: Crowd
-    journalist: Crowd | None
-    journalist_containment: Crowd | None
-    marketer: float
     unique: int
     one_class: int | None
     one_class_equals: int | None
@@ -272,7 +266,7 @@ def classification_metric(X: Any, y: Any, k: int) -> int:
     return int(np.where(size < k, size, size - counts.max(axis=1)).sum())
 
 
-def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None) -> Risk:
+def disclosure_risk(X: Any, y: Any = None, *, k: int = 5) -> Risk:
     """What the table gives away, against several kinds of attacker.
 
     Parameters
@@ -283,8 +277,6 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
         whose values nobody should learn from a group.
     k : int
         the group size that is asked for.
-    population : a table with the same columns, optional
-        of which the rows of X are a part.
 
     Examples
     --------
@@ -294,25 +286,17 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5, population: Any = None
     """
     demand_k(k)
     items, labels, classes = read(X, y)
-    survey = surveyed(items, labels, classes, sample=0)
-    found = None if population is None else in_population(items, population)
-    return risk_of(survey, k, labelled=y is not None, found=found)
+    return risk_of(surveyed(items, labels, classes, sample=0), k, labelled=y is not None)
 
 
-def risk_of(survey: Survey, k: int, *, labelled: bool, found: tuple[Ints, Ints] | None = None,
-            ) -> Risk:
-    """The risks of a table whose groups were counted.
-
-    found : how many rows of the population equal each row, and how many hold all that it holds.
-    """
+def risk_of(survey: Survey, k: int, *, labelled: bool) -> Risk:
+    """The risks of a table whose groups were counted."""
     table, group = survey.table, survey.group()
     size = table.counts.sum(axis=1)
     prosecutor = crowd(size[table.pattern], k)
     one = survey.place[((survey.over > 0).sum(axis=1) == 1)[survey.place]]
-    outer = None if found is None else crowd(found[0], k)
     return Risk(
-        survey.rows, k, len(size), prosecutor, crowd(group, k, survey.rows), outer,
-        None if found is None else crowd(found[1], k), (outer or prosecutor).average,
+        survey.rows, k, len(size), prosecutor, crowd(group, k, survey.rows),
         int((size == 1).sum()), _of_all(len(one), len(group), survey.rows) if labelled else None,
         int(size[(table.counts > 0).sum(axis=1) == 1].sum()) if labelled else None,
         hub_of(survey, k),
@@ -372,29 +356,3 @@ def crowd(group: Ints, k: int, rows: int | None = None) -> Crowd:
     return Crowd(int(sizes[0]), float(chance[0]), float((many * chance).sum() / len(group)),
                  _of_all(int(many[sizes < k].sum()), len(group), rows or len(group)),
                  tuple(zip(sizes.tolist(), many.tolist(), strict=True)))
-
-
-def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
-    """How many rows of the population equal each row, and how many hold all that it holds."""
-    whole, _, _ = read(population)
-    if whole.names != items.names:
-        raise SchemaError("the population has other columns than the table; give both the same "
-                          "columns in the same order")
-    both = _stack(items, whole)
-    which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
-    groups = groups_by_class(both, which, Rule(1, 2))
-    _, counts, pattern = groups.table
-    if (counts[:, 0] > counts[:, 1]).any():
-        raise SchemaError("the population lacks rows of the table; give a population of which the "
-                          "table is a part")
-    mine = pattern[:items.rows]
-    return counts[mine, 1], groups.over[mine, 1]
-
-
-def _stack(first: Items, second: Items) -> Items:
-    """The rows of two tables, one after the other."""
-    pieces = [piece for j in range(len(first)) for piece in (
-        rows_of(first, j), rows_of(second, j) + np.int32(first.rows))]
-    indices = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
-    return Items(first.indptr + second.indptr, indices, first.rows + second.rows, first.names,
-                 first.origin)

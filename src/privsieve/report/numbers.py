@@ -19,14 +19,7 @@ from markupsafe import Markup
 
 from privsieve.public.canonical import EXACT
 from privsieve.public.planned import settings
-from privsieve.release import (
-    ANSWERS,
-    ColumnWeights,
-    Histogram,
-    NoiseLaw,
-    Regression,
-    number,
-)
+from privsieve.release import ANSWERS, KINDS, NoiseLaw, number
 from privsieve.report.page import MANY, Piece, bar, clean, count, name, rounded, table
 from privsieve.report.private import PrivatePage
 
@@ -109,6 +102,16 @@ class Span(NamedTuple):
 class _NumbersPage(PrivatePage):
     """What pages of numbers with noise say alike."""
 
+    @cached_property
+    def content(self) -> Any:
+        """What was released, read as its kind."""
+        return KINDS[self.release["kind"]].read(self.release)
+
+    @cached_property
+    def noise(self) -> ShownNoise:
+        """The noise on each number."""
+        return ShownNoise.of_law(self.content.noise)
+
     def amount(self, key: str) -> Fraction | None:
         """A public number of the forecast; None where it does not stand there."""
         return number(self.forecast[key]) if key in self.forecast else None
@@ -125,16 +128,6 @@ class Weighed(NamedTuple):
 @dataclass(frozen=True)
 class WeightsPage(_NumbersPage):
     """What a page says of released weights."""
-
-    @cached_property
-    def content(self) -> ColumnWeights:
-        """What was released."""
-        return ColumnWeights.read(self.release)
-
-    @cached_property
-    def noise(self) -> ShownNoise:
-        """The noise on each weight."""
-        return ShownNoise.of_law(self.content.noise)
 
     @cached_property
     def weights(self) -> list[Weighed]:
@@ -163,11 +156,6 @@ class WeightsPage(_NumbersPage):
 @dataclass(frozen=True)
 class RegressionPage(_NumbersPage):
     """What a page says of a formula, or of answers of one that stays behind."""
-
-    @cached_property
-    def content(self) -> Regression:
-        """What was released."""
-        return Regression.read(self.release)
 
     @property
     def features(self) -> list[tuple[str, Markup]]:
@@ -218,16 +206,6 @@ class HistogramPage(_NumbersPage):
     """What a page says of a table of counts."""
 
     @cached_property
-    def content(self) -> Histogram:
-        """What was released."""
-        return Histogram.read(self.release)
-
-    @cached_property
-    def noise(self) -> ShownNoise:
-        """The noise on a count."""
-        return ShownNoise.of_law(self.content.noise)
-
-    @cached_property
     def axes(self) -> list[TableAxis]:
         """The columns of the table, with their sums."""
         held = self.content.cells
@@ -260,8 +238,8 @@ class HistogramPage(_NumbersPage):
 
     def added(self, axis: TableAxis) -> int:
         """How many cells make one sum of a column: at most those that are held."""
-        return max(1, min(self.content.cells.many // len(axis.labels),
-                          len(self.content.cells.q)))
+        held = self.content.cells
+        return max(1, min(int(held.many) // len(axis.labels), len(held.q)))
 
     @property
     def sums(self) -> list[int]:

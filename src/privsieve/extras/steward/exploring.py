@@ -37,8 +37,9 @@ from privsieve.containment.labelled import (
     bits_of,
     cells,
     narrowed,
+    rows_of,
 )
-from privsieve.containment.measures import in_population
+from privsieve.containment.measures import read
 from privsieve.containment.publishable import by_method, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.extras.steward.curves import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
@@ -401,6 +402,32 @@ def counted(items: Items, population: Items) -> Uniques:
     return Uniques(items.rows, population.rows, alone, int((sizes == 2).sum()), float(unique),
                    unique / alone if alone else None,
                    alone / int(mine.sum()) if alone else None)
+
+
+def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
+    """How many rows of the population equal each row, and how many hold all that it holds."""
+    whole, _, _ = read(population)
+    if whole.names != items.names:
+        raise SchemaError("the population has other columns than the table; give both the same "
+                          "columns in the same order")
+    both = _stack(items, whole)
+    which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
+    groups = groups_by_class(both, which, Rule(1, 2))
+    _, counts, pattern = groups.table
+    if (counts[:, 0] > counts[:, 1]).any():
+        raise SchemaError("the population lacks rows of the table; give a population of which the "
+                          "table is a part")
+    mine = pattern[:items.rows]
+    return counts[mine, 1], groups.over[mine, 1]
+
+
+def _stack(first: Items, second: Items) -> Items:
+    """The rows of two tables, one after the other."""
+    pieces = [piece for j in range(len(first)) for piece in (
+        rows_of(first, j), rows_of(second, j) + np.int32(first.rows))]
+    indices = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+    return Items(first.indptr + second.indptr, indices, first.rows + second.rows, first.names,
+                 first.origin)
 
 
 def zayatz(sizes: Ints, people: int) -> float | None:

@@ -1,4 +1,4 @@
-"""Looks: the private page of a look at the cells of a table, for who holds it.
+"""Inspected: the private page of a look at the cells of a table, for who holds it.
 
 It is made of what `inspect` tells programs, and knows no row beyond that.
 """
@@ -6,22 +6,25 @@ It is made of what `inspect` tells programs, and knows no row beyond that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from privsieve.report.page import Piece, bar, clean, count, document, name, plural, share_up
 
+#: The template of the page.
+_TEMPLATE = str(Path(__file__).with_name("inspecting"))
 #: The words of verdicts on columns, and of what is wrong with cells.
 _VERDICTS = ("stop", "look", "fine")
 _TROUBLES = ("unparsable", "unlisted", "below", "above", "missing")
 
 
-def inspected_html(told: Mapping[str, Any]) -> bytes:
+def inspected_page(told: Mapping[str, Any]) -> bytes:
     """The page of a look at a table: PRIVATE, for who holds it."""
     columns = told["columns"]
     return document(
-        "inspecting", kind="internal", said=told, columns=columns,
+        _TEMPLATE, kind="internal", said=told, columns=columns,
         troubled=[one for one in columns if one["verdict"] != "fine"],
         rows=[_row(one) for one in columns], troubles=_troubles, value=_value, marked=_marked,
         in_use=_in_use, counts={word: sum(one["verdict"] == word for one in columns)
