@@ -21,7 +21,7 @@ from sklearn.kernel_ridge import KernelRidge
 import privsieve as ps
 from measure import Goal, call
 from privsieve.methods.ridge.answers import Memory, Task, solved
-from privsieve.methods.ridge.dual import Basis, Kernel
+from privsieve.methods.ridge.dual import Basis, Kernel, coordinates
 from privsieve.public.plan import Cost
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
@@ -45,9 +45,9 @@ def goals(*, short):
     X, y = table(n, COLUMNS)
     domain = ps.Domain.box(0, 1, columns=COLUMNS, target=(-1.5, 1.5))
     source, kernel = open_source(X, y), Kernel.of(domain, "rbf", 0.5)
-    none = np.empty((0, COLUMNS), np.uint16)
-    task = Task("one", kernel, Cost.of("0.01").epsilon, n, Cost.of(1), Basis.empty(kernel),
-                np.zeros((0, 0)), none)
+    asked = np.zeros((1, COLUMNS), np.uint16)
+    task = Task("one", kernel, Cost.of("0.01").epsilon, n, Cost.of(1),
+                *Basis.of(coordinates(asked, domain), kernel), asked)
     peer = KernelRidge(kernel="rbf", gamma=0.5, alpha=0.01 * n)
 
     def ours():
