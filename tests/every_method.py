@@ -21,8 +21,8 @@ COLUMNS = (ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.
 WARD = ps.Domain(COLUMNS, target=ps.Label("back", [0, 1]))
 #: The same, and what a stay cost.
 COSTS = ps.Domain(COLUMNS, target=ps.Number("cost", 0, 100))
-#: What can vote on them.
-VOTERS = ps.Domain(COLUMNS[:3], target=COSTS.target)
+#: The same without a category.
+GRADED = ps.Domain(COLUMNS[:3], target=COSTS.target)
 #: What a session knows as numbers.
 POINTS = ps.Domain(COLUMNS[:2], target=COSTS.target)
 
@@ -101,7 +101,6 @@ ESTIMATORS = (
     *SELECTORS,
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "numeric": "ranks"}, COSTS, _LINE),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "none"}, COSTS, _LINE),
-    Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "votes"}, VOTERS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "linear"}, COSTS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "rbf", "features": 20}, COSTS, _LINE),
     Method("noisy-histogram", ps.NoisyHistogram, {"columns": ["age", "ward"]},
@@ -116,6 +115,5 @@ SENSITIVE = (
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "pair", "class_prior": None}),
     *(one for one in ESTIMATORS
       if one.name in ("block-fwell", "output-fwell", "felp", "kernel-ridge")
-      or "columns" in one.options or "numeric" in one.options
-      or one.options.get("joint") == "votes"),
+      or "columns" in one.options or "numeric" in one.options),
 )

@@ -66,6 +66,9 @@ PLANS = {
     "median cut": ("number", "row", "rule-sieve", {"numeric": "median-cut", "joint": "pair"}),
     "median cut persons": ("number", "person", "rule-sieve", {
         "numeric": "median-cut", "joint": "pair"}),
+    "rounds": ("number", "row", "rule-sieve", {"k": 3, "joint": "pair", "epsilon": 100}),
+    "rounds persons": ("number", "person", "rule-sieve", {"k": 3, "joint": "pair",
+                                                          "epsilon": 400}),
     "number by itself": ("number", "row", "rule-sieve", {"epsilon": 10}),
     "blocks": ("two", "row", "block-fwell", {"block": 6, "repeats": 3}),
     "blocks clip": ("two", "row", "block-fwell", {"block": 6, "votes": "clip", "tau": "0.06"}),

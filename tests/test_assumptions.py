@@ -91,7 +91,6 @@ def plans():
         yield "rule-sieve", labels, {**sieve, **more}, "rule-sieve"
     for way in ("auto", "ranks", "median-cut"):
         yield "rule-sieve", numbers, {**sieve, "numeric": way}, "rule-sieve-numeric"
-    yield "rule-sieve", numbers, {**sieve, "joint": "votes"}, "rule-sieve-votes"
     for domain in (tables.domain("n" * 6, **added), tables.domain("n" * 6, **persons)):
         yield "rule-sieve", domain, {"k": 3, "epsilon": 1}, "rule-sieve"
         yield "block-fwell", domain, {"k": 3, "epsilon": 1}, "block-fwell"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import click
@@ -968,7 +969,8 @@ def test_options_of_another_method_are_refused(privsieve, given, said):
         ("--sure", "0.1"), ("--independent-rows",), ("--describe", "0.2"),
         ("--target", "b"), ("--over", "mean"), ("--cost", "b=2"), ("--price", "3"),
         ("--fraction", "0.5"), ("--method", "noisy-top-k", "--score", "disagreement"),
-        ("--mechanism", "laplace"), ("--sampling", "bootstrap")))], ids=" ".join)
+        ("--mechanism", "laplace"), ("--sampling", "bootstrap"),
+        ("--joint", "votes")))], ids=" ".join)
 def test_what_is_gone_is_explained(privsieve, words):
     """A verb, an option or a method that was dropped gets a sentence that says what to do."""
     code, out, err = privsieve(*words)
@@ -986,3 +988,13 @@ def test_an_option_that_is_gone_is_explained_in_python(options):
                                         epsilon=1, rows=9, **more), ps.NoisyTopK):
         with pytest.raises(ParameterError, match=" gone: "):
             make(**options)
+
+
+def test_a_value_that_is_gone_is_explained_in_python():
+    """The value says what to do; an option of the same name is one of another method."""
+    plan = partial(ps.plan, "rule-sieve", ps.Domain.box(0, 1, columns=3), k=1, epsilon=1, rows=9)
+
+    with pytest.raises(ParameterError, match=r"^votes are gone: leave joint away"):
+        plan(joint="votes")
+    with pytest.raises(ParameterError, match=r"^votes is no option of rule-sieve"):
+        plan(votes="clip")

@@ -140,19 +140,3 @@ def test_what_is_no_selection_has_a_verb(privsieve, method, verb):
 
     assert (2, "") == (code, out)
     assert f"{method} chooses no columns; {verb}" in err
-
-
-@pytest.mark.parametrize(("given", "named"), [
-    ((), True), (("--rows", "700"), False), (("--ordered",), False), (("--joint", "votes"), False),
-], ids=str)
-def test_a_plan_names_votes_where_they_suit(privsieve, given, named):
-    """Numbers with typical values, and enough units: the plan says what else there is."""
-    parts = [f'[[column]]\nname = "x{j}"\nkind = "number"\ntypical = [0, 1]' for j in range(9)]
-    target = '[target]\nname = "y"\nkind = "number"\ntypical = [5, 2]'
-    Path("scaled.toml").write_text("\n".join(['[table]\nunit = "row"', *parts, target]))
-    code, out, _err = privsieve("plan", "--domain", "scaled.toml", "--epsilon", "1", "--top", "2",
-                                "--rows", "1000", *given)
-
-    assert 0 == code
-    assert named == ("--joint votes" in out)
-    assert max(map(len, out.splitlines())) <= 80

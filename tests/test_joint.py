@@ -495,8 +495,8 @@ def test_what_is_summarised_does_not_tell_the_branch():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"joint": "five"}, 'write "auto", "none", "pair", "triple", "quad" or "votes"'),
-    ({"joint": True}, 'write "auto", "none", "pair", "triple", "quad" or "votes"'),
+    ({"joint": "five"}, 'write "auto", "none", "pair", "triple" or "quad"'),
+    ({"joint": True}, 'write "auto", "none", "pair", "triple" or "quad"'),
     ({"joint": "triple", "k": 2}, "begins with 3 columns, and 2"),
     ({"joint": "quad", "k": 3}, "begins with 4 columns, and 3"),
     ({"joint": "triple", "ordered": True}, "ordered=False"),

@@ -9,6 +9,7 @@ import pytest
 
 from neighbours import METHODS, climbed, planned, setting
 from privsieve.methods import labels, rule_sieve
+from privsieve.methods.rounds import Rounds
 from privsieve.rows import batch as reader
 
 #: Plans of a run, by parts that tests can share out; a longer soak sets the variable.
@@ -45,8 +46,13 @@ ATTAINED = {
     "pairs of columns": ("rule-sieve", "nnn", 2, {**PLAIN, "k": 2, "joint": "pair"}, {"units": 6}),
     "ranks": ("rule-sieve", "nn", 0, {**ONE, "numeric": "ranks"}, {"most": 2, "units": 300}),
     "median": ("rule-sieve", "nn", 0, {**ONE, "numeric": "median-cut"}, PERSONS),
-    "sets by votes": ("rule-sieve", "nn", 0, {**ONE, "joint": "votes"},
-                      {"units": 6, "neighbours": "add-remove"}),
+    "rounds": ("rule-sieve", "nnnn", 0, {"k": 3, "epsilon": 1000, "joint": "pair",
+                                         "numeric": "median-cut"}, {"units": 6}),
+    "rounds, a person comes": ("rule-sieve", "nnnn", 0, {
+        "k": 3, "epsilon": 1000, "joint": "pair", "numeric": "median-cut"},
+        {**PERSONS, "neighbours": "add-remove"}),
+    "rounds alone": ("rule-sieve", "nnnn", 0, {"k": 2, "epsilon": 1000, "max_ops": 1000,
+                                               "numeric": "median-cut"}, {"units": 6}),
     "counts": ("noisy-top-k", "nn", 2, {**ONE, "score": "class-counts"}, PERSONS),
     "means": ("noisy-top-k", "nn", 2, {**ONE, "score": "mean-difference"}, {"units": 4}),
     "covariance": ("noisy-top-k", "nn", 0, {**ONE, "score": "correlation"},
@@ -100,6 +106,21 @@ def test_a_sensitivity_that_is_one_part_too_small_is_seen(tmp_path, monkeypatch)
     monkeypatch.setattr(rule_sieve.Rules, "sensitivity",
                         lambda rules, largest: known(rules, largest) - 1)
     assert found(where, tmp_path) > 1
+
+
+@pytest.mark.parametrize("what", ["sensitivity", "moves"])
+@pytest.mark.parametrize("name", ["rounds", "rounds, a person comes", "rounds alone"])
+def test_rounds_whose_bound_is_one_part_too_small_are_seen(name, what, tmp_path, monkeypatch):
+    """The same of what a unit moves in a round: scores, and sums of residuals together."""
+    method, kinds, classes, options, public = ATTAINED[name]
+    known = getattr(Rounds, what)
+    monkeypatch.setattr(Rounds, what, property(lambda rounds: known.fget(rounds) * 23 // 24))
+    where = planned(method, kinds, classes, options, **public)
+    assert where.plan.settings["rounds"] == (2 if name == "rounds alone" else 1)
+    worst = max(climbed(random.Random(seed), where, tmp_path, starts=10, steps=120,
+                        enough=1.01)[0].ratio for seed in range(6))
+
+    assert worst > 1
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])

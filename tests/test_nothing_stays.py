@@ -36,8 +36,6 @@ COLUMNS = [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log", miss
            ps.Flag("smoker"), ps.Category("ward", ["A", "B"])]
 CLASSES = ps.Domain(COLUMNS, target=ps.Label("back", [0, 1]))
 NUMBER = ps.Domain(COLUMNS, target=ps.Number("back", 0, 1))
-VOTERS = dataclasses.replace(NUMBER, columns=[column for column in COLUMNS
-                                              if not isinstance(column, ps.Category)])
 PERSONS = dataclasses.replace(CLASSES, person="who", rows_per_person=2, persons=200)
 SECRET = "Zebedee"
 
@@ -78,7 +76,6 @@ PLANS = {
     "rule-sieve, a median": partial(planned, "rule-sieve", NUMBER, k=2, numeric="median-cut"),
     "rule-sieve, a median pair": partial(planned, "rule-sieve", NUMBER, k=2, joint="pair",
                                          numeric="median-cut"),
-    "rule-sieve, votes": partial(planned, "rule-sieve", VOTERS, k=1, joint="votes"),
     "block-fwell": partial(planned, "block-fwell", k=2),
     "output-fwell": partial(planned, "output-fwell", k=2),
     "objective-fwell": partial(planned, "objective-fwell", k=2),
@@ -395,9 +392,9 @@ SHOWN = {
     "Limits", "Map", "MeanDifference", "Method", "Mining", "NoiseLaw", "NoiseSize",
     "NoisyCounts", "NoisyTable", "Number", "NumberRule", "Objective", "Perturbing", "Places",
     "Plan", "Policy", "Problem", "Public", "Published", "RaceEvent", "Regression", "Release",
-    "Risk", "Roles", "Rounding", "Rule", "Sample", "Scheme", "Selection", "Setting", "Shape",
-    "Shown", "Sizes", "SourceCrowds", "Switch", "TableCells", "TableFacts", "Tables", "Takes",
-    "Thermometer", "Together", "TopRule", "VoteForecast", "Weighing", "Whole",
+    "Risk", "Roles", "Rounding", "Rounds", "Rule", "Sample", "Scheme", "Selection", "Setting",
+    "Shape", "Shown", "Sizes", "SourceCrowds", "Switch", "TableCells", "TableFacts", "Tables",
+    "Takes", "Thermometer", "Together", "TopRule", "Weighing", "Whole",
     "Windows"}
 
 

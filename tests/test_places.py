@@ -194,19 +194,6 @@ def test_groups_are_raced_one_by_one():
         plan("rule-sieve", EIGHT, joint="pair", **asked)
 
 
-@pytest.mark.parametrize("options", [{"always": ["x0"]}, {"groups": {"g": ["x0", "x1"]}}])
-def test_votes_name_all_together(options):
-    """Votes race sets of k: they keep what is never in away, and refuse the other wishes."""
-    numbers = ps.Domain.box(0, 1, columns=5, target=(0, 1))
-    made = plan("rule-sieve", numbers, k=2, epsilon=9, rows=90, joint="votes", never=["x3"])
-    X = np.random.default_rng(1).random((90, 5))
-    found = fit(made, open_source(X, X[:, 3]), noise=replay(1)).selected
-
-    assert (["x3"], 2, False) == (made.settings["never"], len(found), "x3" in found)
-    with pytest.raises(ParameterError, match="leave joint away"):
-        plan("rule-sieve", numbers, k=2, epsilon=9, rows=90, joint="votes", **options)
-
-
 @pytest.mark.parametrize("options", [
     {"k": 3, "always": ["x0"], "ordered": True},
     {"k": 2, "groups": {"g": ["x0", "x4"]}, "delta": "1e-6"},

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import privsieve as ps
-from every_method import COSTS, ESTIMATORS, POINTS, VOTERS
+from every_method import COSTS, ESTIMATORS, GRADED, POINTS
 from privsieve import fit as fitting
 from privsieve.errors import PrivsieveError, ReleaseFailed
 from privsieve.methods import labels, noisy_top_k, rule_sieve
@@ -100,6 +100,8 @@ FAMILIES = (
     Family("free numbers", ps.RuleSieve, _K, FREE),
     Family("number", ps.RuleSieve, _K, NUMERIC),
     Family("median", ps.RuleSieve, {**_K, "numeric": "median-cut"}, NUMERIC),
+    Family("rounds", ps.RuleSieve, {"n_features_to_select": 3, "joint": "pair", "epsilon": 1000},
+           NUMERIC),
     Family("always", ps.RuleSieve, {**_K, "always": ["f"], "never": ["c"]}),
     Family("groups", ps.NoisyTopK, {**_K, "groups": {"g": ["n", "f"]}, "score": "class-counts"}),
     Family("counts ordered", ps.NoisyTopK, {**_K, "ordered": True, "score": "class-counts"}),
@@ -111,7 +113,7 @@ FAMILIES = (
     Family("windows", ps.FELP, {**_K, "block": 3, "repeats": 4, "beta": "0.5"}),
     Family("ridge delta", ps.PrivateKernelRidge, {
         "kernel": "rbf", "features": 40, "delta": "0.01"}, COSTS),
-    Family("polynomial", ps.PrivateKernelRidge, {"kernel": "polynomial"}, VOTERS),
+    Family("polynomial", ps.PrivateKernelRidge, {"kernel": "polynomial"}, GRADED),
     Family("named cells", ps.NoisyHistogram, {"columns": ["f", "c"], "delta": "1e-6"}),
     Family("bins", ps.NoisyHistogram, {"columns": ["m", "c"], "bins": 3}, MANY),
     *(Family(f"session {answers}", answers, {}, POINTS)

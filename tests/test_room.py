@@ -422,7 +422,7 @@ ALL_ALLOWED = (
     *(((50_000, 50, 2, method, FOUR, "parquet"), memory, None) for memory in (64, 150)
       for method in ("noisy-top-k", "block-fwell", "output-fwell", "objective-fwell", "felp")),
     *(((50_000, 50, 1, "rule-sieve", {"k": 4, **options}, "parquet"), memory, None)
-      for memory in (100, 300) for options in ({}, {"numeric": "ranks"}, {"joint": "votes"})),
+      for memory in (100, 300) for options in ({}, {"numeric": "ranks"})),
     *(((200_000, 50, 26, "rule-sieve", FOUR, "parquet"), memory, None) for memory in (400, 600)),
     *(((50_000, 50, 100, "rule-sieve", FOUR, "parquet"), memory, None) for memory in (1000, 1200)),
     *(((1_500_000, 20, 2, "rule-sieve", options, "parquet"), memory, None)

@@ -36,7 +36,6 @@ OF_METHOD: Mapping[str, str] = {
     "output-fwell": "output-fwell",
     "rule-sieve": "rule-sieve",
     "rule-sieve-numeric": "rule-sieve-numeric",
-    "rule-sieve-votes": "rule-sieve-votes",
 }
 #: How far a rho may be off that is recounted in floats.
 _NEAR = 1e-7

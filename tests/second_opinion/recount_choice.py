@@ -107,8 +107,7 @@ def plan_reasons(plan: Mapping[str, Any], domain: Domain) -> Iterator[str]:
         "the plan chooses more columns than there are, or none":
             1 <= choice.k <= choice.items and choice.sought >= choice.k,
         "the method of the plan is for another kind of target":
-            (isinstance(domain.target, Number) if number else classes > 0)
-            or (method == "rule-sieve-votes" and domain.target is not None),
+            isinstance(domain.target, Number) if number else classes > 0,
         "the planned shares are not those of the classes":
             not isinstance(shares, list | tuple) or (
                 len(shares) == classes and sum(map(Fraction, shares)) == 1),
@@ -118,9 +117,6 @@ def plan_reasons(plan: Mapping[str, Any], domain: Domain) -> Iterator[str]:
     })
     if method == "block-fwell":
         yield from _blocks(settings)
-    if method == "rule-sieve-votes":
-        yield from failed({"the plan screens fewer columns than it names": choice.k <= settings[
-            "screened"] <= choice.items})
     if "branches" in settings:
         yield from _branches(choice)
 

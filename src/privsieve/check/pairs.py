@@ -216,14 +216,6 @@ def _correlated(method: str) -> Pair:
                     score="correlation")(method)
 
 
-def _votes(method: str) -> Pair:
-    """A row that is for the second column, where the others are for the first, comes."""
-    domain = Domain(Domain.box(0, 1, columns=2).columns, target=Number("y", 0, 1),
-                    neighbours="add-remove", rows=3)
-    known = [[TOP, TOP, TOP], [0, 0, 0]]
-    return of_codes(domain, [[0, TOP, TOP], *known], known, k=1, joint="votes")(method)
-
-
 def _counts(method: str) -> Pair:
     """One row of three moves from a cell to the other."""
     return of_codes(_FLAG, [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]])(method)
@@ -334,7 +326,6 @@ _CHOICES: Mapping[str, Mapping[str, Made]] = {
         "joint": _joint,
         "persons": _persons,
         "number": _number,
-        "votes": _votes,
         "counts": _counted(120, depth=1),
     },
     "noisy-top-k": {

@@ -14,7 +14,7 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Domain
-from privsieve.public.dropped import DROPPED
+from privsieve.public.dropped import explain
 from privsieve.public.option import About, abouts, read_several, whole
 from privsieve.public.plan import Plan
 
@@ -219,8 +219,8 @@ class Word(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None,
                 ctx: click.Context | None) -> str:
         """Read the word."""
-        if value not in self.choices and value in DROPPED:
-            self.fail(DROPPED[value], param, ctx)
+        if value not in self.choices and (said := explain(value, "")):
+            self.fail(said, param, ctx)
         return super().convert(value, param, ctx)
 
 

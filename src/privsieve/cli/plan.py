@@ -88,9 +88,6 @@ def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
     if beside:
         words.show("file", f"rows take up to {_size(beside)}, more than may lie in memory: "
                            "they lie in a private file without a name while the release is made")
-    if _could_vote(plan):
-        words.show("also", "all are numbers with a typical value: --joint votes is one race "
-                           "over sets, for columns that repeat each other")
     if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
         words.show("delta", "not charged: for so few columns a race without a delta finds as "
                             "many or more" if plan.chooses else
@@ -100,15 +97,6 @@ def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
         words.show("warning", plan.warning, fg="yellow")
     if "advice" in plan.forecast:
         words.show("advice", str(plan.forecast["advice"]))
-
-
-def _could_vote(plan: Plan) -> bool:
-    """Whether sets by votes are another good way to choose what RuleSieve is to choose."""
-    from privsieve.methods.votes import METHOD, suits
-
-    return (plan.method.startswith("rule-sieve") and plan.method != METHOD
-            and not plan.settings["ordered"]
-            and suits(plan.domain, int(str(plan.settings["k"])), plan.units * plan.cost.epsilon))
 
 
 def ledger_of(options: Mapping[str, Any]) -> Ledger | None:

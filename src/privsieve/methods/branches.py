@@ -45,6 +45,8 @@ PRODUCT = {2: (45, .55), 3: (40, .42)}
 SET, SET_ROW, DRAW = {3: 8500, 4: 7000}, 2, 8000
 #: A cell that is read, sorted and counted, and a column beside its cells.
 CELL, COLUMN = 60, 30_000
+#: A cell of which a round counts the code.
+ROUND_CELL = 10
 #: Bytes of a set of columns: its value, and what races make of it.
 SET_BYTES = 200
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
@@ -222,6 +224,21 @@ class Tables(NamedTuple):
         return 2**16 * self._count * classes
 
 
+def with_rounds(takes: Takes, table: Extent, grid: int, rounds: int) -> Takes:
+    """What a run takes that goes on in rounds: all rows in memory, each with a weight.
+
+    >>> from privsieve.public.plan import Takes
+    >>> with_rounds(Takes(1.0), Extent(1000, 10), 16, 2).whole
+    0
+    """
+    weighed = table._replace(weighed=True)
+    each = ROUND_CELL * table.rows * table.d + (weighed.pairs(grid) if grid else 0)
+    held = Tables(weighed, (2, 0, 2), 1, [(2, grid)] if grid else []).whole
+    return takes._replace(seconds=takes.seconds + rounds * each / 1e9,
+                          stages=(*takes.stages, (held, 0)),
+                          whole=takes.whole and max(takes.whole, held))
+
+
 # --- one by one, or a set first -------------------------------------------------------------------
 
 class Branch(NamedTuple):
@@ -250,6 +267,10 @@ MANY_FROM = (25, 150)
 #: Of a number that was cut: three causes in four copies each, .67 of them by pairs at 100, all by
 #: triples, which find no fewer independent columns there than ranks and one race do.
 NUMBER_FROM = (15, 80)
+#: Units times the epsilon of the races, for each column chosen, from which what follows a set is
+#: named in rounds: copies of the strongest of four causes, behind a number, 4,000 rows: .97 of the
+#: causes, .75 by one race; independent columns at 400 a column: .83 and 1.00, at 800 .97 and 1.00.
+ROUNDS_FROM = 600
 #: The part of `max_ops` that may go to the noise of "auto": 2^18 sets of 2^36, 2 seconds.
 DRAW_PART = Fraction(1, 8)
 

@@ -52,9 +52,10 @@ from privsieve.public.option import Choosing, declared, option, settings, settle
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
+    from privsieve.methods.rounds import Rounds
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
-    from privsieve.rows.batch import Batch
+    from privsieve.rows.batch import Batch, Passes
     from privsieve.summaries.passes import RuleSums
     from privsieve.summaries.rules import Layout, RuleTables, Weighing
 
@@ -75,10 +76,10 @@ class RuleSieveOptions(Choosing):
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
     joint: str | None = option(
-        default="auto", choices=(*branches.WORDS, "votes"),
+        default="auto", choices=branches.WORDS,
         says="begin with the best set of two, three or four columns, which holds no copies and "
              "finds what matters only together; auto where rows and epsilon pay for it, none "
-             "never; votes: one race over sets, where all are numbers")
+             "never")
     numeric: str | None = option(
         default="auto", choices=WAYS, setting=None,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
@@ -88,10 +89,6 @@ class RuleSieveOptions(Choosing):
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        if self.joint == "votes":
-            from privsieve.methods import votes
-
-            return votes.planned(self, domain, rows)
         if isinstance(domain.target, Number):
             from privsieve.methods import rule_sieve_numeric
 
@@ -143,7 +140,9 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
 def _said(rules: Rules) -> dict[str, Any]:
     """The settings of a plan."""
     named = [branch.name for branch in rules.switch.reachable]
-    return settings(rules, grid=rules.grid, branches=named)
+    many = max(map(rules.rounds, rules.switch.reachable))
+    more = {"rounds": many} if many else {}
+    return settings(rules, grid=rules.grid, branches=named, **more)
 
 
 def _table(domain: Domain, units: int) -> branches.Extent:
@@ -158,10 +157,12 @@ def _takes(rules: Rules) -> Takes:
                                 if size in branches.SET_GRID)]
     size = max(branch.size for branch in rules.switch.reachable)
     many = rules.domain.classes
+    after = max(map(rules.rounds, rules.switch.reachable))
     tables = branches.Tables(table, (many, 0, many) if rules.depth > 1 else (0, many, many),
                              rules.depth, [(size, side) for size, side in grids if side], size)
-    return branches.takes(table, deep=rules.depth, grid=rules.grid, size=size)._replace(
+    made = branches.takes(table, deep=rules.depth, grid=rules.grid, size=size)._replace(
         **tables.memory(branches.FEW))
+    return branches.with_rounds(made, table, rules.grid, after) if after else made
 
 
 @declared
@@ -202,6 +203,20 @@ class Rules(RuleSieveOptions):
             made = replace(made, least=branches.NUMBER_FROM)
         known = worth_before(self.class_prior, self.units)
         return made if known is None else made.known(known)
+
+    def rounds(self, branch: Branch) -> int:
+        """How many columns are named in rounds, after the set of a branch; none where it is weak.
+
+        Only of a number that was cut: its rows are kept.  All of them where there are too many
+        columns for their pairs.
+        """
+        strong = self.units * _race_share(self) * self.epsilon >= branches.ROUNDS_FROM * self.k
+        plain = self.cut and strong and not self.delta and self.fewer is None
+        if branch == ONE:
+            plain &= (self.joint == "auto" and branches.PAIRS not in self.switch.room
+                      and not self.ordered and self.places.k > 1
+                      and 2 * self.k <= len(self.domain.columns))
+        return self.places.k - branches.new(branch, len(self.places.always)) if plain else 0
 
     @property
     def sizes(self) -> Sizes:
@@ -269,8 +284,9 @@ def _sums(rules: Rules) -> RuleSums:
 
 
 # [mechanism]
-def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
-    """Tables meet noise: weights, scores, race."""
+def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules, rows: Passes | None = None,
+              key: int = 0) -> tuple[int, ...]:
+    """Tables meet noise: weights, scores, race; then rounds over the rows, where they are kept."""
     from privsieve.summaries.rules import Layout, scores
 
     places = rules.places
@@ -279,16 +295,20 @@ def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules) -> tuple[int, 
     layout = Layout.of(rules.domain)
     by, moves, epsilon, labels = weighed(summary, layout, rules, noise)
     branch = rules.switch.branch(labels.worth)
-    if branch == ONE:
+    if branch == ONE and rows is not None and rules.rounds(ONE):
+        chosen = _after(rules, ONE, (), (rows, key), noise)
+    elif branch == ONE:
         race = replace(_race(rules, ONE), sensitivity=moves, epsilon=epsilon)
         chosen = places.chosen(scores(summary, layout, by).tolist(), race, noise)
     else:
-        chosen = _set_first(summary, (layout, by, branch, rules), (moves, epsilon), noise)
+        chosen = _set_first(summary, (layout, by, branch, rules), (moves, epsilon), noise,
+                            None if rows is None else (rows, key))
     return Chosen(chosen, branch=branch.name, **labels.said)
 
 
 def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
-               spend: tuple[int, Fraction], noise: Noise) -> tuple[int, ...]:
+               spend: tuple[int, Fraction], noise: Noise, rows: tuple[Passes, int] | None,
+               ) -> tuple[int, ...]:
     """A set first, then single columns, both among those that are not in already."""
     from privsieve.noise.race import Race, top_k
     from privsieve.summaries.sets import set_scores
@@ -309,8 +329,13 @@ def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
         values = values[[len(taken.intersection(one)) == inside
                          for one in combinations(range(d), branch.size)]]
     free = [item[0] for item in places.items]
-    named = choose(values.tolist(), score[free].tolist(),
-                   (branches.new(branch, always), places.k, len(free)), spend, race)
+    size = branches.new(branch, always)
+    if rows is not None and rules.rounds(branch):
+        # [set-then-rounds] the set alone, at its share
+        rounds = _rounds(rules, branch)
+        won = choose(values.tolist(), [], (size, size, len(free)), (spend[0], rounds.first), race)
+        return _after(rules, branch, [free[at] for at in won], rows, noise)
+    named = choose(values.tolist(), score[free].tolist(), (size, places.k, len(free)), spend, race)
     return places.columns(named)
 
 
@@ -380,6 +405,8 @@ def _main_races(rules: Rules) -> list[Race]:
         race = _race(rules, branch)
         if race.account != "approximate":
             part = branches.dilution(branch, places.k, places.d, len(places.always))
+            if rules.rounds(branch):  # the rest goes to what the rounds release
+                part = part * _rounds(rules, branch).raced
             race = places.race(_race_share(rules) * rules.epsilon * part, ordered=rules.ordered)
         races.append(race)
     return races
@@ -424,16 +451,38 @@ def _branch_event(rules: Rules, branch: Branch) -> Event:
     from privsieve.noise.race import Race
 
     if branch == ONE:
-        return _race(rules, branch).event
+        return (together(*_rounds(rules, ONE).events) if rules.rounds(ONE)
+                else _race(rules, branch).event)
     places, epsilon = rules.places, _race_share(rules) * rules.epsilon
     size = branches.new(branch, len(places.always))
     k, d = places.k, places.d
+    if rules.rounds(branch):
+        rounds = _rounds(rules, branch)
+        return together(Race(comb(d, size), 1, 1, rounds.first).event, *rounds.events)
     first = Race(comb(d, size), 1, 1, epsilon * Fraction(size, k))
     if k == size:
         return first.event
     delta = rules.delta if k - size > 1 else Fraction(0)
     rest = Race(d - size, k - size, 1, epsilon * Fraction(k - size, k), delta=delta)
     return together(first.event, rest.event)
+
+
+def _after(rules: Rules, branch: Branch, first: Sequence[int], rows: tuple[Passes, int],
+           noise: Noise) -> tuple[int, ...]:
+    """The columns of a set, and those that rounds name after it."""
+    always, free = rules.places.always, [item[0] for item in rules.places.items]
+    more = _rounds(rules, branch).names(*rows, [*always, *first],
+                                        [j for j in free if j not in first], noise)
+    return tuple(sorted((*always, *first, *more)))
+
+
+def _rounds(rules: Rules, branch: Branch) -> Rounds:
+    """The rounds after the set of a branch."""
+    from privsieve.methods.rounds import Rounds
+
+    places, size = rules.places, branches.new(branch, len(rules.places.always))
+    return Rounds(rules.domain, rules.units, rules.grid, len(places.always) + size,
+                  places.d - size, places.k - size, _race_share(rules) * rules.epsilon, size)
 
 
 def _pure_rho(rules: Rules, branch: Branch) -> Fraction:

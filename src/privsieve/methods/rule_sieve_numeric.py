@@ -231,8 +231,9 @@ def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan,
     # [median-moves]
     moves = 2 if inner.domain.replaces else 1
     middle = median_cell(held.counts, moves, share, noise)
-    tables = inner.summarise(held.labelled(middle), held.key)
-    chosen: tuple[int, ...] = inner.mechanism(tables, noise)
+    rows = held.labelled(middle)
+    chosen: tuple[int, ...] = inner.mechanism(inner.summarise(rows, held.key), noise, rows=rows,
+                                              key=held.key)
     return chosen
 
 
@@ -271,7 +272,7 @@ def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int,
         return None
     # [no-ranks] under add-remove there are none to fall back on
     made = _cut_plan(asked, domain, cost, units)
-    one = made.settings["branches"] == [ONE.name]
+    one = made.settings["branches"] == [ONE.name] and "rounds" not in made.settings
     return None if one and domain.replaces else made
 
 

@@ -47,9 +47,21 @@ _BIN = "--bin is gone: --bins takes COLUMN=N, too, once for each column"
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 _VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
             "weights are the same")
+_VOTES = ("votes are gone: leave joint away: behind a number, what follows a first set is named in "
+          "rounds")
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
-#: Methods, verbs, public names, options and their values that are gone.
+#: Values of options that are gone; one may be the name of an option that is there.
+VALUES = {
+    "laplace": _NOISE,
+    "disagreement": _SCORE,
+    "mutual-information": _SCORE,
+    "bootstrap": _BOOTSTRAP,
+    "average": _AVERAGE,
+    "median-and-spread": _SPREAD,
+    "votes": _VOTES,
+}
+#: Methods, verbs, public names and options that are gone.
 DROPPED = {
     "sum": _SITES,
     "combine": _SITES,
@@ -71,13 +83,7 @@ DROPPED = {
     "cost": _PRICES,
     "price": _PRICES,
     "mechanism": _NOISE,
-    "laplace": _NOISE,
-    "disagreement": _SCORE,
-    "mutual-information": _SCORE,
     "sampling": _BOOTSTRAP,
-    "bootstrap": _BOOTSTRAP,
-    "average": _AVERAGE,
-    "median-and-spread": _SPREAD,
     **{old: f"{old} is gone: the option is called {now}" for old, now in _RENAMED.items()},
     "anyway": _ANYWAY,
     "explore": _EXPLORE,
@@ -95,12 +101,12 @@ DROPPED = {
 
 
 def explain(name: object, otherwise: str) -> str:
-    """Return what to do instead of a dropped name, or another text for a name that never was.
+    """Return what to do instead of a dropped name or value, or another text where it never was.
 
     >>> explain("sum", "")[:36], explain("add", "no such verb")
     ('releases of several sites are gone: ', 'no such verb')
     """
-    return DROPPED.get(name, otherwise) if isinstance(name, str) else otherwise
+    return {**VALUES, **DROPPED}.get(name, otherwise) if isinstance(name, str) else otherwise
 
 
 def is_of_first(certificate: Mapping[str, Any]) -> bool:

@@ -198,7 +198,6 @@ THEOREMS: Mapping[str, tuple[str, ...]] = {
     "ridge": _DOUBLES,
     "rule-sieve": _BITS,
     "rule-sieve-numeric": _BITS,
-    "rule-sieve-votes": _DOUBLES,
 }
 
 
@@ -279,7 +278,7 @@ class Plan(Printed):
     assumes: tuple[str, ...]
     event: Event  # what it does with noise, for an accountant
     summarise: Callable[[Iterable[Batch], int], Any] = field(repr=False)
-    mechanism: Callable[[Any, Any], Any] = field(repr=False)
+    mechanism: Callable[..., Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
     query: str | None = None
