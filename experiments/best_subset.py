@@ -23,6 +23,7 @@ import numpy as np
 
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
+from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
@@ -74,12 +75,12 @@ def autoregressive(seed: Sequence[int], n: int, p: int, rho: float) -> Table:
     return Table(X, signal + scale * noise, planted)
 
 
-def summarised(table: Table, half: float, **options: object) -> tuple[Plan, object]:
-    """A plan at epsilon 1 for columns between such bounds, and the summary of the table."""
+def summarised(table: Table, *bounds: float, **options: object) -> tuple[Plan, object]:
+    """A plan at epsilon 1 for columns between bounds, or without, and the summary of a table."""
     n, p = table.X.shape
-    domain = Domain.box(-half, half, columns=p, target=(-half, half))
+    domain = Domain([Number(f"x{j}", *bounds) for j in range(p)], target=Number("y", *bounds))
     made = plan(domain=domain, k=K, epsilon=1, rows=n, **options)  # type: ignore[arg-type]
-    rows = batches(open_source(table.X, table.y), made.domain, rows=n, entropy=replay(1).bytes)
+    rows = batches(open_source(table.X, table.y), made.coding, rows=n, entropy=replay(1).bytes)
     return made, made.summarise(rows, 1)
 
 
@@ -98,8 +99,8 @@ def hits(named: np.ndarray, planted: tuple[int, ...]) -> Hits:
 
 
 def by_sieve(table: Table, **options: object) -> Hits:
-    """RuleSieve, by draws of its whole mechanism; bounds at 4 spreads."""
-    made, summary = summarised(table, 8 * CLIP, method="rule-sieve", **options)
+    """RuleSieve, by draws of its whole mechanism; no bounds."""
+    made, summary = summarised(table, method="rule-sieve", **options)
     named = [made.mechanism(summary, replay(seed))
              for seed in range(WHOLE.get(table.X.shape[1], 2))]
     return hits(np.array(named), table.planted)
@@ -112,7 +113,7 @@ def by_default(table: Table, _rng: np.random.Generator) -> Hits:
 
 def by_correlation(table: Table, rng: np.random.Generator) -> Hits:
     """NoisyTopK; bounds clip."""
-    made, moments = summarised(table, CLIP, method="noisy-top-k", score="correlation")
+    made, moments = summarised(table, -CLIP, CLIP, method="noisy-top-k", score="correlation")
     terms = made.mechanism.keywords["terms"]  # type: ignore[attr-defined]
     race = replace(terms.race, sensitivity=terms.scored.sensitivity(None))
     return hits(drawn(terms.scored.values(moments, None), race, DRAWS, rng), table.planted)

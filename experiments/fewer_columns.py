@@ -92,8 +92,7 @@ def one(case: Case, seed: int, draws: int) -> dict[tuple[str, bool], tuple[float
     judge = Judge(X, y, None, seed)
     rows = judge.train
     domain = Domain.box(0, 1, columns=X.shape[1], classes=[0, 1])
-    held = list(batches(open_source(X[rows], y=y[rows]), domain, rows=len(rows),
-                        entropy=replay(seed).bytes))
+    source = open_source(X[rows], y=y[rows])
     summaries: dict[str, Any] = {}
 
     def named(epsilon, draw, **more):
@@ -101,7 +100,8 @@ def one(case: Case, seed: int, draws: int) -> dict[tuple[str, bool], tuple[float
                     **OPTIONS, **more)
         key = json.dumps([made.settings.get(name) for name in ("order", "grid", "branches")])
         if key not in summaries:
-            summaries[key] = made.summarise(held, seed + 1)
+            summaries[key] = made.summarise(batches(
+                source, made.coding, rows=len(rows), entropy=replay(seed).bytes), seed + 1)
         found = made.mechanism(summaries[key], replay(1000 * seed + draw))
         return tuple(getattr(found, "positions", found))
 

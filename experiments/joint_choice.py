@@ -52,7 +52,7 @@ def choices(drawn, rows, way, k, epsilon, *, key, draws):
     held = drawn.held.setdefault((method, key, known), [])
     if not held:
         source = open_source(drawn.X[rows], drawn.y[rows])
-        held.append(made.summarise(batches(source, drawn.domain, rows=len(rows), entropy=bytes),
+        held.append(made.summarise(batches(source, made.coding, rows=len(rows), entropy=bytes),
                                    key))
     noise = replay(1000 * key + round(100 * float(epsilon)))
     return [tuple(made.mechanism(held[0], noise)) for _ in range(draws)]

@@ -52,13 +52,15 @@ def declared(way, X, near):
 def choices(domain, X, y, asked, seed, draws):
     """What some draws of noise choose; rows are read once for all epsilons."""
     k, epsilons, options = asked
-    found, summary = {}, None
+    found, summaries = {}, {}
     for epsilon in epsilons:
         made = plan("rule-sieve", domain, k=k, epsilon=f"{epsilon:.9f}", rows=len(X),
                     allow_weak=True, **options)
-        if summary is None:
-            source = open_source(X, y)
-            summary = made.summarise(batches(source, domain, rows=len(X), entropy=bytes), seed)
+        key = repr(made.settings["branches"])
+        if key not in summaries:
+            rows = batches(open_source(X, y), made.coding, rows=len(X), entropy=bytes)
+            summaries[key] = made.summarise(rows, seed)
+        summary = summaries[key]
         found[epsilon] = [tuple(made.mechanism(summary, replay(1000 * seed + draw)))
                           for draw in range(draws)]
     return found

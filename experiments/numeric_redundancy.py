@@ -47,7 +47,7 @@ def choose(X, y, bounds, way, k, strength, *, seed, draws):
     method, options = way
     epsilon = f"{-(-10**9 * strength * k // n) / 10**9:.9f}"  # rounded up
     made = plan(method, domain, k=k, epsilon=epsilon, rows=n, allow_weak=True, **options)
-    held = made.summarise(batches(open_source(X, y), domain, rows=n, entropy=replay(0).bytes),
+    held = made.summarise(batches(open_source(X, y), made.coding, rows=n, entropy=replay(0).bytes),
                           replay(seed).key())
     return [tuple(made.mechanism(held, replay(f"{seed} {strength} {i}"))) for i in range(draws)]
 

@@ -162,8 +162,7 @@ _HOT: dict[tuple[bytes, tuple[int, ...]], list[float]] = {}
 RARE = {"auto": {}, "centred": {"class_prior": "centred"}}
 MANY = {"centred": {}, "noisy counts": {"class_prior": "unbalanced"},
         "equal": {"class_prior": None}}
-TOGETHER = {"one by one": {}, "pair": {"joint": "pair"}, "triple": {"joint": "triple"}}
-FOUR = {"one by one": {}, "quad": {"joint": "quad"}}
+TOGETHER = {"one by one": {}, "pair": {"joint": "pair"}}
 
 CASES = (
     Case("one in ten", partial(rare, n=7000, share=0.1), 5, 7000, 150,
@@ -177,8 +176,6 @@ CASES = (
     Case("six classes", six_classes, 4, 3000, 50,
          {**MANY, "all cuts, public shares": {"class_prior": [Fraction(1, 6)] * 6}}, top=0.97),
     Case("soybean, 19 classes", soybean, 5, 215, 10, MANY, top=0.6, guessing=0.46, tables=6),
-    Case("parity of four, at the grid", partial(parity, size=4, cut=0.5), 4, 4000, 8, FOUR),
-    Case("parity of four, off the grid", partial(parity, size=4, cut=0.62), 4, 4000, 30, FOUR),
     Case("parity of three", partial(parity, size=3, cut=0.5), 3, 4000, 8, TOGETHER),
     Case("groups of copies", groups, 3, 1750, 20, TOGETHER),
 )
@@ -199,7 +196,7 @@ def measured(case: Case, options: Options, table: int, draws: int) -> list[float
                     **{**case.weak, **options})
         if summary is None:
             source = open_source(drawn.X, drawn.y)
-            summary = made.summarise(batches(source, drawn.domain, rows=n, entropy=bytes), table)
+            summary = made.summarise(batches(source, made.coding, rows=n, entropy=bytes), table)
         noise = replay(1000 * table + i)
         chosen = [made.mechanism(summary, noise) for _ in range(draws)]
         found.append(float(np.mean([drawn.quality(tuple(one)) for one in chosen])))

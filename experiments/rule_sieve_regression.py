@@ -104,8 +104,8 @@ def recalls(made: Made, way: str, draws: int, seed: int) -> list[float]:
         asked = plan("rule-sieve", domain, k=k, rows=n, numeric=way, joint="none",
                      epsilon=f"{strength / n:.9f}", allow_weak=True)
         if summary is None:
-            summary = asked.summarise(batches(source, domain, rows=n, entropy=replay(0).bytes),
-                                      replay(seed).key())
+            rows = batches(source, asked.coding, rows=n, entropy=replay(0).bytes)
+            summary = asked.summarise(rows, replay(seed).key())
             score = None if way == "median-cut" else scored(summary, rules_of(asked))
         hits = 0
         for i in range(draws):

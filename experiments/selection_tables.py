@@ -157,12 +157,14 @@ def measured(task, judge, how, epsilons, seed, draws):
         public, rows = dealt[:options["reference"]], np.sort(dealt[options["reference"]:])
         options["reference"] = (X[public], y[public])
     domain = Domain.box(0, 1, columns=X.shape[1], classes=list(range(task.classes)))
-    held = list(batches(open_source(X[rows], y=y[rows]), domain, rows=len(rows),
-                        entropy=replay(seed).bytes))
-    summary = None
+    source, summaries = open_source(X[rows], y=y[rows]), {}
     for epsilon in epsilons:
         made = plan(method, domain, k=task.k, epsilon=epsilon, rows=len(rows), **options)
-        summary = summary or made.summarise(held, seed + 1)
+        key = repr(made.settings.get("branches"))
+        if key not in summaries:
+            summaries[key] = made.summarise(batches(
+                source, made.coding, rows=len(rows), entropy=replay(seed).bytes), seed + 1)
+        summary = summaries[key]
         yield epsilon, float(np.mean([
             judge(made.mechanism(summary, replay(1000 * seed + draw))) for draw in range(draws)]))
 

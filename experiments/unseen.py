@@ -154,8 +154,7 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
     found = {("random", epsilon): chance for epsilon in epsilons}
     domain = (Domain.box(0, 1, columns=d, target=(0, 1)) if table.number else
               Domain.box(0, 1, columns=d, classes=list(range(int(table.y.max()) + 1))))
-    held = list(batches(open_source(table.X[train], y=table.y[train]), domain, rows=len(train),
-                        entropy=replay(seed).bytes))
+    source = open_source(table.X[train], y=table.y[train])
     summaries: dict[str, object] = {}
     chosen: dict[tuple[str, str], list[tuple[int, ...]]] = {}
     for name, (method, options) in table.methods.items():
@@ -164,7 +163,8 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
             key = what_runs(made)
             if (key, epsilon) not in chosen:
                 if key not in summaries:
-                    summaries[key] = made.summarise(held, seed + 1)
+                    summaries[key] = made.summarise(batches(
+                        source, made.coding, rows=len(train), entropy=replay(seed).bytes), seed + 1)
                 chosen[key, epsilon] = [made.mechanism(summaries[key], replay(1000 * seed + draw))
                                         for draw in range(draws)]
             found[name, epsilon] = float(np.mean(list(map(worth, chosen[key, epsilon]))))

@@ -44,7 +44,7 @@ def again(plan, source, noise=None):
     For plans whose summary draws nothing: where it samples blocks or rows, a run makes it anew.
     """
     noise = noise or system()
-    summary = plan.summarise(batches(source, plan.domain, rows=plan.units, entropy=noise.bytes),
+    summary = plan.summarise(batches(source, plan.coding, rows=plan.units, entropy=noise.bytes),
                              noise.key())
     return lambda: said(plan, plan.mechanism(summary, noise))["selected"]
 

@@ -131,13 +131,6 @@ class Calls:
 
     pair_best = pair_gain
 
-    # joint
-
-    def joint_best(self):
-        size = self.one(3, 4)
-        *first, _, nominal = self.pair_gain({3: 8, 4: 4}[size])
-        return (*first, size, nominal)
-
     # sums
 
     def cell_sums(self):

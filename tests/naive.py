@@ -151,23 +151,6 @@ def pair_gain(bins, labellings, grid, nominal):
     return gain
 
 
-def joint_best(bins, labellings, size, grid, nominal):
-    """The best rule of every set of columns: each is cut once, each cell has its own sign."""
-    best = []
-    for chosen in subsets(range(len(bins)), size):
-        top = 0
-        for cut in choices(range(grid), size):
-            for v in labellings:
-                cell = {}
-                for i, w in enumerate(v):
-                    place = tuple(indicator(bins[j][i], a, grid, nominal[j])
-                                  for j, a in zip(chosen, cut, strict=True))
-                    cell[place] = cell.get(place, 0) + w
-                top = max(top, sum(abs(w) for w in cell.values()))
-        best.append(top)
-    return best
-
-
 def code_sums(codes, label, classes):
     """What the codes of each column come to in each class."""
     return [[sum(code for code, of in zip(column, label, strict=True) if of == c)

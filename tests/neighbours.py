@@ -264,7 +264,7 @@ def summary(setting, units, at, shared, folder):
     source, tags = table(setting, units, at, shared, folder)
     domain, given = setting.plan.domain, Fixed(shared.key, tags)
     rows = setting.plan.units if domain.rows_are_public else None
-    read = list(batches(source, domain, rows=rows, entropy=given.bytes))
+    read = list(batches(source, setting.plan.coding, rows=rows, entropy=given.bytes))
     return setting.plan.summarise(read, shared.key)
 
 
@@ -440,7 +440,7 @@ def _rule_sieve(rng, classes):
     if prior in ("share", "tiny"):
         share = Fraction(1, 10 if prior == "share" else 1000)
         prior = share if classes == 2 else [Fraction(1, classes)] * classes
-    joint = rng.choice(("auto", "auto", "none", "pair", "triple", "quad"))
+    joint = rng.choice(("auto", "auto", "none", "pair", "rounds"))
     return "rule-sieve", {"class_prior": prior, "joint": joint,
                           "ordered": joint in ("auto", "none") and rng.random() < 0.2,
                           "depth": rng.choice((None, None, 1, 2, 3)), "max_ops": _ops(rng)}
@@ -448,7 +448,7 @@ def _rule_sieve(rng, classes):
 
 def _numeric(rng, _classes):
     way = rng.choice(("auto", "ranks", "ranks", "median-cut"))
-    joint = None if way == "ranks" else rng.choice((None, "none", "pair", "triple", "quad"))
+    joint = None if way == "ranks" else rng.choice((None, "none", "pair", "rounds"))
     return "rule-sieve", {"numeric": way, "joint": joint, "depth": rng.choice((None, 1, 2, 3)),
                           "max_ops": _ops(rng)}
 

@@ -47,8 +47,6 @@ PLANS = {
     "sieve pair": ("two", "row", "rule-sieve", {"joint": "pair"}),
     "sieve pair and third": ("two", "row", "rule-sieve", {"joint": "pair", "k": 3,
                                                           "class_prior": "0.5"}),
-    "sieve triple": ("two", "row", "rule-sieve", {"joint": "triple", "k": 3}),
-    "sieve quad": ("two", "row", "rule-sieve", {"joint": "quad", "k": 4}),
     "sieve few operations": ("two", "row", "rule-sieve", {**ALONE, "max_ops": 2000}),
     "sieve by itself": ("two", "row", "rule-sieve", {}),
     "classes by itself": ("three", "row", "rule-sieve", {"epsilon": 10}),

@@ -18,7 +18,7 @@ from privsieve.kernels import contract
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import arrow as reading
-from privsieve.rows.cells import DAY, encoder, grid_ends
+from privsieve.rows.cells import DAY, bounds, encoder
 from privsieve.rows.room import Room
 from privsieve.rows.source import open_source, reads
 
@@ -38,7 +38,7 @@ PARTS = [
     Number("x", 0, 110), Number("x", -1e300, 1e300), Number("x", 0.1, 3, missing="level"),
     Number("x", 1, 100, "log"), Number("x", 1, 100, "log", "level"), Number("x"),
     Number("x", near=2000.5, missing="level"), Number("x", -5, 5, near=0.1),
-    Number("x", 0, 200, typical=(140, 5)), Number("x", 0, 110, missing_values=[99, 0, 2**53]),
+    Number("x", 2, 9, near=2), Number("x", 0, 110, missing_values=[99, 0, 2**53]),
     Number("x", missing_values=[-1]), Category("x", [0, 1, 2, -3]), Category("x", [7]),
     Category("x", [-2**63, 2**63 - 1, 2**64 - 1, 2**53 + 1, 2**53]), Category("x", [True, False]),
     Category("x", [10**30, 3]), Category("x", ["A", "b", "3"]), Flag("x"),
@@ -129,7 +129,7 @@ def naive(part, array):
     encode = encoder(part)
     if array.type not in DATES:
         return [int(encode([cell])[0]) for cell in array.to_pylist()]
-    low, high = grid_ends(part)
+    low, high = bounds(part)
     used, missing = (65535, 65535) if part.missing_level else (65536, 32768)
     step = used / (high - low)
     ticks = array.view(pa.int32() if array.type == pa.date32() else pa.int64()).to_pylist()

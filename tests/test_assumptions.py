@@ -86,7 +86,7 @@ def plans():
     labels, numbers = tables.domain("n" * 6), ps.Domain.box(0, 1, columns=6, target=(0, 1))
     sieve, added = {"k": 3, "epsilon": 1, "rows": 300}, {"neighbours": "add-remove", "rows": 300}
     persons = {"person": "who", "persons": 300, "rows_per_person": 3}
-    for more in ({}, {"joint": "pair"}, {"joint": "quad", "k": 5}, {"depth": 1}, {"k": 6},
+    for more in ({}, {"joint": "pair"}, {"joint": "rounds", "k": 5}, {"depth": 1}, {"k": 6},
                  {"class_prior": None}, {"delta": "1e-6"}, {"ordered": True}):
         yield "rule-sieve", labels, {**sieve, **more}, "rule-sieve"
     for way in ("auto", "ranks", "median-cut"):

@@ -994,7 +994,7 @@ def test_a_value_that_is_gone_is_explained_in_python():
     """The value says what to do; an option of the same name is one of another method."""
     plan = partial(ps.plan, "rule-sieve", ps.Domain.box(0, 1, columns=3), k=1, epsilon=1, rows=9)
 
-    with pytest.raises(ParameterError, match=r"^votes are gone: leave joint away"):
+    with pytest.raises(ParameterError, match=r"^votes, and sets of three"):
         plan(joint="votes")
     with pytest.raises(ParameterError, match=r"^votes is no option of rule-sieve"):
         plan(votes="clip")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,7 @@ import privsieve as ps
 from data_makers import read
 from privsieve.errors import DomainError
 from privsieve.methods import METHODS
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import Flag, Label, Number, read_finely
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows import csv_file as csv_rows
@@ -93,8 +94,8 @@ def test_codes_are_monotone_and_leave_missing_alone(how, near):
 
 PARTS = [Number("x"), Number("x", missing="level"), Number("x", near=140),
          Number("x", 0, 1e6, near=140),
-         Number("x", near=-0.25, missing="level"), Number("x", 0, 150, typical=[140, 5]),
-         Number("x", typical=[140, 5], missing="level"), Number("x", 100, 180),
+         Number("x", near=-0.25, missing="level"), Number("x", 0, 150, near=140),
+         Number("x", 120, 160, missing="level"), Number("x", 100, 180),
          Number("x", 1, 1000, "log")]
 CELLS = ["140", "140.5", "", "x", "1e400", "-1e400", "nan", "inf", "-7", "0", "-0", "1e-30",
          "2000.1", "139.99999999", "1e15", "-1e15", "1_0", "5e-324", "119.9", "160", "160.1"]
@@ -169,11 +170,6 @@ REFUSED = {
     "low alone": ({"low": 1}, "high is missing"), "high alone": ({"high": 1}, "low is missing"),
     "near": ({"near": "2000"}, "near is '2000'; write a finite number"),
     "near nan": ({"near": math.nan}, "near is nan; write a finite number"),
-    "no spread": ({"typical": [140, 0]}, "the spread must be above 0"),
-    "below": ({"typical": [140, -1]}, "the spread must be above 0"),
-    "one": ({"typical": [140]}, "write two numbers"), "word": ({"typical": "140"}, "two numbers"),
-    "both": ({"typical": [140, 5], "near": 140}, "leave one away"),
-    "outside": ({"low": 0, "high": 9, "typical": [140, 5]}, "within the bounds"),
     "log": ({"scale": "log"}, "low and high are missing"),
     "log near": ({"scale": "log", "low": 1, "high": 9, "near": 2}, "leave one away"),
 }
@@ -189,13 +185,12 @@ def test_refused(given, said):
     assert "column 'x'" in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["near = 3", "typical = [1, 2]"])
 @pytest.mark.parametrize("kind", ['kind = "flag"', 'kind = "category"\nvalues = ["a"]',
                                   'kind = "date"\nlow = 2020-01-01\nhigh = 2021-01-01'])
-def test_only_numbers_have_them(kind, key):
-    """`near` and `typical` of another kind of column are refused."""
+def test_only_numbers_are_near_something(kind):
+    """`near` of another kind of column is refused."""
     with pytest.raises(DomainError, match="is not known; write one of"):
-        parse(f'[[column]]\nname = "x"\n{kind}\n{key}\n')
+        parse(f'[[column]]\nname = "x"\n{kind}\nnear = 3\n')
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "rule-sieve"])
@@ -209,23 +204,32 @@ def test_methods_that_compute_refuse(method, place):
     known = set(ps.methods.options_of(method).__dataclass_fields__)
     given = {name: value for name, value in options.items()
              if name in known or (name == "k" and "n_features_to_select" in known)}
-    with pytest.raises(DomainError, match=r"column 'free' has no bounds.*typical = "):
+    with pytest.raises(DomainError, match=r"column 'free' has no bounds.*write low and high"):
         ps.plan(method, domain, rows=1000, **given)
 
 
-def test_what_is_typical():
-    """The middle code is what was declared, or the middle of the bounds; its spread an eighth."""
-    for part, centre, spread in ((Number("x", 0, 999, typical=[140, 5]), 140, 5),
-                                 (Number("x", 0, 100), 50, 12.5)):
-        assert [32768, 40960, 24576] == encoder(part)(
-            np.array([centre, centre + spread, centre - spread], float)).tolist()
+def test_typical_is_gone():
+    """A domain file of before gets one sentence, with the way out."""
+    with pytest.raises(DomainError, match="typical is gone: RuleSieve needs no bounds"):
+        parse('[[column]]\nname = "x"\nkind = "number"\ntypical = [140, 5]\n')
 
 
-def test_which_columns_have_no_grid():
-    """Bounds, or what is typical, make a grid; `near` takes it away."""
-    domain = Domain([*[Number(f"x{at}", **given) for at, given in enumerate((
-        {}, {"near": 3}, {"low": 0, "high": 9}, {"low": 0, "high": 9, "near": 3},
-        {"typical": (1, 2)}))], Date("d", "2020-01-01", "2021-01-01"), Flag("f"),
-        Category("c", ["A"])])
+@pytest.mark.parametrize(("given", "near"), [
+    ({"low": 0, "high": 9}, 0), ({"low": 3, "high": 9}, 3), ({"low": -9, "high": -3}, -3),
+    ({"low": -1e6, "high": 1e6}, 0), ({}, None), ({"low": 0, "high": 9, "near": 5}, 5),
+    ({"low": 1, "high": 9, "scale": "log"}, None)], ids=str)
+def test_rules_read_numbers_finely(given, near):
+    """Around 0 or the bound that is nearest to it, unless something else is declared."""
+    read = read_finely(Number("x", **given))
 
-    assert ("x0", "x1", "x3") == domain.gridless
+    assert near == read.near
+    assert replace(read, near=None) == replace(Number("x", **given), near=None)
+
+
+def test_what_is_missing_is_in_the_middle():
+    """Of the bounds, also where codes lie around one of them; without bounds, around `near`."""
+    for part, middle in ((Number("x", 10, 20), 15), (Number("x", 10, 20, near=10), 15),
+                         (Number("x", near=7), 7)):
+        first, second = encoder(part)([None, middle]).tolist()
+        assert first == second
+

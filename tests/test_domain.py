@@ -277,7 +277,7 @@ high = 1
 [[column]]
 names = ["q1..q3", "q3"]
 kind = "number"
-typical = [0]
+near = "0"
 lo = 3
 
 [target]
@@ -292,7 +292,7 @@ values = [1]
     assert "the domain file has 5 faults:" == said[0]
     expected = [
         "line 2: [table]: unit is", "line 7: column 'age' (1st [[column]]): low is 5",
-        "line 13: columns 'q1' to 'q3' (2nd [[column]]): typical",
+        "line 13: columns 'q1' to 'q3' (2nd [[column]]): near",
         "line 14: columns 'q1' to 'q3' (2nd [[column]]): 'lo' is not known; did you mean low?",
         "line 16: target 'y' ([target]) has one value"]
     assert expected == [line[:len(start)] for line, start in zip(said[1:], expected, strict=True)]

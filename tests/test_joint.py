@@ -1,4 +1,4 @@
-"""Laws of columns chosen together: exact values of sets, exact laws of races and rounds."""
+"""Laws of columns chosen together: exact values of pairs, exact laws of races."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from itertools import combinations, combinations_with_replacement, product
 import numpy as np
 import pytest
 
-import naive
 import tables
 from exact import geometric_order as geometric
 from exact import set_law, top_k_law
-from kernel_calls import serve
 from privsieve.errors import ParameterError
-from privsieve.kernels import rules as kernel
 from privsieve.methods import branches, labels, plan
 from privsieve.methods.branches import (
     ALL,
+    ALONE,
     ONE,
     PAIRS,
-    TRIPLES,
+    ROUNDS,
     WHOLE,
+    Extent,
     Sizes,
     Switch,
     switch,
@@ -37,135 +36,46 @@ from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
-from privsieve.summaries import sets as tabled
-from privsieve.summaries.rules import Layout, scores
-from privsieve.summaries.sets import best_partition, set_scores, set_values
-from test_naive import Table
-from test_rules import T5, weighing
+from privsieve.summaries import pairs as tabled
+from privsieve.summaries.pairs import pair_scores
+from privsieve.summaries.rules import Layout, rule_tables, scores
+from test_rules import weighing
+
+# values
 
 
-@pytest.fixture(params=["native", "numpy"])
-def implementation(request, monkeypatch):
-    """Kernels of sets of columns, in both forms."""
-    serve(request.param, monkeypatch)
+@pytest.mark.parametrize("grid", [4, 8, 16])
+def test_a_pair_is_worth_its_best_rule_or_both_columns(grid):
+    """What the best rule of both is worth, less chance, or the floor of the mean of both alone."""
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        made = rule_tables([tables.batch(rng.integers(0, 65536, (9, 4)), rng.integers(0, 2, 9))], 1,
+                           domain=tables.domain("nmfw"), order=3, grid=grid)
+        layout, by = Layout.of(tables.domain("nmfw")), weighing([[-3, 2]], 4, grid=grid)
+        by = by._replace(by_cells=50, by_chance=(10, 20, 30))
+        score = scores(made, layout, by)
+        best = made.bins.pairs(by.labellings, grid, layout)
+        wanted = [max(12 * int(best[at]) - 50, math.floor(Fraction(int(score[a] + score[b]), 2)))
+                  for at, (a, b) in enumerate(combinations(range(4), 2))]
 
-
-# naive
-
-
-@pytest.mark.usefixtures("implementation")
-@pytest.mark.parametrize("seed", range(60))
-def test_sets_of_three_and_four(seed):
-    """A set's value is the best of all cuts, one a column, with a free sign for each cell."""
-    size = 3 + seed % 2
-    t = Table(seed, n=(0, 1, 5, 12)[seed % 4], d=4 if size == 4 else 3 + seed % 2)
-    t.bins %= kernel.GRIDS[size]
-    found = kernel.joint_best(t.bins, t.starts, t.weight, t.labellings[:2], size, t.nominal)
-    v = t.weights()[:2]
-
-    assert naive.joint_best(t.bins.tolist(), v, size, kernel.GRIDS[size], t.nominal) == (
-        found.tolist())
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_long_columns(seed, monkeypatch):
-    """On columns longer than every block native and NumPy agree, weighted or not."""
-    size = 3 + seed % 2
-    t = Table(seed, n=20_001, d=5, classes=2 + seed % 4)
-    found = []
-    for which in ("native", "numpy"):
-        serve(which, monkeypatch)
-        sets = kernel.joint_best(t.bins % kernel.GRIDS[size], t.starts, t.weight, t.labellings,
-                                 size, t.nominal)
-        found.append(sets.tolist())
-
-    assert found[0] == found[1]
-
-
-def test_contract():
-    """A size without a kernel, and bins that do not fit, are refused."""
-    bins, starts, nominal = np.zeros((3, 2), np.uint8), np.array([0, 2]), np.zeros(3, np.uint8)
-    with pytest.raises(ValueError, match="size must be 3 or 4, not 2"):
-        kernel.joint_best(bins, starts, None, np.array([[1]]), 2, nominal)
-    with pytest.raises(ValueError, match="nominal and bins"):
-        kernel.joint_best(bins, starts, None, np.array([[1]]), 3, nominal[:2])
-
-
-# exact values
-
-
-def parity(joint, k, **options):
-    """Sets of the referee's parity table, coarse bins of two codes."""
-    made = plan("rule-sieve", tables.domain("nnnnn"), k=k, epsilon=1, rows=8, joint=joint,
-                **options)
-    codes = np.array(T5[0]) // 2 * 8192 * (2 if joint == "quad" else 1)
-    summary = made.summarise([tables.batch(np.column_stack([codes, codes[:, 0]]), T5[1])], 3)
-    return made, summary, Layout.of(made.domain)
-
-
-def test_the_parity_table_has_the_published_values():
-    """Triples 8, 6, 6, 4 (centred four times as much), the quadruple 8."""
-    _made, summary, layout = parity("triple", 3)
-    first = [list(combinations(range(5), 3)).index(three) for three in combinations(range(4), 3)]
-
-    equal = set_values(summary, layout, weighing([[-1, 1]], 5), 3)[first].tolist()
-    centred = set_values(summary, layout, weighing([[-4, 4]], 5), 3)[first].tolist()
-    assert [8, 6, 6, 4] == equal
-    assert [32, 24, 24, 16] == centred
-    _made, summary, layout = parity("quad", 4)
-    assert 8 == set_values(summary, layout, weighing([[-1, 1]], 5), 4)[0]
-
-
-def test_the_race_of_triples_has_the_published_law():
-    """Epsilon 4, k = 3: mean 1, and the four probabilities that the referee found."""
-    law = set_law((8, 6, 6, 4), 1, 1, geometric)
-
-    assert [0.924364, 0.035895, 0.035134, 0.004607] == [round(p, 6) for p in law.values()]
-
-
-def test_a_pair_or_two_singles_has_the_published_values():
-    """P2 of the design: the best rule of both, or what each is worth alone."""
-    pairs = 12 * np.array([7, 7, 5, 6, 3, 4])
-
-    assert [84, 84, 60, 72, 54, 48] == best_partition(2, {2: pairs},
-                                                      np.array([60, 84, 36, 24])).tolist()
-
-
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_the_best_way_to_cut_a_set_into_parts(size):
-    """Every partition that is asked for, in fractions, then the floor; also below 0."""
-    rng, d = np.random.default_rng(6), 6
-    for _ in range(20):
-        score = rng.integers(-50, 50, d)
-        value = {part: 12 * rng.integers(-4, 5, math.comb(d, part)) for part in (2, 3, 4)}
-        at = {part: {one: int(v) for one, v in zip(combinations(range(d), part), value[part],
-                                                   strict=True)} for part in value}
-
-        def best(columns, score=score, at=at):
-            ways = [Fraction(at[size][columns]), Fraction(sum(score[list(columns)].tolist()), size)]
-            if size == 3:
-                ways += [Fraction(2 * at[2][pair] + int(score[({*columns} - {*pair}).pop()]), 3)
-                         for pair in combinations(columns, 2)]
-            return max(map(math.floor, ways))
-
-        assert [best(columns) for columns in combinations(range(d), size)] == (
-            best_partition(size, value, score).tolist())
+        values, alone = pair_scores(made, layout, by)
+        assert alone.tolist() == score.tolist()  # with what `Bins.gain` says of partners
+        assert values.tolist() == wanted
 
 
 def test_many_labellings_count_by_their_mean():
     """A set of many classes is worth the floor of the mean of what it is worth by each cut."""
     rng = np.random.default_rng(2)
-    made = plan("rule-sieve", tables.domain("nnnn", 3), k=3, epsilon=1, rows=9, joint="triple")
+    made = plan("rule-sieve", tables.domain("nnnn", 3), k=3, epsilon=1, rows=9, joint="pair")
     summary = made.summarise([tables.batch(rng.integers(0, 65536, (9, 4)),
                                            rng.integers(0, 3, 9))], 3)
     layout, labellings = Layout.of(made.domain), [[-5, 2, 1], [-1, 1, 0], [4, 3, -7]]
     by = weighing(labellings, 4, grid=16)
-    for size in (2, 3):
-        each = [set_scores(summary, layout, by.alone(cut), size) for cut in range(3)]
+    each = [pair_scores(summary, layout, by.alone(cut)) for cut in range(3)]
 
-        for part in (0, 1):
-            mean = sum(one[part] for one in each) // 3
-            assert mean.tolist() == set_scores(summary, layout, by, size)[part].tolist()
+    for part in (0, 1):
+        mean = sum(one[part] for one in each) // 3
+        assert mean.tolist() == pair_scores(summary, layout, by)[part].tolist()
     assert scores(summary, layout, by.alone(1)).tolist() == each[1][1].tolist()
 
 
@@ -183,9 +93,9 @@ class Scripted:
         return self.script.pop(0)
 
 
-@pytest.mark.parametrize(("size", "k"), [(2, 2), (2, 5), (3, 3), (3, 4), (3, 7), (4, 4), (4, 7)])
-def test_singles_follow_a_set(size, k):
-    """Share size/k for the set, the rest for one race over the other columns; sorted."""
+@pytest.mark.parametrize(("size", "k"), [(1, 1), (1, 4), (2, 2), (2, 5)])
+def test_singles_follow_a_pair(size, k):
+    """Share size/k for the pair, the rest for one race over the other columns; sorted."""
     d, sets = 8, list(combinations(range(8), size))
     first, score = sets[5], [j * j for j in range(d)]
     rest = [j for j in range(d) if j not in first]
@@ -232,7 +142,7 @@ def losses(one, two):
 
 
 @pytest.mark.parametrize(("size", "k", "d"), [
-    (2, 2, 3), (2, 3, 4), (2, 4, 5), (2, 2, 5), (3, 3, 4), (3, 5, 6), (4, 6, 7)])
+    (1, 1, 3), (1, 3, 5), (2, 2, 3), (2, 3, 4), (2, 4, 5), (2, 2, 5)])
 def test_the_law_of_a_joint_choice_keeps_epsilon(size, k, d):
     """Values and scores that move at random, as far as they may: no set beyond epsilon."""
     rng = np.random.default_rng(4)
@@ -250,8 +160,7 @@ def test_the_law_of_a_joint_choice_keeps_epsilon(size, k, d):
     assert .2 < worst <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("size", "k", "d"), [(2, 2, 3), (2, 3, 4), (2, 4, 5), (3, 3, 4),
-                                              (3, 5, 6), (4, 6, 7)])
+@pytest.mark.parametrize(("size", "k", "d"), [(1, 2, 4), (2, 2, 3), (2, 3, 4), (2, 4, 5)])
 def test_a_joint_choice_reaches_epsilon(size, k, d):
     """The first k columns rise by as much as all others fall, and their loss is epsilon."""
     first, whole, laws = tuple(range(size)), tuple(range(k)), []
@@ -286,10 +195,10 @@ def left(found, fewer):
                for rows, value in found.items() for i in range(len(rows)))
 
 
-def valued(kinds, records, weights, size):
-    """For all tables of some records: what sets are worth, and single columns."""
-    made = plan("rule-sieve", tables.domain(kinds), k=size, epsilon=1, rows=9, max_ops=10**9,
-                joint=("pair", "triple")[size - 2], depth=3)
+def valued(kinds, records, weights):
+    """For all tables of some records: what pairs are worth, and single columns."""
+    made = plan("rule-sieve", tables.domain(kinds), k=2, epsilon=1, rows=9, max_ops=10**9,
+                joint="pair", depth=3)
     rules, layout = made.mechanism.keywords["rules"], Layout.of(made.domain)
 
     def value(rows):
@@ -298,7 +207,7 @@ def valued(kinds, records, weights, size):
         counts = summary.runs.counts
         labels = weights if weights is not None else [[-int(counts[1]), int(counts[0])]]
         by = weighing(labels, len(kinds), rules.depth, rules.grid)
-        return np.concatenate(set_scores(summary, layout, by, size))
+        return np.concatenate(pair_scores(summary, layout, by))
 
     return lambda n: {rows: value(rows) for rows in tables_of(len(records), n)}
 
@@ -309,7 +218,7 @@ def test_a_pair_or_two_singles_moves_as_published():
     Centred on the table's own counts 24 (n - 1) is met: 48 with three rows, 72 with four.
     """
     records = [(a, b, y) for a in (0, 32768, 65535) for b in (0, 65535) for y in (0, 1)]
-    weighed, centred = (valued("nn", records, weights, 2) for weights in ([[-1, 4]], None))
+    weighed, centred = (valued("nn", records, weights) for weights in ([[-1, 4]], None))
     two, three = map(weighed, (2, 3))
 
     assert 48 == left(three, two)
@@ -317,10 +226,10 @@ def test_a_pair_or_two_singles_moves_as_published():
     assert [48, 72] == [replaced(centred(n), 12) for n in (3, 4)]
 
 
-def test_three_in_their_best_parts_move_by_no_more():
+def test_pairs_of_three_columns_move_by_no_more():
     """All tables of three binary rows and columns: 24 a replaced row, 12 one that leaves."""
     records = list(product((0, 65535), (0, 65535), (0, 65535), (0, 1)))
-    weighed = valued("nnn", records, [[-1, 1]], 3)
+    weighed = valued("nnn", records, [[-1, 1]])
     two, three = map(weighed, (2, 3))
 
     assert 24 == replaced(three, 16)
@@ -331,7 +240,7 @@ def test_three_in_their_best_parts_move_by_no_more():
 
 
 def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
-    """The shipped mechanism, d = 4 and k = 3: one race, pairs or triples by a noisy count.
+    """The shipped mechanism, d = 4 and k = 3: one race or a pair first, by a noisy count.
 
     The exact law of all that a release says: the noisy counts of the classes and the names, on
     neighbours that a search makes worse.
@@ -339,8 +248,8 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
     epsilon, rng = Fraction(25), np.random.default_rng(8)
     records, memo = list(product((0, 1), repeat=5)), {}
     monkeypatch.setattr(labels, "FINEST", 4)  # small integers, for exact laws
-    monkeypatch.setattr(tabled, "set_scores", lambda summary, layout, by, size: memo.setdefault(
-        (id(summary), by.labellings.tobytes(), size), set_scores(summary, layout, by, size)))
+    monkeypatch.setattr(tabled, "pair_scores", lambda summary, layout, by: memo.setdefault(
+        (id(summary), by.labellings.tobytes()), pair_scores(summary, layout, by)))
 
     @cache
     def law(table):
@@ -348,7 +257,7 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
                     depth=1, class_prior=None, allow_weak=True)
         rules = replace(made.mechanism.keywords["rules"], class_prior="auto")
         # Few rows would not pay for it: the switch of as many as would.
-        rules.__dict__["switch"] = Switch((ONE, PAIRS, TRIPLES), 3, Fraction(900), (40, 280))
+        rules.__dict__["switch"] = Switch((ONE, PAIRS), 3, Fraction(900), (40, 450))
         rows, found, n = np.array([records[r] for r in table]), {}, len(table)
         summary = summarise([tables.batch(rows[:, :4] * 65535, rows[:, 4])], 3, rules=rules)
         q = math.exp(-epsilon / 10)
@@ -388,7 +297,7 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
         worst = max(worst, best)
 
     assert 1 == pytest.approx(sum(law(table).values()))
-    assert {"one race", "pairs", "triples"} == ran
+    assert {"one race", "pairs"} == ran
     assert .3 * epsilon < worst <= epsilon * (1 + Fraction(1, 10**9))
 
 
@@ -399,7 +308,7 @@ def settings_of(rng):
     """Any public numbers, and what may be asked for."""
     d = int(rng.integers(2, 60))
     k = int(rng.integers(1, d + 1))
-    sizes = Sizes(k, d, int(rng.integers(2, 10**6)), int(rng.choice((1, 1, 3, 31))),
+    sizes = Sizes(k, d, int(rng.integers(2, 10**6)), int(rng.choice((2, 2, 3, 6))),
                   int(rng.choice((0, 4, 16))), int(2.0 ** rng.integers(10, 60)))
     return sizes, Fraction(int(rng.integers(1, 10**6)), int(rng.integers(1, 100)))
 
@@ -410,7 +319,7 @@ def test_a_switch_answers_for_whatever_is_released():
     for _ in range(3000):
         sizes, strength = settings_of(rng)
         made = switch("auto", sizes, strength, ordered=bool(rng.random() < .1),
-                      linear=bool(rng.random() < .8))
+                      cells=bool(rng.random() < .8), go_on=bool(rng.random() < .5))
         for many in (2, 3, 6):
             counts = [int(c) for c in rng.integers(-1000, 1000, many) * rng.choice((1, 10**9))]
             total = int(rng.integers(0, 2000))
@@ -423,10 +332,11 @@ def test_a_switch_answers_for_whatever_is_released():
                 assert (branch,) == made.known(value).reachable == (made.known(value).branch(1),)
                 assert branch.size <= sizes.k
                 # What a first race takes on top of the scores is an eighth more at most.
-                assert branch == ONE or (sizes.grid and WHOLE * branches.work(branch, sizes)
-                                         <= ALL * sizes.max_ops)
+                table = Extent(sizes.units, sizes.d, cuts=branches.many_cuts(sizes.classes))
+                assert not branch.size or (sizes.grid and WHOLE * branches.OPS
+                                         * table.raced(sizes.grid) <= ALL * sizes.max_ops)
 
-    assert {ONE, PAIRS, TRIPLES} == {branch for branch, _ in ran}
+    assert {ONE, PAIRS, ROUNDS, ALONE} == {branch for branch, _ in ran}
     assert {3, 2, 1} == {len(reachable) for _, reachable in ran}
 
 
@@ -442,12 +352,11 @@ def test_what_units_are_worth(counts, total, centred, expected):
 
 
 @pytest.mark.parametrize(("rows", "epsilon", "k", "named"), [
-    (100, "0.44", 3, ["one race"]), (100, "0.45", 3, ["pairs"]), (1000, "0.599", 3, ["pairs"]),
-    (1000, "0.6", 3, ["triples"]), (1000, "0.6", 2, ["pairs"]), (1000, 1, 1, ["one race"]),
-    (10**6, 1, 5, ["triples"]), (1000, 1, 6, ["one race"]),
+    (100, "0.44", 3, ["one race"]), (100, "0.45", 3, ["pairs"]), (1000, "0.6", 2, ["pairs"]),
+    (1000, 1, 1, ["one race"]), (10**6, 1, 5, ["rounds"]), (1000, 1, 6, ["one race"]),
 ])
 def test_the_switch_counts_units_times_epsilon(rows, epsilon, k, named):
-    """One race below 15 a column, triples from 200 on; never for most of the columns, or one."""
+    """One race below 15 a column, then a pair first; never for most of the columns, or one."""
     asked = {"epsilon": epsilon, "rows": rows, "class_prior": "0.5"}
 
     made = plan("rule-sieve", tables.domain("n" * 10), k=k, **asked)
@@ -457,10 +366,10 @@ def test_the_switch_counts_units_times_epsilon(rows, epsilon, k, named):
 
 
 @pytest.mark.parametrize(("public", "options", "named"), [
-    ({}, {}, ["one race", "pairs", "triples"]), ({}, {"ordered": True}, ["one race"]),
+    ({}, {}, ["one race", "pairs"]), ({}, {"ordered": True}, ["one race"]),
     ({}, {"joint": "none"}, ["one race"]), ({}, {"class_prior": "centred"}, ["pairs"]),
     ({}, {"class_prior": "0.2"}, ["pairs"]), ({}, {"max_ops": 10**6}, ["one race"]),
-    ({"neighbours": "add-remove", "rows": 1000}, {}, ["one race", "pairs", "triples"]),
+    ({"neighbours": "add-remove", "rows": 1000}, {}, ["one race", "pairs"]),
 ], ids=str)
 def test_a_plan_lists_what_may_run(public, options, named):
     """All branches that a released count may lead to, and no other."""
@@ -471,15 +380,15 @@ def test_a_plan_lists_what_may_run(public, options, named):
 
 
 def test_the_release_names_the_branch_that_ran():
-    """Of all that are in the plan a rare class takes one race, even classes triples."""
+    """Of all that are in the plan a rare class takes one race, even classes a pair first."""
     rng, found = np.random.default_rng(3), []
     made = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
-    for share in (.05, .2, .5):
+    for share in (.05, .5):
         batch = tables.batch(rng.integers(0, 65536, (1000, 10)), rng.random(1000) < share)
         chosen = made.mechanism(made.summarise([batch], 3), replay(1))
         found.append(chosen.said["branch"])
 
-    assert ["one race", "pairs", "triples"] == found == made.settings["branches"]
+    assert ["one race", "pairs"] == found == made.settings["branches"]
 
 
 def test_what_is_summarised_does_not_tell_the_branch():
@@ -489,20 +398,21 @@ def test_what_is_summarised_does_not_tell_the_branch():
     for ones in (5, 500):
         batch = tables.batch(np.zeros((1000, 10)), np.arange(1000) < ones)
         summary = made.summarise([batch], 3)
-        parts.append((summary.signs is None, summary.bins is None, sorted(summary.joint)))
+        parts.append((summary.signs is None, summary.bins is None))
 
-    assert parts[0] == parts[1] == (False, False, [8])
+    assert parts[0] == parts[1] == (False, False)
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"joint": "five"}, 'write "auto", "none", "pair", "triple" or "quad"'),
-    ({"joint": True}, 'write "auto", "none", "pair", "triple" or "quad"'),
-    ({"joint": "triple", "k": 2}, "begins with 3 columns, and 2"),
-    ({"joint": "quad", "k": 3}, "begins with 4 columns, and 3"),
-    ({"joint": "triple", "ordered": True}, "ordered=False"),
-    ({"joint": "pair", "max_ops": 1}, "pair grid"),
-    ({"joint": "triple", "max_ops": 10**5}, "raise it, name fewer columns"),
-    ({"joint": "quad", "k": 4, "rows": 2**40}, "raise it, name fewer columns"),
+    ({"joint": "five"}, 'write "auto", "none", "pair" or "rounds"'),
+    ({"joint": True}, 'write "auto", "none", "pair" or "rounds"'),
+    ({"joint": "triple"}, "sets of three and four columns, are gone"),
+    ({"joint": "pair", "k": 1}, "begins with 2 columns, and 1"),
+    ({"joint": "pair", "ordered": True}, "ordered=False"),
+    ({"joint": "rounds", "ordered": True}, "ordered=False"),
+    ({"joint": "rounds", "delta": "1e-9"}, "leave delta and fewer away"),
+    ({"joint": "pair", "max_ops": 1}, "raise it, name fewer columns"),
+    ({"joint": "pair", "rows": 2**40}, "raise it, name fewer columns"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, said):
     """Each names the option, its limit and the way out."""
@@ -512,20 +422,18 @@ def test_public_mistakes_are_refused(options, said):
         plan("rule-sieve", tables.domain("nnnnnn"), **asked)
 
 
-@pytest.mark.parametrize(("joint", "k"), [("pair", 3), ("triple", 3), ("quad", 4)])
-def test_sets_need_a_grid(joint, k):
-    """Where a number has no bounds a set is refused, and "auto" takes one race."""
-    domain = Domain([Number("free"), *tables.domain("nnnn").columns], Label("y", [0, 1]))
+def test_a_pair_of_columns_without_bounds_comes_first_where_rounds_follow():
+    """Their cells are coarse: by itself the choice is one race while rows are few."""
+    domain = Domain([Number("free"), *tables.domain("nnnnnn").columns], Label("y", [0, 1]))
+    branches_of = {rows: plan("rule-sieve", domain, rows=rows, k=3, epsilon=1, **options
+                              ).settings["branches"]
+                   for rows, options in ((500, {}), (9000, {}), (501, {"joint": "pair"}))}
 
-    with pytest.raises(ParameterError, match=r"cuts numbers on a grid.*low and high, or typical"):
-        plan("rule-sieve", domain, rows=500, k=k, epsilon=1, joint=joint)
-    assert ["one race"] == plan("rule-sieve", domain, rows=5000, k=2, epsilon=1,
-                                ).settings["branches"]
+    assert {500: ["one race"], 9000: ["one race", "rounds"], 501: ["pairs"]} == branches_of
 
 
 @pytest.mark.parametrize(("joint", "k"), [
-    ("pair", 3), ("pair", 5), ("pair", 6), ("pair", 7), ("triple", 4), ("triple", 5),
-    ("triple", 6), ("triple", 7), ("quad", 5), ("quad", 6), ("quad", 7), ("none", 5)])
+    ("pair", 3), ("pair", 5), ("pair", 6), ("pair", 7), ("none", 5)])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, joint, k, delta):
     """Its noise is that of the race after the set; a delta is its alone, and used once."""
@@ -559,7 +467,7 @@ def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
     monkeypatch.setattr("privsieve.noise.race.top_k", top_k)
     made = plan("rule-sieve", tables.domain("n" * 60), k=20, epsilon=1, rows=8000, delta="1e-6")
     rng = np.random.default_rng(5)
-    for share, races in ((.05, 1), (.2, 2), (.5, 2)):
+    for share, races in ((.05, 1), (.5, 2)):
         asked.clear()
         batch = tables.batch(rng.integers(0, 65536, (8000, 60)), rng.random(8000) < share)
         made.mechanism(made.summarise([batch], 3), replay(1))
@@ -572,7 +480,7 @@ def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
             race.epsilon**2 / 2 for race in first)
 
 
-@pytest.mark.parametrize("joint", ["pair", "triple", "quad"])
+@pytest.mark.parametrize("joint", ["pair", "rounds"])
 def test_all_columns_are_free_and_all_but_one_can_be_had(joint):
     """With k = d nothing is charged; with k = d - 1 one column is left out."""
     domain, noise = tables.domain("n" * 6), replay(5)
@@ -587,9 +495,9 @@ def test_all_columns_are_free_and_all_but_one_can_be_had(joint):
 
 @pytest.mark.parametrize(("rows", "options", "prior", "named"), [
     (149, {}, "centred", "one race"), (150, {}, "centred", "pairs"),
-    (449, {}, "centred", "pairs"), (450, {}, "centred", "triples"),
+    (449, {}, "centred", "pairs"),
     (1000, {"joint": "none"}, "centred", "one race"),
-    (100, {"joint": "triple"}, "centred", "triples"), (1000, {"k": 2}, "centred", "pairs"),
+    (100, {"joint": "pair"}, "centred", "pairs"), (1000, {"k": 2}, "centred", "pairs"),
 ])
 def test_many_classes_are_cut_in_two(rows, options, prior, named):
     """All public cuts of the classes are weighed, centred."""

@@ -211,8 +211,6 @@ NOBODY = np.zeros((3, 0), np.uint8), np.zeros(1, np.int64), None
 FOUND = {
     "no class of all labellings": ("pair_best", (
         *NOBODY[:2], np.zeros(0, np.int64), np.zeros((3, 0), np.int64), 4, np.zeros(3, np.uint8))),
-    "no class of three": ("joint_best", (*NOBODY, np.zeros((1, 0), np.int64), 3,
-                                         np.zeros(3, np.uint8))),
     "no class of products": ("product_sums", (
         np.zeros((4, 0), np.uint64), None, np.full(4, -1), np.zeros(1, np.int64),
         np.zeros(0, np.int64), 2)),

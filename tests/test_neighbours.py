@@ -35,6 +35,7 @@ def test_no_neighbour_moves_beyond_its_plan(part, tmp_path):
 ONE = {"k": 1, "epsilon": 1}
 PLAIN = {**ONE, "class_prior": None, "depth": 1}
 PERSONS = {"most": 2, "units": 4}
+ROUNDS = {"k": 3, "epsilon": 1000, "joint": "rounds"}
 ATTAINED = {
     "rules": ("rule-sieve", "nn", 2, PLAIN, {"units": 4}),
     "rules, persons": ("rule-sieve", "nn", 2, PLAIN, PERSONS),
@@ -46,13 +47,14 @@ ATTAINED = {
     "pairs of columns": ("rule-sieve", "nnn", 2, {**PLAIN, "k": 2, "joint": "pair"}, {"units": 6}),
     "ranks": ("rule-sieve", "nn", 0, {**ONE, "numeric": "ranks"}, {"most": 2, "units": 300}),
     "median": ("rule-sieve", "nn", 0, {**ONE, "numeric": "median-cut"}, PERSONS),
-    "rounds": ("rule-sieve", "nnnn", 0, {"k": 3, "epsilon": 1000, "joint": "pair",
-                                         "numeric": "median-cut"}, {"units": 6}),
-    "rounds, a person comes": ("rule-sieve", "nnnn", 0, {
-        "k": 3, "epsilon": 1000, "joint": "pair", "numeric": "median-cut"},
-        {**PERSONS, "neighbours": "add-remove"}),
-    "rounds alone": ("rule-sieve", "nnnn", 0, {"k": 2, "epsilon": 1000, "max_ops": 1000,
-                                               "numeric": "median-cut"}, {"units": 6}),
+    "rounds": ("rule-sieve", "nnnn", 0, ROUNDS, {"units": 6}),
+    "rounds, a person comes": ("rule-sieve", "nnnn", 0, ROUNDS,
+                               {**PERSONS, "neighbours": "add-remove"}),
+    "rounds alone": ("rule-sieve", "nnnn", 0, {**ROUNDS, "k": 2, "max_ops": 1000}, {"units": 6}),
+    "rounds of labels": ("rule-sieve", "nnfn", 2, ROUNDS, {"units": 6}),
+    "rounds of three classes": ("rule-sieve", "nnnn", 3, ROUNDS, {"units": 6}),
+    "rounds of three classes, a person comes": ("rule-sieve", "nnnn", 3, ROUNDS,
+                                                {**PERSONS, "neighbours": "add-remove"}),
     "counts": ("noisy-top-k", "nn", 2, {**ONE, "score": "class-counts"}, PERSONS),
     "means": ("noisy-top-k", "nn", 2, {**ONE, "score": "mean-difference"}, {"units": 4}),
     "covariance": ("noisy-top-k", "nn", 0, {**ONE, "score": "correlation"},
@@ -109,14 +111,14 @@ def test_a_sensitivity_that_is_one_part_too_small_is_seen(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("what", ["sensitivity", "moves"])
-@pytest.mark.parametrize("name", ["rounds", "rounds, a person comes", "rounds alone"])
+@pytest.mark.parametrize("name", [name for name in ATTAINED if name.startswith("rounds")])
 def test_rounds_whose_bound_is_one_part_too_small_are_seen(name, what, tmp_path, monkeypatch):
     """The same of what a unit moves in a round: scores, and sums of residuals together."""
     method, kinds, classes, options, public = ATTAINED[name]
     known = getattr(Rounds, what)
     monkeypatch.setattr(Rounds, what, property(lambda rounds: known.fget(rounds) * 23 // 24))
     where = planned(method, kinds, classes, options, **public)
-    assert where.plan.settings["rounds"] == (2 if name == "rounds alone" else 1)
+    assert where.plan.settings["branches"] == ["rounds"]
     worst = max(climbed(random.Random(seed), where, tmp_path, starts=10, steps=120,
                         enough=1.01)[0].ratio for seed in range(6))
 

@@ -52,7 +52,8 @@ def score(batches, domain, *, order=3, grid=4, key=0, part_rows=2**20, offset=0)
                          part_rows=part_rows)
     kinds = Layout.of(tables.domain("n" * len(domain.columns)))
     layout = Layout(np.array([_kind(c) for c in domain.columns], np.uint8),
-                    np.array([c.levels or 0 for c in domain.columns]), kinds.classes)
+                    np.array([c.levels or 0 for c in domain.columns]), kinds.classes,
+                    tuple(domain.columns))
     offsets = np.full((max(1, made.rows), len(domain.columns)), offset, np.int64)
     return scores(made, layout, Depth(offsets, 0, order, grid))
 

@@ -44,7 +44,7 @@ def strong(n=2500):
     {}, *({"numeric": way} for way in WAYS), {"depth": 1}, {"depth": 2}, {"max_ops": 10_000},
     {"numeric": "median-cut", "joint": "pair"}, {"class_prior": None},
     {"numeric": None},
-    *({"joint": joint} for joint in ("none", "pair", "triple")),
+    *({"joint": joint} for joint in ("none", "pair", "rounds")),
 ], ids=str)
 def test_each_way_finds_strong_columns(options):
     """Whatever the options, three strong columns are found at epsilon 2."""

@@ -27,8 +27,8 @@ from privsieve.noise.streams import Noise, replay, system
 from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
+from privsieve.summaries.pairs import pair_scores
 from privsieve.summaries.rules import Layout
-from privsieve.summaries.sets import set_scores
 from refitted import refit
 from test_report import Page
 
@@ -138,12 +138,12 @@ def test_what_is_fixed_beforehand_is_kept(method):
                                         never=["x1"])
 
 
-@pytest.mark.parametrize(("always", "size"), [
-    ((), 2), (("x3",), 2), (("x3",), 3), (("x3", "x0"), 3), (("x6", "x1"), 2)])
-def test_sets_are_raced_with_what_is_always_in(always, size):
-    """Sets that have all that is always in, in the order of their other columns; or free sets."""
+@pytest.mark.parametrize("always", [
+    (), ("x3",), ("x6", "x1")])
+def test_pairs_are_raced_with_what_is_always_in(always):
+    """Pairs that have what is always in, in the order of their other columns; or free pairs."""
     made = plan("rule-sieve", EIGHT, k=4, epsilon=1, rows=600, always=always, class_prior=None,
-                joint={2: "pair", 3: "triple"}[size])
+                joint="pair")
     rules = made.mechanism.keywords["rules"]
     X, y = clear(600)
     summary = made.summarise([tables.batch(codes_of(X), y)], 1)
@@ -153,8 +153,8 @@ def test_sets_are_raced_with_what_is_always_in(always, size):
             (tuple(scores), race)) or tuple(range(race.k)))
         made.mechanism(summary, replay(1))
     layout = Layout.of(EIGHT)
-    values, score = set_scores(summary, layout, weighed(summary, layout, rules, replay(1))[0], size)
-    taken = {int(name[1:]) for name in always}
+    values, score = pair_scores(summary, layout, weighed(summary, layout, rules, replay(1))[0])
+    size, taken = 2, {int(name[1:]) for name in always}
     inside = taken if len(taken) < size else set()
     value = dict(zip(combinations(range(8), size), values.tolist(), strict=True))
     free = [j for j in range(8) if j not in taken]
@@ -165,7 +165,7 @@ def test_sets_are_raced_with_what_is_always_in(always, size):
     assert raced[0][1].epsilon == Fraction(size - len(inside), 4 - len(taken))
     assert sum(race.epsilon for _, race in raced) == 1
     if len(raced) > 1:
-        rest = free[size - len(inside):]  # the first of all sets was named
+        rest = free[size - len(inside):]  # the first of all pairs was named
         assert [score[j] for j in rest] == list(raced[1][0])
 
 
@@ -176,12 +176,12 @@ def test_copies_of_what_is_always_in_are_not_chosen():
     X = np.hstack([causes.repeat(4, axis=1), rng.random((3000, 8))])
     y = (causes.sum(axis=1) > 1.5).astype(int)
     made = plan("rule-sieve", ps.Domain.box(0, 1, columns=20), k=3, epsilon=2, rows=3000,
-                always=["x1"], class_prior=None)
+                always=["x1"], class_prior="0.5")
     source = open_source(X, y)
     found = [{int(name[1:]) // 4 for name in fit(made, source, noise=replay(seed)).selected}
              for seed in range(10)]
 
-    assert ["triples"] == made.settings["branches"]
+    assert ["rounds"] == made.settings["branches"]
     assert [{0, 1, 2}] * 10 == found
 
 

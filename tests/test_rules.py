@@ -7,7 +7,6 @@ import pytest
 
 import tables
 from privsieve import kernels
-from privsieve.public.columns import CODES
 from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
 
 # codes of 8 levels on [0, 8), pair grid 4; rows are records
@@ -32,8 +31,7 @@ def weighing(weights, d, order=3, grid=4, scale=1):
 
 def score(batches, domain, by, key=0, **options):
     """24 times the best rule's value of each column."""
-    grids = (by.grid, CODES) if domain.gridless else by.grid
-    made = rule_tables(batches, key, domain=domain, order=by.order, grid=grids, **options)
+    made = rule_tables(batches, key, domain=domain, order=by.order, grid=by.grid, **options)
     return scores(made, Layout.of(domain), by)
 
 

@@ -157,7 +157,7 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
         summary = source.cluster.on_workers(plan, source, noise.key())
     else:
         rows = plan.units if plan.domain.rows_are_public else None
-        read = batches(source, plan.domain, rows=rows, entropy=noise.bytes, room=room)
+        read = batches(source, plan.coding, rows=rows, entropy=noise.bytes, room=room)
         summary = plan.summarise(Passes(read, room), noise.key())
     progress("choosing")
     return plan.mechanism(summary, noise)

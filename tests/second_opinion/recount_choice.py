@@ -8,7 +8,7 @@ and scales are recounted, and how far its counts may be off.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,14 +23,10 @@ GAPS, COSTS = ("0.02", "0.05", "0.1", "0.2"), ("0.1", "0.3", "1", "3")
 #: Gaps of votes are twice those of rows.
 VOTE_GAPS = ("0.04", "0.1", "0.2", "0.4")
 #: What may be asked for, and how many columns it begins with.
-SETS = {"pair": "pairs", "triple": "triples", "quad": "quads", "none": "one race"}
-SIZES = {"one race": 0, "pairs": 2, "triples": 3, "quads": 4}
+ASKED = {"pair": ["pairs"], "rounds": ["pairs", "rounds"], "none": ["one race"]}
+BRANCHES = ("one race", "pairs", "rounds")
 #: Scores that weigh the classes.
 SCORES = {"mean-difference": True, "class-counts": True}
-#: Units times epsilon a column that pay for pairs, and for triples: of two classes, of more.
-PAID = (15, 200), (25, 150)
-#: Below this share of the units a class is rare.
-RARE = Fraction(3, 20)
 #: Of a number's share, the part of its counts; how many bins it has, and levels a category.
 COUNTS, BINS, LEVELS = Fraction(7, 8), 16, 64
 #: Standard deviations, squared, within which noise stays with 95 %.
@@ -135,11 +131,11 @@ def _blocks(settings: Mapping[str, Any]) -> Iterator[str]:
 
 def _branches(choice: Wished) -> Iterator[str]:
     settings, named = choice.settings, list(choice.settings["branches"])
-    joint = SETS.get(str(settings.get("joint", "none")))
+    joint = ASKED.get(str(settings.get("joint", "none")))
     return failed({
         "the planned branches are not in order, or not those that were asked for":
-            named == [one for one in SIZES if one in named]
-            and (joint is None or named in ([joint], ["one race"])),
+            named == [one for one in BRANCHES if one in named]
+            and (joint is None or named == ["one race"] or {*named} <= {*joint}),
     })
 
 
@@ -184,4 +180,11 @@ def _forecast(facts: Facts, first: Wished) -> Iterator[str]:
 
 
 def _coded(choice: Wished) -> str | None:
-    return after_coding(choice.kept) if choice.items else None
+    if "branches" not in choice.settings:
+        return after_coding(choice.kept) if choice.items else None
+    # rules read numbers around 0, or the bound that is nearest to it
+    columns = [replace(one, near=sorted((one.low, 0.0, one.high))[1])
+               if isinstance(one, Number) and one.scale == "linear" and one.low is not None
+               and one.near is None else one
+               for one in choice.kept.columns]
+    return after_coding(replace(choice.kept, columns=columns)) if choice.items else None

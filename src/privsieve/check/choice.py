@@ -7,21 +7,12 @@ order, the noise on the counts of classes, and the branch that follows from them
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from privsieve.check.reasons import failed
 from privsieve.public.columns import Label
-from privsieve.public.event import Additive, Together
 from privsieve.public.plan import Plan
 from privsieve.release import Selection
-
-#: Of a choice, the part of epsilon that goes to the counts of classes.
-COUNTED = Fraction(1, 10)
-#: Units times epsilon a column that pay for pairs, and for triples: of two classes, of more.
-PAID = (15, 200), (25, 150)
-#: Below this share of the units a class is rare.
-RARE = Fraction(3, 20)
 
 
 def name_reasons(plan: Plan, columns: Sequence[str], selected: Sequence[str]) -> Iterator[str]:
@@ -80,32 +71,6 @@ def reasons(plan: Plan, made: Selection) -> Iterator[str]:
                 len(counts.q) != 2 or not plan.domain.replaces
                 or total == plan.units * counts.per,
             "the branch of the release does not follow from its class counts":
-                len(branches) < 2 or made.branch == _branch_of(plan, list(map(int, counts.q))),
+                plan.branch_of is None
+                or made.branch == plan.branch_of(tuple(map(int, counts.q))),
         })
-
-
-def _branch_of(plan: Plan, q: Sequence[int]) -> str:
-    """The branch that follows from noisy class counts: by what units are worth."""
-    assert isinstance(plan.event, Together)
-    first = plan.event.events[0]
-    assert isinstance(first, Additive)
-    # the counts have a tenth of the choice's epsilon
-    strength = plan.units * (1 - COUNTED) / COUNTED * Fraction(first.moves) / Fraction(first.scale)
-    total = plan.units * plan.domain.unit_weight
-    worth = _worth(q, total, Fraction(first.scale) if plan.domain.replaces else None)
-    settings: Mapping[str, Any] = plan.settings
-    named, k, (pairs, triples) = settings["branches"], settings["k"], PAID[len(q) > 2]
-    if "pairs" not in named or strength * worth * worth < pairs * k:
-        return "one race"
-    return "triples" if "triples" in named and strength * worth >= triples * k else "pairs"
-
-
-def _worth(q: Sequence[int], total: int, scale: Fraction | None) -> Fraction:
-    """What a unit is worth by noisy counts; `scale` where a rare class may be centred."""
-    if len(q) > 2:
-        there = [count for count in q if count > 0]
-        return 2 * min(Fraction(1, 2), Fraction(min(there), sum(there))) if there else Fraction(1)
-    least = min(max(q[1], 1), max(2, total) - 1)
-    part = Fraction(min(least, max(2, total) - least), max(2, total))
-    rare = scale is not None and abs(q[0] - q[1]) >= 4 * scale and min(q) < RARE * total
-    return 2 * part * (1 - part) if rare else 2 * part

@@ -160,7 +160,6 @@ void bind_patterns(nb::module_& m);
 void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_blocks(nb::module_& m);
-void bind_joint(nb::module_& m);
 void bind_ranks(nb::module_& m);
 void bind_arrow(nb::module_& m);
 void bind_nearest(nb::module_& m);
@@ -174,7 +173,6 @@ NB_MODULE(_native, m) {
     bind_mining(m);
     bind_search(m);
     bind_blocks(m);
-    bind_joint(m);
     bind_ranks(m);
     bind_arrow(m);
     bind_nearest(m);

@@ -83,7 +83,6 @@ void pair_gain(const Bins& bins, i64* gain);
 void pair_best(const Bins& bins, i64* best);
 
 // Sets of three or four columns in lexicographic order; at most 512 cells a set.
-void joint_best(const Bins& bins, size_t size, i64* best);
 
 // Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
 // cells a set.  Neither labellings but for their number of classes, nor nominal is read.

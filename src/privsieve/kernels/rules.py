@@ -1,4 +1,4 @@
-"""Rules on one to four columns, and signs: what scores of classes are made of.
+"""Rules on one and two columns, and signs: what scores of classes are made of.
 
 Each function is a kernel: its body is the twin, in NumPy, of the one in C++.
 """
@@ -43,8 +43,6 @@ from privsieve.kernels.contract import (
 #: Values of cuts at ranks are below n^2 in size: so many rows keep them in 60 bits.  A plan allows
 #: half as many.
 FEW_ROWS = 2**30
-#: Cells a side of the grid that sets of three and of four columns are cut on.
-GRIDS = {3: 8, 4: 4}
 
 
 @kernel(lambda z: demand_array("z", z, np.uint64, np.ndim(z)))
@@ -393,7 +391,7 @@ def pair_gain(
     d = len(bins)
     never = np.iinfo(np.int64).min if d > 1 and len(labellings) else 0
     gain = np.full(d, never, np.int64)
-    for pair, signed in set_tables(bins, starts, weight, labellings, 2, grid):
+    for pair, signed in _pair_tables(bins, starts, weight, labellings, grid):
         alone = np.maximum(*(_best_cut(signed.sum(axis), nominal[[j]])
                              for axis, j in zip((2, 1), pair, strict=True)))
         more = _best_cut(signed, nominal[pair]) - alone
@@ -411,50 +409,18 @@ def pair_best(
     >>> pair_best(bins, starts, None, np.array([[-1, 1]]), 4, np.zeros(2, np.uint8)).tolist()
     [4]
     """
-    return _best_of_sets(bins, starts, weight, labellings, (2, grid), nominal)
+    tables = _pair_tables(bins, starts, weight, labellings, grid)
+    return np.array([_best_cut(signed, nominal[pair]).max(initial=0) for pair, signed in tables],
+                    np.int64)
 
 
-def _demand_sets(
-    bins: U8, starts: I64, weight: I64 | None, labellings: I64, size: int, nominal: U8
-) -> None:
-    if size not in GRIDS:
-        raise ValueError(f"size must be 3 or 4, not {size}")
-    demand_bins(bins, starts, weight, labellings, GRIDS[size], nominal)
-
-
-@kernel(_demand_sets)
-def joint_best(
-    bins: U8, starts: I64, weight: I64 | None, labellings: I64, size: int, nominal: U8
-) -> I64:
-    """Twice the best rule of each set of 3 or 4 columns, in lexicographic order: 012, 013, ...
-
-    Each column is cut at one public indicator of `GRIDS[size]` bins; the 8 or 16 cells have a free
-    sign each, and every combination of indicators is tried.
-
-    >>> bins = np.array([[0, 0, 7, 7], [0, 7, 0, 7], [0, 7, 7, 0]], np.uint8)
-    >>> starts, weighing = np.array([0, 2, 4]), np.array([[-1, 1]])
-    >>> joint_best(bins, starts, None, weighing, 3, np.zeros(3, np.uint8)).tolist()
-    [4]
-    """
-    return _best_of_sets(bins, starts, weight, labellings, (size, GRIDS[size]), nominal)
-
-
-def _best_of_sets(
-    bins: U8, starts: I64, weight: I64 | None, labellings: I64, kind: tuple[int, int], nominal: U8
-) -> I64:
-    """Twice the best rule of each set; `kind` is its size and its grid."""
-    tables = set_tables(bins, starts, weight, labellings, *kind)
-    return np.array([_best_cut(signed, nominal[chosen]).max(initial=0)
-                     for chosen, signed in tables], np.int64)
-
-
-def set_tables(
-    bins: U8, starts: I64, weight: I64 | None, labellings: I64, size: int, grid: int
+def _pair_tables(
+    bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int
 ) -> Iterator[tuple[list[int], I64]]:
-    """Sets of columns, with the signed weight of each cell: [labelling, bin, bin, ...]."""
-    for chosen in combinations(range(len(bins)), size):
+    """Pairs of columns, with the signed weight of each cell: [labelling, bin, bin]."""
+    for chosen in combinations(range(len(bins)), 2):
         cells = cells_of(bins[[*chosen]], starts, weight, grid)
-        yield [*chosen], (labellings @ cells).reshape(-1, *[grid] * size)
+        yield [*chosen], (labellings @ cells).reshape(-1, grid, grid)
 
 
 def cells_of(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:

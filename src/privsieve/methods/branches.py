@@ -1,11 +1,10 @@
-"""Branches: how far a choice goes, and what that takes: products of signs, pairs, sets first.
+"""Branches: how far a choice goes, and what that takes: products of signs, a pair first, rounds.
 
 ::
 
     one race    k columns by their single scores
     pairs       first the best pair, then single columns
-    triples     first the best set of three, then single columns
-    quads       the same with four; only where asked for
+    rounds      first a pair, if there can be one, then each column by what is left to explain
 
 Which of them runs, how deep products go and how fine a grid is, is decided by public numbers, and
 by class counts that were released: never by rows.  A `Switch` answers for any number that may be
@@ -41,21 +40,29 @@ PAIR = {16: (150, .95), 8: (40, .85), 4: (25, .2)}
 WEIGHED = (500, 2.4)
 #: A product of two and of three signs, and each word of 64 rows in it; with masks twice.
 PRODUCT = {2: (45, .55), 3: (40, .42)}
-#: A set of three and of four for each labelling, and each row; the noise of a set.
-SET, SET_ROW, DRAW = {3: 8500, 4: 7000}, 2, 8000
+DRAW = 8000  # the noise of a pair
 #: A cell that is read, sorted and counted, and a column beside its cells.
 CELL, COLUMN = 60, 30_000
-#: A cell of which a round counts the code.
-ROUND_CELL = 10
-#: Bytes of a set of columns: its value, and what races make of it.
-SET_BYTES = 200
+#: A cell of which a round counts the code, and the cell of a set that it lies in.
+ROUND_CELL = 20
+#: Bytes of a pair of columns: its value, and what races make of it.
+PAIR_BYTES = 200
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
 #: look at all rows at once.
 FEW = 2**20
-#: Cells a side of the grids of sets of three and four columns, as kernels have them.
-SET_GRID = {3: 8, 4: 4}
+#: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
+ALL_CUTS = 6
 #: Bytes of a row beside its codes; bytes of a column's ties; rows of a part that is not cut.
 ROW_BYTES, TIE_BYTES, PART_ROWS = 48, 2**15, 2**23
+
+
+def many_cuts(classes: int) -> int:
+    """How many ways there are.
+
+    >>> [many_cuts(classes) for classes in (2, 3, 6, 7, 19)]
+    [1, 3, 31, 11, 35]
+    """
+    return 2 ** (classes - 1) - 1 if classes <= ALL_CUTS else 2 * classes - 3
 
 
 class Extent(NamedTuple):
@@ -93,15 +100,12 @@ class Extent(NamedTuple):
         words = self.rows // 64 + 8
         return comb(self.d, size) * int((1 + self.masked) * (each + word * words))
 
-    def sets(self, size: int, grid: int) -> int:
-        """Nanoseconds for valuing and racing all sets of a size, beside the scores.
+    def raced(self, grid: int) -> int:
+        """Nanoseconds for valuing and racing all pairs, beside the scores.
 
         Each labelling is scored by itself, and pairs are valued once more.
         """
-        pairs = (2 * self.cuts - 1) * self._replace(cuts=1).pairs(grid) if grid else 0
-        more = 0 if size not in SET else comb(self.d, size) * self.cuts * (
-            SET[size] + SET_ROW * self.rows)
-        return pairs + more + comb(self.d, size) * DRAW
+        return (2 * self.cuts - 1) * self._replace(cuts=1).pairs(grid) + comb(self.d, 2) * DRAW
 
 
 def depth(table: Extent, asked: int | None, max_ops: int) -> tuple[int, int]:
@@ -129,28 +133,17 @@ def scored(table: Extent, deep: int, grid: int) -> int:
         table.products(size) for size in PRODUCT if size <= deep)
 
 
-def room_for(table: Extent, size: int, settled: tuple[int, int, int]) -> bool:
-    """Whether a first race over sets of this size may come on top of the scores.
-
-    settled : depth, grid and max_ops
-    """
-    deep, grid, max_ops = settled
-    products = (table.cuts - 1) * scored(table, deep, 0)
-    work = scored(table, deep, grid) + products + table.sets(size, grid)
-    return WHOLE * OPS * work <= ALL * max_ops
-
-
-def takes(table: Extent, *, deep: int = 1, grid: int = 0, size: int = 0) -> Takes:
+def takes(table: Extent, *, deep: int = 1, grid: int = 0, first: bool = False) -> Takes:
     """The time of a whole run, from the file to the release, and the codes of all rows.
 
-    size : of the sets of a first race; 0 without one
+    first : whether a race over pairs may come first
 
     >>> takes(Extent(70, 12_000), deep=2, grid=8).seconds < 20
     True
     """
     cells = table.rows * table.d
     nanoseconds = CELL * cells + COLUMN * table.d + scored(table, deep, grid)
-    nanoseconds += table.sets(size, grid) if size else 0
+    nanoseconds += table.raced(grid) if first else 0
     return Takes(nanoseconds / 1e9, rows=2 * cells)
 
 
@@ -158,16 +151,16 @@ class Tables(NamedTuple):
     """The sizes of RuleSieve's tables, from which follows what they take while they are made.
 
     classes : those in which codes are counted in a first pass, and in the last; those of cells
-    grids : of sets of how many columns cells are counted, and how many a side
-    size : of the sets of a first race; 0 without one
+    grid : cells a side of the grid of pairs; 0 without one
+    first : whether a race over pairs may come first
     copies : how often all codes are in memory at a time
     """
 
     table: Extent
     classes: tuple[int, int, int]
     deep: int
-    grids: Sequence[tuple[int, int]]
-    size: int = 0
+    grid: int
+    first: bool = False
     copies: int = 2
 
     def runs(self, classes: int) -> int:
@@ -180,13 +173,13 @@ class Tables(NamedTuple):
         """Bytes where all rows are in memory: codes, codes by class, runs, planes and bins."""
         n, d, (*counted, split) = self.table.rows, self.table.d, self.classes
         planes = d * (n // 8 + 32 * split)
-        held = (1 + self.table.masked) * planes * (self.deep > 1) + n * d * len(self.grids)
+        held = (1 + self.table.masked) * planes * (self.deep > 1) + n * d * (self.grid > 0)
         runs = self.runs(max(counted))
         if self.table.weighed or n > PART_ROWS:  # parts that are joined
             held, runs = 2 * held, 4 * runs
         rows = self.copies * (2 * n * d + ROW_BYTES * n)
         # Pairs are valued by a plane for each cut of a grid.
-        valued = max((side - 1 for _, side in self.grids if side <= max(PAIR)), default=0) * planes
+        valued = max(0, self.grid - 1) * planes
         return held + runs + max(rows + self._tally(max(counted)), valued + self._raced)
 
     @property
@@ -197,7 +190,7 @@ class Tables(NamedTuple):
         the codes of either.
         """
         d, (early, late, split) = self.table.d, self.classes
-        sums = 8 * split * (sum(comb(d, size) * side**size for size, side in self.grids)
+        sums = 8 * split * (comb(d, 2) * self.grid**2
                             + sum(comb(d, size) for size in PRODUCT if size <= self.deep))
         first, last, ties = self.runs(early), self.runs(late), TIE_BYTES * d
         return ((3 * first, first + self._tally(early)), (first + ties, 2 * ties),
@@ -218,68 +211,68 @@ class Tables(NamedTuple):
 
     @property
     def _raced(self) -> int:
-        return comb(self.table.d, self.size) * SET_BYTES if self.size else 0
+        return comb(self.table.d, 2) * PAIR_BYTES if self.first else 0
 
     def _tally(self, classes: int) -> int:
         return 2**16 * self._count * classes
 
 
-def with_rounds(takes: Takes, table: Extent, grid: int, rounds: int) -> Takes:
+def a_round(table: Extent, classes: int) -> int:
+    """Nanoseconds of a round: of more than two classes, each against all others."""
+    return ROUND_CELL * table.rows * table.d * (classes if classes > 2 else 1)
+
+
+def with_rounds(takes: Takes, table: Extent, classes: int, rounds: int) -> Takes:
     """What a run takes that goes on in rounds: all rows in memory, each with a weight.
 
     >>> from privsieve.public.plan import Takes
-    >>> with_rounds(Takes(1.0), Extent(1000, 10), 16, 2).whole
+    >>> with_rounds(Takes(1.0), Extent(1000, 10), 2, 2).whole
     0
     """
-    weighed = table._replace(weighed=True)
-    each = ROUND_CELL * table.rows * table.d + (weighed.pairs(grid) if grid else 0)
-    held = Tables(weighed, (2, 0, 2), 1, [(2, grid)] if grid else []).whole
-    return takes._replace(seconds=takes.seconds + rounds * each / 1e9,
+    n, d, many = table.rows, table.d, classes if classes > 2 else 1
+    # codes as they are kept and by class, cells, a dozen numbers a row, and runs of two parts
+    held = 5 * n * d + (100 + 40 * many) * n + 2 * d * min(n, 2**16) * (2 + 8 * classes)
+    return takes._replace(seconds=takes.seconds + rounds * a_round(table, classes) / 1e9,
                           stages=(*takes.stages, (held, 0)),
                           whole=takes.whole and max(takes.whole, held))
 
 
-# --- one by one, or a set first -------------------------------------------------------------------
+# --- one by one, or a pair first ------------------------------------------------------------------
 
 class Branch(NamedTuple):
-    """A way to choose: its name, and how many columns its first race names as a set."""
+    """A way to choose: its name, and how many columns its first race names together."""
 
     name: str
     size: int
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether columns are named in rounds."""
+        return self.name == ROUNDS.name
 
-ONE, PAIRS = Branch("one race", 0), Branch("pairs", 2)
-TRIPLES, QUADS = Branch("triples", 3), Branch("quads", 4)
-#: What may be asked for beside "auto".
-ASKED = {"none": ONE, "pair": PAIRS, "triple": TRIPLES, "quad": QUADS}
-WORDS = ("auto", *ASKED)
 
-#: Units times epsilon, for each column chosen, from which a pair comes first, and then three.
-#: Two classes: soybean at 2 a column .70 by pairs, .76 by one race; at 15 exclusive or, which one
-#: race never finds; triples at less than 200 find .04 less of independent columns than pairs do.
-#: One of ten positive, independent columns: pairs need 1.35 times what one race needs, 264.
-FROM = (15, 200)
-#: More than two classes.  Causes with four copies each, at 300 a column: 1.00 by triples, .70 by
-#: pairs; at 100: .58, .56.  Six classes and independent columns ask for more: .92 and .83 by
-#: triples and pairs at 300, .75 and .50 at 150.  Units of centred labels are worth half, and pairs
-#: come from 100 on.
-MANY_FROM = (25, 150)
-#: Of a number that was cut: three causes in four copies each, .67 of them by pairs at 100, all by
-#: triples, which find no fewer independent columns there than ranks and one race do.
-NUMBER_FROM = (15, 80)
-#: Units times the epsilon of the races, for each column chosen, from which what follows a set is
-#: named in rounds: copies of the strongest of four causes, behind a number, 4,000 rows: .97 of the
-#: causes, .75 by one race; independent columns at 400 a column: .83 and 1.00, at 800 .97 and 1.00.
-ROUNDS_FROM = 600
-#: The part of `max_ops` that may go to the noise of "auto": 2^18 sets of 2^36, 2 seconds.
+ONE, PAIRS, ROUNDS = Branch("one race", 0), Branch("pairs", 2), Branch("rounds", 2)
+#: Rounds where there are too many columns for their pairs.
+ALONE = ROUNDS._replace(size=0)
+#: What may be asked for.
+WORDS = ("auto", "none", "pair", "rounds")
+
+#: Units times epsilon, for each column chosen, from which a pair comes first.  Two classes: soybean
+#: at 2 a column .70 by pairs, .76 by one race; at 15 exclusive or, which one race never finds.  Of
+#: more than two classes units of centred labels are worth half, and pairs come later.
+FROM, MANY_FROM = 15, 25
+#: The same from which columns are named in rounds, and that of a number.  Five of 50 independent
+#: columns of a label: .83 by rounds and .98 without at 360, .97 and 1 at 720; behind a number five
+#: causes, one in eight copies, .62 and .37 at 300.  On 55 real tables 300, 450 and 600 are level.
+ROUNDS_FROM, NUMBER_FROM = 450, 300
+#: The part of `max_ops` that may go to the noise of "auto": 2^18 pairs of 2^36, 2 seconds.
 DRAW_PART = Fraction(1, 8)
 
 
 class Sizes(NamedTuple):
-    """Public numbers that decide which sets can be valued and raced.
+    """Public numbers that decide which pairs can be valued and raced.
 
     k, d : how many of how many columns, those that are always in among both
-    cuts : ways to cut the classes in two: 1 for two classes
     grid : cells a side of the pair grid; 0 without one
     always : how many columns are always in
     """
@@ -287,49 +280,54 @@ class Sizes(NamedTuple):
     k: int
     d: int
     units: int
-    cuts: int
+    classes: int
     grid: int
     max_ops: int
     always: int = 0
+
+    @property
+    def table(self) -> Extent:
+        """The sizes by which pairs are priced."""
+        return Extent(self.units, self.d, cuts=many_cuts(self.classes))
 
 
 @dataclass(frozen=True)
 class Switch:
     """Which branch runs: a function of public numbers and of what was released, for any of them.
 
-    room : the branches that can be had
+    room : the branches that can be had, the weakest first
     strength : units times the epsilon of the races
-    least : how much of it for each column chosen is needed for pairs, and for triples
+    least : how much of it for each column chosen is needed for pairs, and for rounds
 
-    >>> switch = Switch((ONE, PAIRS, TRIPLES), 3, Fraction(900))
+    >>> switch = Switch((ONE, PAIRS, ROUNDS), 3, Fraction(1800), (15, 450))
     >>> [branch.name for branch in switch.reachable]
-    ['one race', 'pairs', 'triples']
-    >>> switch.branch(Fraction(1, 2)).name, switch.branch(Fraction(2, 3)).name
-    ('pairs', 'triples')
+    ['one race', 'pairs', 'rounds']
+    >>> switch.branch(Fraction(1, 2)).name, switch.branch(Fraction(1)).name
+    ('pairs', 'rounds')
     """
 
     room: tuple[Branch, ...]
     k: int
     strength: Fraction
-    least: tuple[int, int] = FROM
+    least: tuple[Fraction | int, Fraction | int] = (FROM, ROUNDS_FROM)
 
     # [switch]
     def branch(self, worth: Fraction) -> Branch:
         """The branch for units that are worth so much: 1 where classes are even, see `worth`."""
+        strength, (pairs, rounds) = self.strength * worth, self.least
         if len(self.room) == 1:
             return self.room[0]
-        strength, (pairs, triples) = self.strength * worth, self.least
+        if self.room[-1].goes_on and strength >= rounds * self.k:
+            return self.room[-1]
         # Where a class is rare a rule on two columns gains little by the second: squared.
-        if PAIRS not in self.room or strength * worth < pairs * self.k:
-            return ONE
-        return TRIPLES if TRIPLES in self.room and strength >= triples * self.k else PAIRS
+        return PAIRS if PAIRS in self.room and strength * worth >= pairs * self.k else ONE
 
     @property
     def reachable(self) -> tuple[Branch, ...]:
-        """All that `branch` may say, fewest columns first."""
-        # More worth never takes a branch with fewer columns, and worth is from 0 to 1.
-        least, most = (self.branch(Fraction(worth)).size for worth in (0, 1))
-        return tuple(branch for branch in self.room if least <= branch.size <= most)
+        """All that `branch` may say, the weakest first."""
+        # More worth never takes an earlier branch, and worth is from 0 to 1.
+        least, most = (self.room.index(self.branch(Fraction(worth))) for worth in (0, 1))
+        return self.room[least:most + 1]
     # [/switch]
 
     def known(self, worth: Fraction) -> Switch:
@@ -359,90 +357,68 @@ def worth(counts: Sequence[int], total: int, *, centred: bool) -> Fraction:
 # [/worth]
 
 
-def switch(joint: str, sizes: Sizes, strength: Fraction, *, ordered: bool, linear: bool) -> Switch:
+def switch(joint: str, sizes: Sizes, strength: Fraction, *, ordered: bool, cells: bool,
+           go_on: bool) -> Switch:
     """The switch for what was asked for; refuses what cannot be had.
 
-    linear : whether sets have a grid: see `linear`
+    cells : whether the cells of pairs say enough where no rounds follow.
+    go_on : whether there can be rounds.
 
-    >>> made = switch("auto", Sizes(5, 30, 900, 1, 16, 2**36), Fraction(900), ordered=False,
-    ...               linear=True)
+    >>> made = switch("auto", Sizes(5, 30, 900, 2, 16, 2**36), Fraction(900), ordered=False,
+    ...               cells=True, go_on=True)
     >>> [branch.name for branch in made.reachable]
     ['one race', 'pairs']
     """
+    if joint == "pair":
+        check(sizes)
+        return Switch((PAIRS,), sizes.k, strength)
+    can = not ordered and sizes.k > 1 and _can(sizes)
+    more = not can or sizes.k - sizes.always > new(PAIRS, sizes.always)
+    rounds = ((ROUNDS if can else ALONE),) * (go_on and more)
     if joint != "auto":
-        branch = ASKED[joint]
-        if branch.size:
-            check(joint, branch, sizes, ordered=ordered, linear=linear)
-        return Switch((branch,), sizes.k, strength)
-    room = [ONE]
-    if not ordered and 2 <= sizes.k <= sizes.d // 2:
-        room += [branch for branch in (PAIRS, TRIPLES)
-                 if new(branch, sizes.always) <= sizes.k - sizes.always
-                 and _can(branch, sizes, linear=linear)]
-    return Switch(tuple(room), sizes.k, strength, FROM if sizes.cuts == 1 else MANY_FROM)
+        first = (PAIRS,) * (can and joint == "rounds")
+        return Switch(rounds or first or (ONE,), sizes.k, strength)
+    few = not ordered and 1 < sizes.k <= sizes.d // 2
+    room = (ONE, *(PAIRS,) * (few and can and cells), *rounds * few)
+    # A unit of many classes is of one of them, and each is told from all others.
+    if sizes.classes == 2:
+        return Switch(room, sizes.k, strength)
+    return Switch(room, sizes.k, strength, (MANY_FROM, Fraction(ROUNDS_FROM * sizes.classes, 4)))
 
 
-def linear(domain: Domain) -> bool:
-    """Whether every number has a grid: bounds, or what is typical, and no `near`."""
-    return not domain.gridless
+def _can(sizes: Sizes) -> bool:
+    """Whether a race over pairs can come first, on top of the scores."""
+    table, grid = sizes.table, sizes.grid
+    if not grid or new(PAIRS, sizes.always) > sizes.k - sizes.always:
+        return False
+    deep, _grid = depth(table, None, sizes.max_ops)
+    products = (table.cuts - 1) * scored(table, deep, 0)
+    work = scored(table, deep, grid) + products + table.raced(grid)
+    return (WHOLE * OPS * work <= ALL * sizes.max_ops
+            and comb(sizes.d, 2) * OPS * DRAW <= DRAW_PART * sizes.max_ops)
 
 
-def work(branch: Branch, sizes: Sizes) -> int:
-    """What valuing and racing all sets takes, in word operations, beside the scores."""
-    return OPS * _table(sizes).sets(branch.size, sizes.grid)
-
-
-def _table(sizes: Sizes) -> Extent:
-    return Extent(sizes.units, sizes.d, cuts=sizes.cuts)
-
-
-def _can(branch: Branch, sizes: Sizes, *, linear: bool) -> bool:
-    """Whether "auto" may take a branch."""
-    deep, _grid = depth(_table(sizes), None, sizes.max_ops)
-    return (sizes.grid > 0 and linear
-            and room_for(_table(sizes), branch.size, (deep, sizes.grid, sizes.max_ops))
-            and comb(sizes.d, branch.size) * OPS * DRAW <= DRAW_PART * sizes.max_ops)
-
-
-def check(joint: str, branch: Branch, sizes: Sizes, *, ordered: bool, linear: bool) -> None:
-    """Refuse what cannot be chosen together."""
-    k, d, units, _cuts, grid, max_ops, always = sizes
-    if k - always < new(branch, always):
-        free = f", {always} of them always" if always else ""
-        raise ParameterError(f'joint="{joint}" begins with {branch.size} columns, and {k} are to '
-                             f"be chosen{free}; choose more, or a smaller beginning")
-    if ordered:
-        raise ParameterError(f'joint="{joint}" gives a set; it needs ordered=False')
-    if branch in (PAIRS, TRIPLES) and not grid:
-        raise ParameterError(f'joint="{joint}" needs a pair grid, and there is none for so many '
-                             "columns and rows; raise max_ops, or leave it away")
-    if not linear:
-        raise ParameterError(f'joint="{joint}" cuts numbers on a grid, and some have no bounds; '
-                             "write low and high, or typical, in the domain, or leave joint away")
-    if work(branch, sizes) > max_ops:
-        raise ParameterError(f'joint="{joint}" would take {work(branch, sizes):.1e} operations for '
-                             f"{d} columns of {units} units, and max_ops is {max_ops:.1e}; raise "
-                             "it, name fewer columns in the domain, or leave joint away")
-
-
-def inside(branch: Branch, always: int) -> int:
-    """How many of the columns that are always in stand in each set of the first race.
-
-    All of them where a set has room for more; else none, and they are partners of rules alone.
-
-    >>> inside(TRIPLES, 1), inside(PAIRS, 1), inside(PAIRS, 2)
-    (1, 1, 0)
-    """
-    return always if always < branch.size else 0
+def check(sizes: Sizes) -> None:
+    """Refuse a pair first where none can be had."""
+    k, always, max_ops = sizes.k, sizes.always, sizes.max_ops
+    if k - always < new(PAIRS, always):
+        raise ParameterError(f'joint="pair" begins with 2 columns, and {k} are to be chosen, '
+                             f"{always} of them always; choose more, or leave joint away")
+    if not sizes.grid or OPS * sizes.table.raced(sizes.grid) > max_ops:
+        raise ParameterError(f'joint="pair" takes too long for {sizes.d} columns of {sizes.units} '
+                             f"units, and max_ops is {max_ops:.1e}; raise it, name fewer columns "
+                             "in the domain, or leave joint away")
 
 
 def new(branch: Branch, always: int) -> int:
     """How many columns the first race names that are not in already.
 
-    >>> new(TRIPLES, 1), new(PAIRS, 0), new(PAIRS, 2)
-    (2, 2, 2)
+    A column that is always in is one of the pair; of more than one none is.
+
+    >>> new(PAIRS, 1), new(PAIRS, 0), new(PAIRS, 2)
+    (1, 2, 2)
     """
-    return branch.size - inside(branch, always)
+    return branch.size - (always if always < branch.size else 0)
 
 
 def several(branch: Branch, k: int, always: int = 0) -> tuple[int, Fraction]:
@@ -452,8 +428,8 @@ def several(branch: Branch, k: int, always: int = 0) -> tuple[int, Fraction]:
 
     k : how many are named by both, those that are always in not among them
 
-    >>> several(PAIRS, 5), several(TRIPLES, 4), several(TRIPLES, 4, always=1)
-    ((2, Fraction(3, 5)), (0, Fraction(1, 1)), (2, Fraction(1, 2)))
+    >>> several(PAIRS, 5), several(PAIRS, 3), several(PAIRS, 4, always=1)
+    ((2, Fraction(3, 5)), (0, Fraction(1, 1)), (1, Fraction(3, 4)))
     """
     size = new(branch, always)
     return (size, Fraction(k - size, k)) if k - size > 1 else (0, Fraction(1))
@@ -464,12 +440,10 @@ def dilution(branch: Branch, k: int, d: int, always: int = 0) -> Fraction:
 
     A set is worth the mean over its columns, and those that are always in tell no sets apart.
 
-    >>> dilution(TRIPLES, 5, 30), dilution(TRIPLES, 5, 6), dilution(PAIRS, 6, 8)
-    (Fraction(1, 1), Fraction(2, 5), Fraction(2, 3))
-    >>> dilution(TRIPLES, 4, 29, always=1)
-    Fraction(2, 3)
+    >>> dilution(PAIRS, 5, 30), dilution(PAIRS, 6, 8), dilution(PAIRS, 4, 29, always=1)
+    (Fraction(1, 1), Fraction(2, 3), Fraction(1, 2))
     """
-    if branch == ONE or k == d:
+    if not branch.size or k == d:
         return Fraction(1)
     size = new(branch, always)
     named, left = k - size, d - k

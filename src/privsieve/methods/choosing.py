@@ -161,7 +161,7 @@ def fewer(rules: Asked, look: Callable[[Any], Forecast]) -> Asked:
                              "columns, or leave it out")
     if not rules.one_race:
         raise ParameterError('fewer="auto" is for columns that one race names, and joint begins '
-                             "with a set of them; leave one of the two out")
+                             "with a pair of them; leave one of the two out")
     chosen: Asked = _worth_most(rules, look)
     return chosen
 
@@ -171,7 +171,7 @@ def _worth_most(rules: Any, look: Callable[[Any], Forecast]) -> Any:
     k = places.k
 
     def naming(m: int, **more: Any) -> Any:
-        # What begins with a set is for where much can be found: there all k are named.
+        # What begins with a pair is for where much can be found: there all k are named.
         by, total = rules if m == k else rules.alone, places.taken + m
         return replace(by, n_features_to_select=total, fewer=places.total,
                        places=replace(places, k=m, total=total), **more)
@@ -450,12 +450,13 @@ def plan_among(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
     # an empty list says nothing
     wishes: dict[str, Any] = {name: getattr(asked, name) or None for name in WISHES}
     asked = replace(asked, **wishes)
+    coding = asked.coding(domain)
     if asked.never is None:
-        return asked.planned(domain, rows)
+        return replace(asked.planned(coding, rows), domain=domain, reads=coding)
     keep = _kept(asked, domain)
-    inner = asked.planned(replace(domain, columns=tuple(domain.columns[j] for j in keep)), rows)
+    inner = asked.planned(replace(coding, columns=tuple(coding.columns[j] for j in keep)), rows)
     return replace(
-        inner, domain=domain,
+        inner, domain=domain, reads=coding,
         certain=None if inner.certain is None else tuple(keep[j] for j in inner.certain),
         summarise=seen(inner.summarise, partial(narrowed, keep=keep), len(domain.columns)),
         mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))

@@ -24,7 +24,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
-from privsieve.methods.branches import worth
+from privsieve.methods.branches import ALL_CUTS, worth
 from privsieve.public.canonical import exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 from privsieve.public.dropped import explain
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 #: Weights are multiples of 1/4096: the smallest share of a class that they can balance.
 FINEST = 4096
-#: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
-ALL_CUTS = 6
 #: Up to so much weight of all units, centred scores fit 64 bits, and sums of four: 24 n^2 < 2^63.
 LARGEST_CENTRED = 2**29
 
@@ -187,15 +185,6 @@ def cuts(classes: int) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(alone | below))
 
 
-def many_cuts(classes: int) -> int:
-    """How many ways there are.
-
-    >>> [many_cuts(classes) == len(cuts(classes)) for classes in (2, 3, 6, 7, 19)]
-    [True, True, True, True, True]
-    """
-    return 2 ** (classes - 1) - 1 if classes <= ALL_CUTS else 2 * classes - 3
-
-
 def equal(classes: int, units: int) -> Labellings:
     """Every class counts 1.
 
@@ -285,22 +274,34 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
     known = worth_before(prior, rules.units)
     if known is not None:
         return _unreleased(counts, standing, rules)._replace(worth=known), rules.epsilon
-    spent = rules.epsilon * AUTO_SHARE
-    left, total, rare = rules.epsilon - spent, rules.units * scale, False
+    mean, total = _mean(rules), rules.units * scale
     # [count-sensitivity] a replaced unit may leave one class and enter another
     if rules.domain.replaces and classes == 2:
-        mean = scale / spent
         one = counts[1] + discrete_laplace(mean, noise)
         released = [total - one, one]
-        rare = abs(released[0] - released[1]) >= 4 * mean and min(released) < RARE * total
     else:
-        mean = (2 if rules.domain.replaces else 1) * scale / spent
         released = [count + discrete_laplace(mean, noise) for count in counts]
+    rare, value = judged(released, rules)
     found = (_centred(counts, standing, rules, _inside(released[1], total)) if rare
              else balanced(released, scale, margin=4 * mean))
     # [released-worth] [released-counts] as they were drawn
-    return found._replace(worth=worth(released, total, centred=rare),
-                          counts=NoisyCounts(tuple(released), scale, mean)), left
+    return (found._replace(worth=value, counts=NoisyCounts(tuple(released), scale, mean)),
+            rules.epsilon * (1 - AUTO_SHARE))
+
+
+def judged(released: Sequence[int], rules: Rules) -> tuple[bool, Fraction]:
+    """Whether released counts show a rare class, whose labels are centred; what a unit is worth."""
+    total, two = rules.units * rules.domain.unit_weight, len(released) == 2
+    rare = (two and rules.domain.replaces and min(released) < RARE * total
+            and abs(released[0] - released[1]) >= 4 * _mean(rules))
+    return rare, worth(released, total, centred=rare)
+
+
+def _mean(rules: Rules) -> Fraction:
+    """The mean of each half of the noise on a class count."""
+    moves = 2 if rules.domain.replaces and rules.domain.classes > 2 else 1
+    spent: Fraction = rules.epsilon * AUTO_SHARE
+    return moves * rules.domain.unit_weight / spent
 
 
 def _unreleased(counts: Sequence[int], standing: Sequence[int], rules: Rules) -> Labellings:

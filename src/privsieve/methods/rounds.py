@@ -1,9 +1,8 @@
-"""Rounds: after a first set each column by what the columns before it left unexplained.
+"""Rounds: columns one by one, each by what the columns before it left unexplained.
 
-Every row has a log-odds of its class: a sum of steps, one for each column that was named before, by
-the bin of its value.  Its residual is the smaller of 1 and the odds against its class.  A round
-scores the columns that are left against the residuals, by the same rules as a first race, and one
-race names one of them; then its steps are released, as noisy sums of residuals by bin.  A column
+A round scores the columns that are left against the residuals of the rows (`summaries.residuals`):
+by rules on the column alone, and by cuts of it inside of the cells of the columns that were named
+first.  One race names one of them; then its steps are released, as noisy sums by bin.  A column
 that only repeats what was named before finds no residual, and does not come back.
 
 The proof is in `rounds.proof.md`.
@@ -11,50 +10,36 @@ The proof is in `rounds.proof.md`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import prod
+from math import isqrt, log, prod
 from operator import add
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from privsieve.methods.labels import by_chance, equal, offsets
-from privsieve.noise import discrete, race
+from privsieve.methods.labels import CELL_SQUARE, equal, offsets
+from privsieve.noise import race
 from privsieve.noise.race import Race
-from privsieve.noise.streams import Noise
-from privsieve.public.columns import CODES, MISSING
+from privsieve.public.columns import CODES
 from privsieve.public.domain import Domain
 from privsieve.public.event import Additive, Event
-from privsieve.rows.batch import Part, Passes
-from privsieve.summaries.persons import by_person
-from privsieve.summaries.rules import (
-    ORDERED_WITH_MISSING,
-    Bins,
-    Layout,
-    RuleTables,
-    Runs,
-    Weighing,
-    scores,
-)
 
-Ints = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from privsieve.noise.streams import Noise
+    from privsieve.rows.batch import Passes
+    from privsieve.summaries.residuals import Residuals
+    from privsieve.summaries.rules import Layout
+
+    Ints = npt.NDArray[np.int64]
 
 #: A race takes so many times what the steps of a column take; of which the quartiles take a part.
 RACE, CUT = 2, Fraction(1, 4)
-#: A whole residual, and the parts of one in a log-odds; a log-odds and a step stay inside of these.
-UNIT, STEP = 4096, 256
-MOST, MOST_STEP = 12 * STEP, 3 * STEP
-#: exp(-u / STEP), in parts of a whole residual.
-ODDS = np.array([round(UNIT * math.exp(-u / STEP)) for u in range(MOST + 1)], np.int64)
-#: Cells in which quartiles are looked for; levels of a category that have steps of their own.
-CELLS, LEVELS = 1024, 16
-#: How far the steps of single bins are expected from their mean, and that from 0.
-PRIOR, MEAN = 0.4, 0.1
+#: Cells a side of the grid of a column; a whole residual; cells in which quartiles are looked for.
+SIDE, UNIT, CELLS = 16, 4096, 4096
 
 
 @dataclass(frozen=True)
@@ -64,18 +49,19 @@ class Rounds:
     before : how many columns are named before, those that are always in among them
     free : how many of the columns may be named
     rounds : how many are named one by one
-    epsilon : what the set costs and all that follows
-    size : how many columns the set names
+    epsilon : what the pair costs and all that follows
+    size : how many columns the first race names
+    level : whether the classes' shares are not known before, and are released first
     """
 
     domain: Domain
     units: int
-    grid: int
     before: int
     free: int
     rounds: int
     epsilon: Fraction
     size: int
+    level: bool = False
 
     @property
     def fitted(self) -> int:
@@ -86,18 +72,19 @@ class Rounds:
     def share(self) -> Fraction:
         """The epsilon of the steps of a column; for each column that is named there is a race."""
         # [shares]
-        return self.epsilon / (self.fitted + RACE * (self.size + self.rounds))
+        return self.epsilon / (self.level + self.fitted + RACE * (self.size + self.rounds))
 
     @property
     def first(self) -> Fraction:
-        """The epsilon of the race for the set."""
+        """The epsilon of the race for the pair."""
         return RACE * self.size * self.share
 
     @property
     def moves(self) -> int:
         """How far a unit moves all sums of residuals by bin together."""
         # [sums-move] one row's residual leaves a cell, and another one comes to a cell
-        return (2 if self.domain.replaces else 1) * UNIT * self.domain.unit_weight
+        many = 2 if self.domain.classes > 2 else 1
+        return (2 if self.domain.replaces else 1) * many * UNIT * self.domain.unit_weight
 
     @property
     def sensitivity(self) -> int:
@@ -109,7 +96,8 @@ class Rounds:
     def events(self) -> list[Event]:
         """What the noise does: a race in each round, and what the steps are made of."""
         quartile = Race(CELLS - 1, 1, 1, self.share * CUT / 2).event
-        together = [self.size] * (self.size > 0) + [1] * (self.fitted - self.size)
+        together = [0] * self.level + [self.size] * (self.size > 0)
+        together += [1] * (self.fitted - self.size)
         return [*(Race(self.free - t, 1, 1, RACE * self.share).event for t in range(self.rounds)),
                 *[quartile] * (2 * self.fitted),
                 *(Additive.of("discrete-laplace", self.moves, self.mean(columns))
@@ -117,7 +105,8 @@ class Rounds:
 
     def mean(self, columns: int) -> Fraction:
         """The mean of each half of the noise on a sum, for steps of so many columns together."""
-        return Fraction(self.moves) / (columns * self.share * (1 - CUT))
+        epsilon = columns * self.share * (1 - CUT) if columns else self.share
+        return Fraction(self.moves) / epsilon
 
     @property
     def raced(self) -> Fraction:
@@ -125,57 +114,88 @@ class Rounds:
         return RACE * (self.size + self.rounds) * self.share / self.epsilon
 
     # [rounds]
-    def names(self, rows: Passes, key: int, named: Sequence[int], free: Sequence[int],
-              noise: Noise) -> list[int]:
+    def names(self, rows: Passes, key: int, named: Sequence[int], free: Sequence[int], *,
+              start: Sequence[int], noise: Noise) -> list[int]:
         """The columns that the rounds name, after those that were named before.
 
-        named : the set at the end.
+        named : the pair at the end.
+        start : the log-odds of each class, of public or released numbers
         """
-        layout, held, found = Layout.of(self.domain), _held(rows, key, self.domain), list[int]()
+        from privsieve.summaries.residuals import residuals
+        from privsieve.summaries.rules import Layout
+
+        layout, found = Layout.of(self.domain), list[int]()
+        held = residuals(rows, key, self.domain, start, SIDE)
         alone = len(named) - self.size
-        for columns in (*([j] for j in named[:alone]), named[alone:]):
-            if columns:
-                self._fit(held, columns, layout, noise)
+        for columns in (*[()] * self.level, *([j] for j in named[:alone]),
+                        *[named[alone:]] * (self.size > 0)):
+            self._fit(held, columns, layout, noise)
         for t in range(self.rounds):
             left = [j for j in free if j not in found]
-            raced = self._scores(held, layout)[left].tolist()
-            won = race.top_k(raced, Race(len(left), 1, self.sensitivity, RACE * self.share), noise)
-            found.append(left[won[0]])
+            how = Race(len(left), 1, self.sensitivity, RACE * self.share)
+            raced = self.scores(held, layout)[left].tolist()
+            found.append(left[race.top_k(raced, how, noise)[0]])
             if t + 1 < self.rounds:
                 self._fit(held, found[-1:], layout, noise)
         return found
 
-    def _scores(self, held: Sequence[Residuals], layout: Layout) -> Ints:
-        """24 times the best rule's value on residuals, for each column."""
-        d, scale = len(self.domain.columns), self.domain.unit_weight
-        even = equal(2, self.units)
-        by = Weighing(np.array(even.weights, np.int64), UNIT * offsets(even, layout, scale), scale,
-                      1, self.grid, by_chance=(UNIT * by_chance(even, d, scale)[0], 0, 0))
-        parts = [one.part() for one in held]
-        bins = [Bins.of(part, layout, self.grid) for part in parts] if self.grid else []
-        return scores(RuleTables(Runs.of(*parts), None, reduce(add, bins) if bins else None),
-                      layout, by)
+    def scores(self, held: Sequence[Residuals], layout: Layout) -> Ints:
+        """24 times the best rule's value on residuals, for each column, of all cuts of classes."""
+        import numpy as np
+
+        return reduce(np.maximum, (self._cut_scores(held, layout, cut)
+                                   for cut in range(layout.classes if layout.classes > 2 else 1)))
+
+    def _cut_scores(self, held: Sequence[Residuals], layout: Layout, cut: int) -> Ints:
+        """The scores where the classes are cut in two."""
+        from privsieve.summaries.residuals import best_cut, signs_of
+        from privsieve.summaries.rules import RuleTables, Runs, Weighing, scores
+
+        scale, parts = self.domain.unit_weight, [one.part(cut) for one in held]
+        signs = signs_of(layout.classes, cut)
+        by = Weighing(signs[None], UNIT * offsets(equal(2, self.units), layout, scale), scale, 1, 0)
+        best = scores(RuleTables(Runs.of(*parts), None, None), layout, by)
+        cells = held[0].cells
+        if cells > 1:
+            # what the signs of two sides in each cell reach on noise, as `labels.by_cells`
+            chance = 24 * UNIT * scale * isqrt(CELL_SQUARE * 2 * cells * self.units // 1_000_000)
+            inside = reduce(add, (one.inside(part, signs, SIDE)
+                                  for one, part in zip(held, parts, strict=True)))
+            for j, nominal in enumerate(layout.nominal.tolist()):
+                best[j] = max(best[j], 12 * best_cut(inside[j], nominal=nominal) - chance)
+        return best
 
     def _fit(self, held: Sequence[Residuals], columns: Sequence[int], layout: Layout,
              noise: Noise) -> None:
-        """Release the steps of some columns, in each cell of their bins, and take them."""
-        cells, sizes = [np.zeros(len(one.odds), np.int64) for one in held], []
+        """Release the steps of some columns by bin, or of none the classes' shares; take them."""
+        import numpy as np
+
+        from privsieve.noise import discrete
+        from privsieve.summaries.residuals import LEVELS, bins_of, steps_of
+
+        cells, sizes = [np.zeros(len(one.rows.unit), np.int64) for one in held], list[int]()
         for j in columns:
             edges = self._edges(held, j, layout, noise)
             sizes.append(min(int(layout.levels[j]), LEVELS) if layout.levels[j] else len(edges) + 2)
-            cells = [cell * sizes[-1] + _bins(one.rows.codes[j], edges, layout, j)
+            cells = [cell * sizes[-1] + bins_of(one.rows.codes[j], edges, layout, j)
                      for cell, one in zip(cells, held, strict=True)]
         sums = sum((one.sums(cell, prod(sizes)) for one, cell in zip(held, cells, strict=True)),
-                   np.zeros(2 * prod(sizes), np.int64))
+                   np.zeros((len(held[0].odds), prod(sizes), 2), np.int64))
         # [sums] what leaves; the steps are made of it
         mean, unit = self.mean(len(columns)), UNIT * self.domain.unit_weight
-        left = discrete.noisy(sums, mean, noise)
-        steps = _steps(left.reshape(-1, 2) / unit, float(mean) / unit, sizes)
+        left = np.reshape(discrete.noisy(sums.ravel(), mean, noise), sums.shape) / unit
+        steps = np.stack([steps_of(of_class, float(mean) / unit, sizes) for of_class in left])
         for one, cell in zip(held, cells, strict=True):
-            one.take(steps[cell])
+            one.take(steps[:, cell])
+            if one.cells == 1 or len(columns) > 1:
+                one.place, one.cells = cell, prod(sizes)
 
     def _edges(self, held: Sequence[Residuals], j: int, layout: Layout, noise: Noise) -> Ints:
         """Where the bins of a column with an order begin, by two quartiles; none of levels."""
+        import numpy as np
+
+        from privsieve.summaries.rules import ORDERED_WITH_MISSING, cell_edges
+
         if layout.levels[j]:
             return np.zeros(0, np.int64)
         apart = layout.kind[j] == ORDERED_WITH_MISSING
@@ -183,91 +203,20 @@ class Rounds:
                      np.zeros(CELLS, np.int64))
         # [quartile-sensitivity] 4 below less part of all moves by 4 at most
         how = Race(CELLS - 1, 1, 4 * self.domain.unit_weight, self.share * CUT / 2)
-        below, wide = np.cumsum(counts)[:-1], CODES // CELLS
-        low, high = sorted((race.top_k((-np.abs(4 * below - part * counts.sum())).tolist(), how,
-                                       noise)[0] + 1) * wide for part in (1, 3))
+        below, likely = np.cumsum(counts)[:-1], favoured(cell_edges(layout.columns[j]), how)
+        low, high = sorted((race.top_k((likely - np.abs(4 * below - part * counts.sum())).tolist(),
+                                       how, noise)[0] + 1) * (CODES // CELLS) for part in (1, 3))
         return np.unique([low, (low + high) // 2, high])
     # [/rounds]
 
 
-@dataclass(eq=False, repr=False)
-class Residuals:
-    """Rows by class, with what each weighs and its log-odds of the second class."""
+# [favoured]
+def favoured(edges: Ints, how: Race) -> Ints:
+    """What a race for a cell adds to those at public edges: half of the chance is theirs."""
+    import numpy as np
 
-    rows: Part
-    odds: npt.NDArray[np.int32]
-
-    @property
-    def label(self) -> Ints:
-        """The class of each row."""
-        return np.repeat(np.arange(2), self.rows.rows)
-
-    @property
-    def size(self) -> Ints:
-        """The residual of each row, times what it weighs."""
-        # [residual] the smaller of 1 and the odds against its class
-        against = np.where(self.label == 1, self.odds, -self.odds)
-        found: Ints = ODDS[np.maximum(against, 0)]
-        return found if self.rows.weight is None else found * self.rows.weight
-
-    def part(self) -> Part:
-        """The rows as the rules take them, each by the size of its residual."""
-        return replace(self.rows, weight=self.size)
-
-    def counts(self, j: int, *, apart: bool) -> Ints:
-        """Rows in each cell of a column, by what they weigh; `apart` leaves out what is missing."""
-        codes, weight = self.rows.codes[j], self.rows.weight
-        there = codes != MISSING if apart else np.ones(len(codes), np.bool_)
-        return np.bincount(codes[there] // (CODES // CELLS), None if weight is None
-                           else weight[there], CELLS).astype(np.int64)
-
-    def sums(self, bins: Ints, many: int) -> Ints:
-        """The residuals of each bin and class, added up; exact: they are below 2^53."""
-        return np.bincount(2 * bins + self.label, self.size, 2 * many).astype(np.int64)
-
-    def take(self, steps: Ints) -> None:
-        """Add a step to the log-odds of each row."""
-        self.odds = np.clip(self.odds + steps, -MOST, MOST).astype(np.int32)
-
-
-def _held(rows: Passes, key: int, domain: Domain) -> list[Residuals]:
-    """The rows, of persons with what each weighs; even odds before the first step."""
-    if domain.person is None:
-        parts = [Part.of(batch, 2) for batch in rows.keep()]
-    else:
-        parts = []
-        for batch, weight, _first in by_person(rows, domain.rows_per_person, key):
-            kept = np.flatnonzero(weight)
-            parts.append(Part.of(batch.take(kept), 2, weight[kept]))
-    return [Residuals(part, np.zeros(len(part.unit), np.int32)) for part in parts]
-
-
-def _bins(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) -> Ints:
-    """The bin of each code: its level, or by edges, with what is missing in the last."""
-    if layout.levels[j]:
-        return np.minimum(codes, LEVELS - 1).astype(np.int64)
-    found = np.searchsorted(edges, codes, side="right").astype(np.int64)
-    if layout.kind[j] == ORDERED_WITH_MISSING:
-        found[codes == MISSING] = len(edges) + 1
-    return found
-
-
-def _steps(sums: Doubles, scale: float, sizes: Sequence[int]) -> Ints:
-    """A step for each cell, of released sums of both classes: a mean under a public prior.
-
-    Neighbouring bins of a column are expected to have much the same step.
-
-    >>> _steps(np.array([[90.0, 10.0], [10.0, 90.0]]), 1.0, [2]).tolist()[0] < 0
-    True
-    """
-    gap = sums[:, 1] - sums[:, 0]
-    size = np.maximum(sums.sum(1), max(1.0, scale / 2))
-    places = np.indices(sizes).reshape(len(sizes), -1)
-    apart = sum(np.abs(place[:, None] - place) / max(1, many / 3)
-                for place, many in zip(places, sizes, strict=True))
-    centred = np.eye(len(sums)) - size / size.sum()
-    near = centred @ (PRIOR**2 * np.exp(-apart)) @ centred.T + MEAN**2
-    within = size[:, None] * near * size + np.diag(4 * scale**2 + size)
-    mean = np.clip(near @ (size * np.linalg.solve(within, gap)), -1, 1)
-    steps: Ints = np.rint(2 * STEP * np.arctanh(0.95 * mean)).astype(np.int64)
-    return np.clip(steps, -MOST_STEP, MOST_STEP)
+    more = np.zeros(how.d, np.int64)
+    bonus = round(float(how.scale) * log((how.d + 1) / len(edges)))
+    more[np.maximum(edges // (CODES // (how.d + 1)) - 1, 0)] = bonus
+    return more
+# [/favoured]

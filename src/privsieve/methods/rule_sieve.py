@@ -10,7 +10,7 @@ sets picks the first of them, so that columns that repeat each other are not all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import combinations, islice
@@ -36,8 +36,8 @@ from privsieve.methods.labels import (
     by_cells,
     by_chance,
     demand_prior,
+    judged,
     labellings,
-    many_cuts,
     offsets,
     prior_of,
     settles,
@@ -45,13 +45,16 @@ from privsieve.methods.labels import (
     worth_before,
     written_shares,
 )
-from privsieve.public.columns import Number
+from privsieve.public.columns import Number, read_finely
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event, either, together
 from privsieve.public.option import Choosing, declared, option, settings, settled, whole
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from privsieve.methods.rounds import Rounds
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
@@ -77,15 +80,21 @@ class RuleSieveOptions(Choosing):
              "out")
     joint: str | None = option(
         default="auto", choices=branches.WORDS,
-        says="begin with the best set of two, three or four columns, which holds no copies and "
-             "finds what matters only together; auto where rows and epsilon pay for it, none "
-             "never")
+        says="pair: begin with the best pair, which finds what matters only together; rounds: then "
+             "name each column by what those before it leave unexplained, so that no copies come; "
+             "auto: as far as rows and epsilon pay for it; none: one race")
     numeric: str | None = option(
         default="auto", choices=WAYS, setting=None,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
-             "pay for a first set, else takes ranks")
+             "pay for pairs and rounds, else takes ranks")
     max_ops: int = option(default=branches.MAX_OPS, setting=None, read=whole,
                           says="how many word operations a run may take")
+
+    def coding(self, domain: Domain) -> Domain:
+        """The domain by which rows become codes."""
+        # [read-finely] rules compare values and compute with none: bounds cut off, and no more
+        return replace(domain, columns=[read_finely(column) for column in domain.columns],
+                       target=domain.target and read_finely(domain.target))
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
@@ -110,8 +119,13 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
     joint = asked.joint or "auto"
     places = among(asked, domain)
     if joint not in ("auto", "none") and not places.plain:
-        raise ParameterError(f'joint="{joint}" begins with a set of columns, and groups '
-                             "are raced one by one; leave joint away")
+        raise ParameterError(f'joint="{joint}" names columns, and groups are raced one by one; '
+                             "leave joint away")
+    if joint in ("pair", "rounds") and asked.ordered:
+        raise ParameterError(f'joint="{joint}" gives a set; it needs ordered=False')
+    if joint == "rounds" and (cost.delta or asked.fewer is not None):
+        raise ParameterError('joint="rounds" names k columns under pure epsilon; leave delta and '
+                             "fewer away")
     units = domain.public_units(rows)
     if units < 2:
         raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
@@ -128,41 +142,32 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
     cost = _charged(cost, rules)
     rules = replace(rules, delta=cost.delta)
     takes = _takes(rules)
+    named = [branch.name for branch in rules.switch.reachable]
     return selection(
-        rules, cost, _forecast, method=METHOD, settings=_said(rules),
+        rules, cost, _forecast, method=METHOD,
+        settings=settings(rules, grid=rules.grid, branches=named),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
         event=_event(rules), shows=_counts(rules).shows,
         theorem="rule-sieve", takes=takes, summarise=_summary(rules, takes),
+        branch_of=partial(_branch_of, rules=rules) if rules.class_prior == "auto" else None,
         mechanism=partial(mechanism, rules=rules))
-
-
-def _said(rules: Rules) -> dict[str, Any]:
-    """The settings of a plan."""
-    named = [branch.name for branch in rules.switch.reachable]
-    many = max(map(rules.rounds, rules.switch.reachable))
-    more = {"rounds": many} if many else {}
-    return settings(rules, grid=rules.grid, branches=named, **more)
 
 
 def _table(domain: Domain, units: int) -> branches.Extent:
     """The sizes by which a choice is priced."""
-    return branches.Extent.of(domain, units, cuts=many_cuts(domain.classes))
+    return branches.Extent.of(domain, units, cuts=branches.many_cuts(domain.classes))
 
 
 def _takes(rules: Rules) -> Takes:
     """Time and memory of the dearest branch that may run."""
-    table = _table(rules.domain, rules.units)
-    grids = [(2, rules.grid), *((size, branches.SET_GRID[size]) for size in rules.sets
-                                if size in branches.SET_GRID)]
-    size = max(branch.size for branch in rules.switch.reachable)
-    many = rules.domain.classes
-    after = max(map(rules.rounds, rules.switch.reachable))
+    table, many = _table(rules.domain, rules.units), rules.domain.classes
+    first = any(branch.size for branch in rules.switch.reachable)
     tables = branches.Tables(table, (many, 0, many) if rules.depth > 1 else (0, many, many),
-                             rules.depth, [(size, side) for size, side in grids if side], size)
-    made = branches.takes(table, deep=rules.depth, grid=rules.grid, size=size)._replace(
+                             rules.depth, rules.grid, first)
+    made = branches.takes(table, deep=rules.depth, grid=rules.grid, first=first)._replace(
         **tables.memory(branches.FEW))
-    return branches.with_rounds(made, table, rules.grid, after) if after else made
+    return branches.with_rounds(made, table, many, rules.most) if rules.most else made
 
 
 @declared
@@ -197,38 +202,42 @@ class Rules(RuleSieveOptions):
             # [one-by-one] a group is no column
             return Switch((ONE,), self.k, Fraction(0))
         strength = self.units * _race_share(self) * self.epsilon
-        made = branches.switch(str(self.joint), self.sizes, strength, ordered=self.ordered,
-                               linear=branches.linear(self.domain))
+        # Cells of a number without bounds are coarse: a pair comes first where rounds follow it.
+        bounded = all(not isinstance(column, Number) or column.low is not None
+                      for column in self.domain.columns)
+        sizes = Sizes(self.k, len(self.domain.columns), self.units, self.domain.classes,
+                      self.grid, self.max_ops, len(self.places.always))
+        made = branches.switch(str(self.joint), sizes, strength, ordered=self.ordered,
+                               cells=bounded, go_on=self.go_on)
         if self.cut:
-            made = replace(made, least=branches.NUMBER_FROM)
+            made = replace(made, least=(branches.FROM, branches.NUMBER_FROM))
+        elif self.joint == "auto":
+            # Thousands of words beside a label: one race is .04 ahead where no pair comes first.
+            made = replace(made, room=tuple(one for one in made.room if one != branches.ALONE))
         known = worth_before(self.class_prior, self.units)
         return made if known is None else made.known(known)
 
+    @property
+    def go_on(self) -> bool:
+        """Whether there can be rounds: where class shares are known, and there is time."""
+        if (self.joint in ("none", "pair") or self.places.k < 2 or self.ordered or self.delta
+                or self.fewer is not None):
+            return False
+        # [known-shares] of two classes; of more the rounds begin with them
+        known = self.cut or self.domain.classes > 2 or self.class_prior not in ("centred", None)
+        work = branches.OPS * self.places.k * branches.a_round(
+            branches.Extent.of(self.domain, self.units), self.domain.classes)
+        return self.joint == "rounds" or (known and work <= self.max_ops)
+
     def rounds(self, branch: Branch) -> int:
-        """How many columns are named in rounds, after the set of a branch; none where it is weak.
-
-        Only of a number that was cut: its rows are kept.  All of them where there are too many
-        columns for their pairs.
-        """
-        strong = self.units * _race_share(self) * self.epsilon >= branches.ROUNDS_FROM * self.k
-        plain = self.cut and strong and not self.delta and self.fewer is None
-        if branch == ONE:
-            plain &= (self.joint == "auto" and branches.PAIRS not in self.switch.room
-                      and not self.ordered and self.places.k > 1
-                      and 2 * self.k <= len(self.domain.columns))
-        return self.places.k - branches.new(branch, len(self.places.always)) if plain else 0
+        """How many columns a branch names in rounds."""
+        new = branches.new(branch, len(self.places.always))
+        return self.places.k - new if branch.goes_on else 0
 
     @property
-    def sizes(self) -> Sizes:
-        """What the switch is decided by."""
-        return Sizes(self.k, len(self.domain.columns), self.units, many_cuts(self.domain.classes),
-                     self.grid, self.max_ops, len(self.places.always))
-
-    @property
-    def sets(self) -> list[int]:
-        """The sizes of the sets of columns that are valued by some branch."""
-        # [all-branches] what is made does not tell which of them will run
-        return [branch.size for branch in self.switch.reachable]
+    def most(self) -> int:
+        """The most columns that some branch names in rounds."""
+        return max(map(self.rounds, self.switch.reachable))
 
     def sensitivity(self, largest: int) -> int:
         """How far a score can move, in its integer units: 24 a unit, half of it if one leaves."""
@@ -237,11 +246,20 @@ class Rules(RuleSieveOptions):
 
 
 def _check_sums(domain: Domain, units: int) -> None:
-    """Refuse units whose weights take scores past 63 bits, with room for 16 times as many."""
-    if 24 * units * domain.unit_weight * FINEST >= 2**58:
+    """Refuse units whose weights take scores past 63 bits, or sums of residuals past 53."""
+    if 24 * units * domain.unit_weight * FINEST >= 2**57:
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
                           "persons take past 63 bits; write less: of a person with more rows so "
                           "many are used")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WithRows:
+    """Tables, and the rows that rounds go on with."""
+
+    tables: RuleTables
+    rows: Passes
+    key: int
 
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0) -> RuleTables:
@@ -251,92 +269,100 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
     """
     from privsieve.rows.batch import Passes
     from privsieve.summaries.persons import settled
-    from privsieve.summaries.rules import grids, rule_tables
+    from privsieve.summaries.rules import rule_tables
 
     rows = Passes.of(batches)
     if rules.settles:
         rows = settled(rows, rules.domain)
     if not rows.room.holds(size):
         return _sums(rules).of_persons(rows, key, rules.domain)
-    return rule_tables(rows, key, domain=rules.domain, order=rules.depth,
-                       grid=(rules.grid, *grids(rules.sets)))
+    return rule_tables(rows, key, domain=rules.domain, order=rules.depth, grid=rules.grid)
 
 
-def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], RuleTables]:
+def with_rows(batches: Iterable[Batch], key: int, *, rules: Rules, made: Any) -> WithRows:
+    """Tables, as `made` makes them, and the rows that rounds go on with."""
+    from privsieve.rows.batch import Passes
+    from privsieve.summaries.persons import settled
+    from privsieve.summaries.rules import PART_ROWS
+
+    rows = Passes.of(batches)
+    if rules.settles:
+        rows = settled(rows, rules.domain)
+    rows.keep(PART_ROWS)
+    return WithRows(made(rows, key), rows, key)
+
+
+def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], Any]:
     """How rows become tables: by sums over parts of them, where each row is a unit."""
     from privsieve.summaries.stages import AllRows, by_class, of_sums
 
-    whole = partial(summarise, rules=rules, size=takes.whole)
-    if rules.domain.person is not None:
-        return whole
-    many = 4 if rules.depth > 1 else 1
-    few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.whole)
-    return of_sums(partial(_sums, rules), many, columns=len(rules.domain.columns),
-                   placed=many > 1, ready=by_class, whole=few if takes.whole else None)
+    made: Any = partial(summarise, rules=rules, size=takes.whole)
+    if rules.domain.person is None:
+        many = 4 if rules.depth > 1 else 1
+        few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.whole)
+        made = of_sums(partial(_sums, rules), many, columns=len(rules.domain.columns),
+                       placed=many > 1, ready=by_class, whole=few if takes.whole else None)
+    return partial(with_rows, rules=rules, made=made) if rules.most else made
 
 
 def _sums(rules: Rules) -> RuleSums:
     """Which sums the tables take."""
     from privsieve.summaries.passes import RuleSums
-    from privsieve.summaries.rules import Layout, grids
+    from privsieve.summaries.rules import Layout
 
-    return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid, grids(rules.sets))
+    return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid)
 
 
 # [mechanism]
-def mechanism(summary: RuleTables, noise: Noise, *, rules: Rules, rows: Passes | None = None,
-              key: int = 0) -> tuple[int, ...]:
-    """Tables meet noise: weights, scores, race; then rounds over the rows, where they are kept."""
+def mechanism(summary: RuleTables | WithRows, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
+    """Tables meet noise: weights, scores, races; then rounds over the rows, where they are kept."""
+    from privsieve.noise.race import Race, top_k
     from privsieve.summaries.rules import Layout, scores
 
-    places = rules.places
+    places, tables = rules.places, summary.tables if isinstance(summary, WithRows) else summary
     if places.certain and not rules.ordered:
         return places.columns()
     layout = Layout.of(rules.domain)
-    by, moves, epsilon, labels = weighed(summary, layout, rules, noise)
+    by, moves, epsilon, labels = weighed(tables, layout, rules, noise)
     branch = rules.switch.branch(labels.worth)
-    if branch == ONE and rows is not None and rules.rounds(ONE):
-        chosen = _after(rules, ONE, (), (rows, key), noise)
-    elif branch == ONE:
-        race = replace(_race(rules, ONE), sensitivity=moves, epsilon=epsilon)
-        chosen = places.chosen(scores(summary, layout, by).tolist(), race, noise)
-    else:
-        chosen = _set_first(summary, (layout, by, branch, rules), (moves, epsilon), noise,
-                            None if rows is None else (rows, key))
-    return Chosen(chosen, branch=branch.name, **labels.said)
-
-
-def _set_first(summary: RuleTables, how: tuple[Layout, Weighing, Branch, Rules],
-               spend: tuple[int, Fraction], noise: Noise, rows: tuple[Passes, int] | None,
-               ) -> tuple[int, ...]:
-    """A set first, then single columns, both among those that are not in already."""
-    from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.sets import set_scores
+    rounds = _rounds(rules, branch) if branch.goes_on else None
+    if branch == ONE:
+        alone = replace(_race(rules, ONE), sensitivity=moves, epsilon=epsilon)
+        return Chosen(places.chosen(scores(tables, layout, by).tolist(), alone, noise),
+                      branch=branch.name, **labels.said)
 
     def race(raced: Sequence[int], k: int, sensitivity: int, epsilon: Fraction) -> tuple[int, ...]:
-        # [delta] after a set one race at most names several columns: it gets the delta
+        # [delta] after a pair one race at most names several columns: it gets the delta
         delta = rules.delta if k > 1 else Fraction(0)
         return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta), noise)
 
-    layout, by, branch, rules = how
-    places, d = rules.places, len(rules.domain.columns)
-    # [set-sensitivity] the value of a set moves by no more than a score
-    values, score = set_scores(summary, layout, by, branch.size)
-    taken, always = set(places.always), len(places.always)
-    if taken:
-        # [free-sets] in the order of the columns in them that are not in already
-        inside = branches.inside(branch, always)
-        values = values[[len(taken.intersection(one)) == inside
-                         for one in combinations(range(d), branch.size)]]
-    free = [item[0] for item in places.items]
-    size = branches.new(branch, always)
-    if rows is not None and rules.rounds(branch):
-        # [set-then-rounds] the set alone, at its share
-        rounds = _rounds(rules, branch)
-        won = choose(values.tolist(), [], (size, size, len(free)), (spend[0], rounds.first), race)
-        return _after(rules, branch, [free[at] for at in won], rows, noise)
-    named = choose(values.tolist(), score[free].tolist(), (size, places.k, len(free)), spend, race)
-    return places.columns(named)
+    free, size = [item[0] for item in places.items], branches.new(branch, len(places.always))
+    named = list[int]()
+    if size:
+        values, score = _pair_values(tables, (layout, by), places)
+        # [pair-then-rounds] the pair alone, at its share
+        k, share = (places.k, epsilon) if rounds is None else (size, rounds.first)
+        named = [free[at] for at in choose(values, score[free].tolist(), (size, k, len(free)),
+                                           (moves, share), race)]
+    if rounds is not None:
+        assert isinstance(summary, WithRows)
+        left = [j for j in free if j not in named]
+        named += rounds.names(summary.rows, summary.key, [*places.always, *named], left,
+                              start=start(labels, rules), noise=noise)
+    return Chosen(sorted((*places.always, *named)), branch=branch.name, **labels.said)
+
+
+def _pair_values(tables: RuleTables, how: tuple[Layout, Weighing], places: Places,
+                 ) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """What each pair that may come first is worth, and each column."""
+    from privsieve.summaries.pairs import pair_scores
+
+    # [pair-sensitivity] the value of a pair moves by no more than a score
+    values, score = pair_scores(tables, *how)
+    # [free-pairs]
+    taken, pairs = set(places.always), combinations(range(len(score)), 2)
+    inside = branches.PAIRS.size - branches.new(branches.PAIRS, len(taken))
+    return values[[len(taken.intersection(pair)) == inside for pair in pairs]].tolist(), score
 
 
 def weighed(summary: RuleTables, layout: Layout, rules: Rules, noise: Noise,
@@ -365,10 +391,10 @@ Racing = Callable[[Sequence[int], int, int, Fraction], tuple[int, ...]]
 # [joint-choice]
 def choose(values: Sequence[int], score: Sequence[int], sizes: tuple[int, int, int],
            spend: tuple[int, Fraction], race: Racing) -> tuple[int, ...]:
-    """K columns, of which the first `size` come as one set; sorted, so that no order leaves.
+    """K columns, of which the first `size` come together; sorted, so that no order leaves.
 
-    values : of each set, in lexicographic order.
-    score : of single columns, for what follows that set.
+    values : of each pair, or of each column beside one that is always in, in lexicographic order.
+    score : of single columns, for what follows.
     sizes : size, k, and how many columns there are.
     spend : how far a value and a score move, and epsilon.
     """
@@ -405,7 +431,7 @@ def _main_races(rules: Rules) -> list[Race]:
         race = _race(rules, branch)
         if race.account != "approximate":
             part = branches.dilution(branch, places.k, places.d, len(places.always))
-            if rules.rounds(branch):  # the rest goes to what the rounds release
+            if branch.goes_on:  # the rest goes to what the rounds release
                 part = part * _rounds(rules, branch).raced
             race = places.race(_race_share(rules) * rules.epsilon * part, ordered=rules.ordered)
         races.append(race)
@@ -413,7 +439,7 @@ def _main_races(rules: Rules) -> list[Race]:
 
 
 def _race(rules: Rules, branch: Branch) -> Race:
-    """The race that a delta may help: the one that names several columns."""
+    """The race that names several columns, which a delta may help."""
     from privsieve.noise.race import Race
 
     places, epsilon = rules.places, _race_share(rules) * rules.epsilon
@@ -440,6 +466,11 @@ def _counts(rules: Rules) -> CountNoise:
     return CountNoise(rules.domain, (1 - _race_share(rules)) * rules.epsilon)
 
 
+def _branch_of(released: Sequence[int], *, rules: Rules) -> str:
+    """The name of the branch that follows from noisy class counts."""
+    return rules.switch.branch(judged(released, rules)[1]).name
+
+
 def _event(rules: Rules) -> Event:
     """Class counts, where some are drawn, and the races of a branch."""
     return together(*_counts(rules).events,
@@ -447,46 +478,52 @@ def _event(rules: Rules) -> Event:
 
 
 def _branch_event(rules: Rules, branch: Branch) -> Event:
-    """One race; or one over sets, and one over the columns that are left."""
+    """One race; or one over pairs, and what names the columns that are left."""
     from privsieve.noise.race import Race
 
-    if branch == ONE:
-        return (together(*_rounds(rules, ONE).events) if rules.rounds(ONE)
-                else _race(rules, branch).event)
     places, epsilon = rules.places, _race_share(rules) * rules.epsilon
     size = branches.new(branch, len(places.always))
-    k, d = places.k, places.d
-    if rules.rounds(branch):
+    if branch == ONE:
+        return _race(rules, branch).event
+    if branch.goes_on:
         rounds = _rounds(rules, branch)
-        return together(Race(comb(d, size), 1, 1, rounds.first).event, *rounds.events)
-    first = Race(comb(d, size), 1, 1, epsilon * Fraction(size, k))
-    if k == size:
-        return first.event
-    delta = rules.delta if k - size > 1 else Fraction(0)
-    rest = Race(d - size, k - size, 1, epsilon * Fraction(k - size, k), delta=delta)
-    return together(first.event, rest.event)
+        pair = [Race(comb(places.d, size), 1, 1, rounds.first).event] if size else []
+        return together(*pair, *rounds.events)
+    first = Race(comb(places.d, size), 1, 1, epsilon * Fraction(size, places.k)).event
+    if places.k == size:
+        return first
+    delta = rules.delta if places.k - size > 1 else Fraction(0)
+    return together(first, Race(places.d - size, places.k - size, 1,
+                                epsilon * Fraction(places.k - size, places.k), delta=delta).event)
 
 
-def _after(rules: Rules, branch: Branch, first: Sequence[int], rows: tuple[Passes, int],
-           noise: Noise) -> tuple[int, ...]:
-    """The columns of a set, and those that rounds name after it."""
-    always, free = rules.places.always, [item[0] for item in rules.places.items]
-    more = _rounds(rules, branch).names(*rows, [*always, *first],
-                                        [j for j in free if j not in first], noise)
-    return tuple(sorted((*always, *first, *more)))
+# [start]
+def start(labels: Labellings, rules: Rules) -> list[int]:
+    """The log-odds of classes before the first step: of counts that are public or released."""
+    from privsieve.summaries.residuals import log_odds
+
+    if rules.domain.classes > 2:
+        return [0] * rules.domain.classes
+    known: Sequence[int | Fraction] = labels.counts.q if labels.counts else (1, 1)
+    if isinstance(rules.class_prior, tuple):
+        known = [share * rules.units for share in rules.class_prior]
+    return [log_odds(*map(float, known))]
+# [/start]
 
 
 def _rounds(rules: Rules, branch: Branch) -> Rounds:
-    """The rounds after the set of a branch."""
+    """The rounds of a branch."""
     from privsieve.methods.rounds import Rounds
 
     places, size = rules.places, branches.new(branch, len(rules.places.always))
-    return Rounds(rules.domain, rules.units, rules.grid, len(places.always) + size,
-                  places.d - size, places.k - size, _race_share(rules) * rules.epsilon, size)
+    return Rounds(rules.domain, rules.units, len(places.always) + size,
+                  places.d - size, places.k - size, _race_share(rules) * rules.epsilon, size,
+                  level=not rules.cut and (rules.domain.classes > 2
+                                           or rules.class_prior in ("centred", None)))
 
 
 def _pure_rho(rules: Rules, branch: Branch) -> Fraction:
-    """What the class counts, and a race for the first set, spend under zCDP beside `_race`."""
+    """What the class counts, and a race for a pair, spend under zCDP beside `_race`."""
     counted = (1 - _race_share(rules)) * rules.epsilon
     # [first-rho] what the race that names several columns does not get
     first = 1 - branches.several(branch, rules.places.k, len(rules.places.always))[1]

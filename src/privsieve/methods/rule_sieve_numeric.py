@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from privsieve.rows.batch import Batch
     from privsieve.summaries.numbers import Held, NumberTables
     from privsieve.summaries.passes import NumberSums
-    from privsieve.summaries.rules import Layout
+    from privsieve.summaries.rules import Ints, Layout
     from privsieve.summaries.stages import AllRows, Stages
 
 METHOD = "rule-sieve-numeric/3"
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
 LARGEST = 2**29
-#: The part of epsilon that goes to the noisy median.
-MEDIAN_SHARE = 10
+#: The part of epsilon that goes to the noisy median; where its cut is likely, steps between bounds.
+MEDIAN_SHARE, STEPS = 10, 512
 #: Units times epsilon, for each column chosen, from which "auto" cuts at a median and begins with
 #: a set (three causes in four copies each: .7 of them by ranks, all by the median).
 AUTO_FROM = 100
@@ -113,7 +113,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
     # Ranks cut the target into 16 classes, and products see three of them.
-    tables = branches.Tables(table, (1, 16, 3), deep, [(2, grid)] if grid else [], copies=3)
+    tables = branches.Tables(table, (1, 16, 3), deep, grid, copies=3)
     takes = branches.takes(table, deep=deep, grid=grid)._replace(**tables.memory())
     return selection(
         rules, cost, _forecast, method=METHOD,
@@ -225,35 +225,40 @@ TRIPLE_SQUARE = 10_000
 
 
 # [cut-mechanism]
-def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan,
+def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan, target: Any,
                   ) -> tuple[int, ...]:
     """A noisy cell cuts the target; the rest is RuleSieve for classes that are then known."""
+    from privsieve.summaries.rules import cell_edges
+
     # [median-moves]
     moves = 2 if inner.domain.replaces else 1
-    middle = median_cell(held.counts, moves, share, noise)
+    middle = median_cell(held.counts, moves, share, noise, edges=cell_edges(target, STEPS))
     rows = held.labelled(middle)
-    chosen: tuple[int, ...] = inner.mechanism(inner.summarise(rows, held.key), noise, rows=rows,
-                                              key=held.key)
+    chosen: tuple[int, ...] = inner.mechanism(inner.summarise(rows, held.key), noise)
     return chosen
 
 
-def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise) -> int:
+def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise, *,
+                edges: Ints | None = None) -> int:
     """The cell after which about half of the units lie below.
 
     A unit moves twice a count, less the total, by at most `moves`: 2 if replaced, 1 if it leaves.
+    A cut is likely at public `edges`.
 
     >>> from privsieve.noise.streams import replay
     >>> median_cell([0, 400, 0, 400], 2, Fraction(1), replay(1)) in (1, 2)
     True
     """
+    import numpy as np
+
+    from privsieve.methods.rounds import favoured
     from privsieve.noise.race import Race, top_k
 
-    total, below, utility = sum(counts), 0, []
-    for here in counts[:-1]:
-        below += here
-        utility.append(-abs(2 * below - total))
-    # [median-sensitivity]
-    return top_k(utility, Race(len(utility), 1, moves, epsilon), noise)[0]
+    # [median-sensitivity] what is added to likely cells is public
+    utility = -np.abs(2 * np.cumsum(counts)[:-1] - sum(counts))
+    race = Race(len(utility), 1, moves, epsilon)
+    utility += 0 if edges is None else favoured(edges, race)
+    return top_k(utility.tolist(), race, noise)[0]
 # [/cut-mechanism]
 
 
@@ -272,7 +277,7 @@ def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int,
         return None
     # [no-ranks] under add-remove there are none to fall back on
     made = _cut_plan(asked, domain, cost, units)
-    one = made.settings["branches"] == [ONE.name] and "rounds" not in made.settings
+    one = made.settings["branches"] == [ONE.name]
     return None if one and domain.replaces else made
 
 
@@ -309,7 +314,7 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -
         theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
         event=inner.event if free else together(cell, inner.event),
         summarise=partial(hold_rows, domain=domain),
-        mechanism=partial(cut_mechanism, share=share, inner=inner))
+        mechanism=partial(cut_mechanism, share=share, inner=inner, target=domain.target))
 
 
 def _by_cost(cost: Cost, left: Callable[[Cost], Plan]) -> dict[str, Json]:
@@ -331,12 +336,6 @@ def _way(asked: RuleSieveOptions, domain: Domain) -> str:
     way = asked.numeric or "auto"
     assert isinstance(domain.target, Number)
     joined = asked.joint not in ("auto", "none", None)
-    if domain.target.gridless and way != "ranks":
-        if way == "median-cut" or joined or not domain.replaces:
-            raise ParameterError("a noisy cut of the target is looked for on a grid, and the "
-                                 f"target {_name(domain)!r} has none: write its low and high, "
-                                 'without near, or typical = [centre, spread], or numeric="ranks"')
-        way = "ranks"
     if way == "ranks" and not domain.replaces:
         raise ParameterError("under add-remove the number of rows is private, and ranks of a "
                              'numeric target are not proved there: say numeric="median-cut", or '
@@ -345,9 +344,8 @@ def _way(asked: RuleSieveOptions, domain: Domain) -> str:
         raise ParameterError(f"class_prior is {asked.class_prior!r}, and the target "
                              f"{_name(domain)!r} is a number without classes; leave it out")
     if joined and way == "ranks":
-        raise ParameterError(f'joint="{asked.joint}" begins with a set of columns for classes '
-                             'above and below a cut of a target; write numeric="median-cut", '
-                             'or leave numeric out')
+        raise ParameterError(f'joint="{asked.joint}" names columns for classes above and below a '
+                             'cut of a target; write numeric="median-cut", or leave numeric out')
     return way
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,8 +33,6 @@ Role = Literal["known", "presences", "both", "sensitive"]
 CODES = 65536
 #: Numbers that stand for none.
 MOST_CODES = 100
-#: How many typical spreads a grid reaches to either side of its centre.
-SPREADS = 4
 #: The code of "missing" where missing is a level of its own (then values use 0..65534).
 MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
@@ -62,20 +60,18 @@ class Number(_Graded):
     """A number; values beyond declared bounds become the bound.
 
     A declaration decides how values become codes, whoever reads them.  Bounds make a grid of equal
-    steps (on a log scale, of equal ratios); `typical` makes one of its own.  Without bounds, and
+    steps (on a log scale, of equal ratios).  Without bounds, and
     wherever `near` is given, a code is a sign, an octave and 9 bits of the distance from `near`
     (`rows.cells.log_linear`): that is enough for RuleSieve, which compares values, and for no
     method that computes with them.
 
     cuts : where it is cut into items that may be published; methods with noise do not ask.
     near : a public number that values lie around, such as 2000 for years; 0 where it is left out.
-    typical : a public centre and spread, said by somebody and never read off a table; codes then
-        reach over 4 spreads to either side.
     missing_values : numbers that stand for none, such as 99.
 
     >>> Number("age", 0, 110, cuts=[18, 65]).cuts
     (18.0, 65.0)
-    >>> Number("sodium").gridless, Number("sodium", typical=[140, 5]).ends
+    >>> Number("sodium").gridless, Number("sodium", 120, 160).ends
     (True, (120.0, 160.0))
     """
 
@@ -88,7 +84,6 @@ class Number(_Graded):
     cuts: Sequence[float] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     near: float | None = field(default=None, metadata={"optional": True})
-    typical: Sequence[float] | None = field(default=None, metadata={"optional": True})
     missing_values: tuple[float, ...] = field(default=(), metadata={"optional": True})
     kind = "number"
     levels = None
@@ -102,8 +97,6 @@ class Number(_Graded):
             check_bounds(self.name, *self.reach)
         if self.near is not None:
             object.__setattr__(self, "near", finite(self.near, self.name, "near"))
-        if self.typical is not None:
-            object.__setattr__(self, "typical", typical(self))
         if self.scale == "log":
             check_scale(self)
         check_word(self, "missing", _MISSING)
@@ -120,13 +113,11 @@ class Number(_Graded):
     @property
     def gridless(self) -> bool:
         """Whether codes have no equal steps, so that nobody may compute with them."""
-        return self.typical is None and (self.low is None or self.near is not None)
+        return self.low is None or self.near is not None
 
     @property
     def ends(self) -> tuple[float, float]:
         """Where the grid of the codes begins and ends; of columns that have one."""
-        if self.typical is not None:
-            return around(*self.typical)
         if self.gridless:
             raise DomainError(no_grid(self.name))
         return self.reach
@@ -315,6 +306,21 @@ def label_of(flag: Flag) -> Label:
                  words=[side[1:] for side in sides])
 
 
+def read_finely(part: Any) -> Any:
+    """A number as methods read it that compare values: its codes are fine wherever values are.
+
+    They lie around 0, or the bound that is nearest to it.  What is declared otherwise, by `near` or
+    a log scale, stays.
+
+    >>> read_finely(Number("age", 0, 110)).near, read_finely(Number("year", 1900, 2100)).near
+    (0.0, 1900.0)
+    """
+    if not isinstance(part, Number) or part.gridless or part.scale == "log":
+        return part
+    low, high = part.reach
+    return replace(part, near=min(max(0.0, low), high))
+
+
 def grid(part: Number | Date) -> tuple[int, int]:
     """How many codes are used for values, and the code of what is missing.
 
@@ -326,15 +332,6 @@ def grid(part: Number | Date) -> tuple[int, int]:
 
 # --- what is declared, checked --------------------------------------------------------------------
 
-def around(centre: float, spread: float) -> tuple[float, float]:
-    """Where the grid of a typical centre and spread begins and ends.
-
-    >>> around(140.0, 5.0)
-    (120.0, 160.0)
-    """
-    return centre - SPREADS * spread, centre + SPREADS * spread
-
-
 def check_bounds(name: str, low: float, high: float) -> None:
     """Refuse bounds between which there is no grid."""
     said = f"column {name!r}: low is {low:g} and high is {high:g};"
@@ -343,27 +340,6 @@ def check_bounds(name: str, low: float, high: float) -> None:
     if not _fits(low, high):
         raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
                           "value could have")
-
-
-def typical(part: Number) -> tuple[float, float]:
-    """A centre and a spread, checked."""
-    given: object = part.typical
-    shown = f"column {part.name!r}: typical is {quoted(given)};"
-    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else [*given]
-    if len(listed) != 2 or None in listed:
-        raise DomainError(f"{shown} write two numbers, the centre and the spread, for example "
-                          "typical = [140, 5]")
-    centre, spread = (finite(one, part.name, "a number of typical") for one in listed)
-    if spread <= 0:
-        raise DomainError(f"{shown} the spread must be above 0")
-    if part.near is not None:
-        raise DomainError(f"{shown} near says otherwise how values become codes: leave one away")
-    low, high = part.reach
-    if not low <= centre <= high:
-        raise DomainError(f"{shown} the centre must lie within the bounds")
-    if not _fits(*around(centre, spread)):
-        raise DomainError(f"{shown} no grid fits around it: bring it to what a value could have")
-    return centre, spread
 
 
 def missing_values(part: Number) -> tuple[float, ...]:
@@ -385,9 +361,8 @@ def check_scale(part: Number) -> None:
                           "codes without bounds are finer near 0 anyhow")
     if part.low <= 0:
         raise DomainError(f"{said} low is {part.low:g}; a log scale needs low above 0")
-    if part.near is not None or part.typical is not None:
-        other = "near" if part.typical is None else "typical"
-        raise DomainError(f"{said} {other} says otherwise how values become codes: leave one away")
+    if part.near is not None:
+        raise DomainError(f"{said} near says otherwise how values become codes: leave one away")
 
 
 def no_grid(name: str) -> str:
@@ -397,8 +372,8 @@ def no_grid(name: str) -> str:
     "column 'sodium' has no bounds, or has "
     """
     return (f"column {name!r} has no bounds, or has near, so that its codes are no equal steps: "
-            "write low and high from a code book, without near, or typical = [centre, spread], "
-            "never from this table (RuleSieve takes it as it is)")
+            "write low and high from a code book, without near, never from this table (RuleSieve "
+            "takes it as it is)")
 
 
 def _fits(low: float, high: float) -> bool:

@@ -281,15 +281,6 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
                               f"{LARGEST_ROWS}")
         return whole
 
-    @cached_property
-    def gridless(self) -> tuple[str, ...]:
-        """The columns whose codes are no equal steps: no grid, no mean and no weight of them.
-
-        >>> Domain([Number("age", 0, 110), Number("sodium")]).gridless
-        ('sodium',)
-        """
-        return tuple(one.name for one in self.columns if isinstance(one, Number) and one.gridless)
-
     @property
     def rows_are_public(self) -> bool:
         """Whether a source may count its rows before the charge."""
@@ -410,13 +401,13 @@ def part_of(said: Mapping[str, Any]) -> Column | Target:
 
     >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
     Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
-role='known', near=None, typical=None, missing_values=())
+role='known', near=None, missing_values=())
     """
     own = {name: value for name, value in said.items() if name != "kind"}
     if said["kind"] == "number":
         own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
         own |= {key: [float(one) for one in own[key]]
-                for key in ("cuts", "typical", "missing_values") if key in own}
+                for key in ("cuts", "missing_values") if key in own}
     return KINDS[said["kind"]](**own)
 
 

@@ -21,6 +21,7 @@ from privsieve.public import blocks, plain
 from privsieve.public.canonical import quoted
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
 from privsieve.public.domain import Box, Csv, Domain
+from privsieve.public.dropped import explain
 
 _COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
 _TARGETS = {"label": Label, "number": Number, "flag": Flag}
@@ -287,7 +288,7 @@ def _unknown(entry: Iterable[str], known: Sequence[str], where: str) -> list[str
 
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
-            faults.append(f"{where}: {quoted(key)} is not known; {hint}")
+            faults.append(f"{where}: " + explain(key, f"{quoted(key)} is not known; {hint}"))
     return faults
 
 

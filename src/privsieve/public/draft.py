@@ -234,7 +234,7 @@ def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
             int(one) if is_whole(one) else one for one in map(plain, classes)]})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, why="")
-    if entry.kind == "number" and (entry.facts.keys() & {"low", "typical"}):
+    if entry.kind == "number" and "low" in entry.facts:
         return replace(entry, why="")
     facts = {"values": entry.facts["values"]} if "values" in entry.facts else {}
     return replace(entry, kind="label", facts=facts, why="")

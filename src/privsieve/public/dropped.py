@@ -47,8 +47,10 @@ _BIN = "--bin is gone: --bins takes COLUMN=N, too, once for each column"
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 _VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
             "weights are the same")
-_VOTES = ("votes are gone: leave joint away: behind a number, what follows a first set is named in "
-          "rounds")
+_SETS = ("votes, and sets of three and four columns, are gone: leave joint away, or write rounds, "
+         "which name each column by what those before it leave unexplained")
+_TYPICAL = ("typical is gone: RuleSieve needs no bounds; where a method does, write low and high, "
+            "four spreads to either side of the centre")
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Values of options that are gone; one may be the name of an option that is there.
@@ -59,7 +61,9 @@ VALUES = {
     "bootstrap": _BOOTSTRAP,
     "average": _AVERAGE,
     "median-and-spread": _SPREAD,
-    "votes": _VOTES,
+    "votes": _SETS,
+    "triple": _SETS,
+    "quad": _SETS,
 }
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {
@@ -69,6 +73,7 @@ DROPPED = {
     "PrivateTuning": _TUNING,
     "candidates": _TUNING,
     "near_duplicates": _DUPLICATES,
+    "typical": _TYPICAL,
     "release_function": _FUNCTION,
     "rotate": _ROTATION,
     "rotated": _ROTATION,

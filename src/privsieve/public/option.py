@@ -355,6 +355,10 @@ class Choosing(Options):
         """How many columns were asked for, where it is settled how many are named."""
         return self.k if self.fewer is None else _settled(self.fewer)
 
+    def coding(self, domain: Domain) -> Domain:
+        """The domain by which rows become codes."""
+        return domain
+
     @property
     def one_race(self) -> bool:
         """Whether one race may name all columns."""

@@ -11,7 +11,7 @@ two together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -263,6 +263,8 @@ class Plan(Printed):
     shows : what a release says of its choice that is known before rows are read.
     certain : the positions that a choice of no cost names; None for all.
     takes : an estimate of time and memory, where there is one; no part of the release.
+    reads : the domain by which rows become codes, where that is not the declared one.
+    branch_of : (noisy class counts) -> the name of the branch that follows; None where none does.
     """
 
     method: str  # name/version
@@ -286,6 +288,13 @@ class Plan(Printed):
     shows: Mapping[str, Json] = field(default_factory=dict, repr=False)
     certain: tuple[int, ...] | None = None
     takes: Takes | None = None
+    reads: Domain | None = None
+    branch_of: Callable[[Sequence[int]], str] | None = field(default=None, repr=False)
+
+    @property
+    def coding(self) -> Domain:
+        """The domain by which rows become codes."""
+        return self.reads or self.domain
 
     @property
     def holds(self) -> bool:

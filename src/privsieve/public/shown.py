@@ -153,9 +153,6 @@ def declaration(column: Mapping[str, Any]) -> str:
         said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
     if "missing_values" in column:
         said += f" ({', '.join(map(_plain, column['missing_values']))}: missing)"
-    if "typical" in column:
-        centre, spread = map(_plain, column["typical"])
-        return f"{said}, typically {centre} give or take {spread}"
     if "near" in column or "low" not in column:
         said += f", in steps that grow with the distance from {_plain(column.get('near', 0))}"
     return said

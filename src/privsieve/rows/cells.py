@@ -273,7 +273,7 @@ class NumberRule(NamedTuple):
     def of(cls, part: Number | Date) -> NumberRule:
         """Return the rule of a part of a domain.
 
-        >>> rule = NumberRule.of(Number("sodium", typical=[140, 5]))
+        >>> rule = NumberRule.of(Number("sodium", 120, 160))
         >>> rule.codes(np.array([140.0, 150.0, np.nan])).tolist()
         [32768, 49152, 32768]
         """
@@ -281,14 +281,17 @@ class NumberRule(NamedTuple):
         ends, none = (used - 1, missing), np.empty(0)
         reach = (-math.inf, math.inf) if isinstance(part, Date) else part.reach
         if isinstance(part, Number) and part.gridless:
-            return cls("around", (part.near or 0.0, 0.0), none, ends, reach)
-        low, high = grid_ends(part)
+            near, (low, high) = part.near or 0.0, reach
+            if part.low is not None and not part.missing_level:
+                # what is missing is in the middle of the bounds
+                middle = np.array([low + (high - low) / 2])
+                ends = used - 1, int(log_linear(middle, near, used, missing)[0])
+            return cls("around", (near, 0.0), none, ends, reach)
+        low, high = bounds(part)
         if isinstance(part, Number) and part.scale == "log":
             return cls("log", (0.0, 0.0), log_edges(part), ends, (-math.inf, math.inf))
         # At the ends of its grid a value is cut off by its code.
-        inside = (low, high) == reach
-        return cls("linear", (low, used / (high - low)), none, ends,
-                   (-math.inf, math.inf) if inside else reach)
+        return cls("linear", (low, used / (high - low)), none, ends, (-math.inf, math.inf))
 
     def codes(self, values: npt.NDArray[np.float64]) -> Codes:
         """Return the code of each value."""
@@ -311,15 +314,6 @@ def bounds(part: Number | Date) -> tuple[float, float]:
     if isinstance(part, Date):
         return date_cell(part.low), date_cell(part.high)
     return part.reach
-
-
-def grid_ends(part: Number | Date) -> tuple[float, float]:
-    """Where the grid of codes begins and ends: at the bounds, or around what is typical.
-
-    >>> grid_ends(Number("sodium", 100, 200, typical=[140, 5]))
-    (120.0, 160.0)
-    """
-    return bounds(part) if isinstance(part, Date) else part.ends
 
 
 def within(values: npt.NDArray[np.float64], reach: tuple[float, float],

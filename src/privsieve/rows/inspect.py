@@ -79,10 +79,8 @@ _SHOWN = 10
 _FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
              '(true = "ja", false = "nein"), or make it a category: these become the default')
 _CROWDED_FIX = (f"most values lie within {FEW_CODES} codes of each other, too near to be told "
-                "apart: write typical = [centre, spread], or near, or narrower bounds, from a code "
-                "book and never from here")
-_BIN_FIX = ("bounds as narrow as the code book allows, or typical = [centre, spread] from it, "
-            "would spread the values")
+                "apart: write near, or narrower bounds, from a code book and never from here")
+_BIN_FIX = "bounds as narrow as the code book allows would spread the values"
 #: From so many columns on, a part of which lies in one bin each, the bounds of all are doubted.
 _FEW, _HALF = 3, 0.5
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
 CUTS = 15
-#: Cells of the public grid on which a noisy median is looked for.
-MEDIAN_GRID = 512
+#: Cells of codes on which a noisy median is looked for: 4 codes each.
+MEDIAN_GRID = 16_384
 #: Signed weights of the lower half, the middle record and the upper half of the target.
 HALVES = np.array([[-1, 0, 1]])
 #: Scores are counted in eighths of a row, n of them for each of n rows: a unit moves one by 8 n.

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from privsieve.kernels.rules import GRIDS
 from privsieve.kernels.sums import tie_counts, tied
 from privsieve.public.columns import MISSING
 from privsieve.public.domain import Domain
@@ -31,7 +30,6 @@ from privsieve.summaries.persons import by_person
 from privsieve.summaries.ranks import Record, bucket
 from privsieve.summaries.rules import (
     ORDERED_WITH_MISSING,
-    PAIR,
     Cuts,
     Ints,
     Keys,
@@ -218,18 +216,16 @@ class RuleSums(Ranked):
 
     order : how many signs a product has, at most; 1 for none
     pairs : the grid of pairs, or 0
-    joint : the grids of further sets
     """
 
     layout: Layout
     order: int
     pairs: int
-    joint: tuple[int, ...]
 
     @property
     def stages(self) -> tuple[Callable[[Any, Any, Found], Any], ...]:
         """One pass after another; where no column is cut at its median, one is all."""
-        if self.order < PAIR:
+        if self.order < 2:
             return (self.at_once,)
         return OfParts(self.counted), *self.between, self.summed
 
@@ -254,9 +250,9 @@ class RuleSums(Ranked):
     def ended(self, found: Found) -> RuleTables:
         """The tables."""
         last: RuleTables = found[-1]
-        if self.order < PAIR:
+        if self.order < 2:
             return last
-        return RuleTables(found[0].whole, last.signs, last.bins, last.joint)
+        return RuleTables(found[0].whole, last.signs, last.bins)
 
     def of_persons(self, rows: Passes, key: int, domain: Domain) -> RuleTables:
         """The tables of persons, whose weights are known when all rows are there."""
@@ -267,11 +263,8 @@ class RuleSums(Ranked):
         return tables
 
     def _tables(self, runs: Any, signs: SignSums | None, part: Part) -> RuleTables:
-        sizes = {grid: size for size, grid in GRIDS.items()}
         return RuleTables(
-            runs, signs, CellSums.of(part, self.layout, PAIR, self.pairs) if self.pairs else None,
-            {grid: CellSums.of(part, self.layout, sizes[grid], grid)
-             for grid in self.joint})
+            runs, signs, CellSums.of(part, self.layout, self.pairs) if self.pairs else None)
 
     def single(self, rows: Rows) -> Part:
         """One row a unit, in any order."""
@@ -324,12 +317,12 @@ class NumberSums(Ranked):
         alone, middle = (replace(whole, label=bins(whole, cut, feature, key))
                          for cut in (records[medians:ends], records[ends:]))
         split, signs = Part.of(middle, 3), None
-        if self.depth >= PAIR:
+        if self.depth >= 2:
             cuts = kept(found[0], "cuts", lambda: cuts_of(runs, self.layout, records[:medians]))
             signs = SignSums.of(Signs.of(split, cuts, key, self.layout), self.depth)
         return NumberTables(
             Runs.of(Part.of(alone, ends - medians + 1)), signs,
-            CellSums.of(split, self.layout, PAIR, self.pairs) if self.pairs else None)
+            CellSums.of(split, self.layout, self.pairs) if self.pairs else None)
 
     def ended(self, found: Found) -> NumberTables:
         """The tables."""
@@ -351,4 +344,4 @@ class NumberSums(Ranked):
         return int(runs.counts.sum())
 
     def _middles(self, runs: Runs) -> list[Rank]:
-        return middles(runs, self.layout) if self.depth >= PAIR else []
+        return middles(runs, self.layout) if self.depth >= 2 else []

@@ -13,9 +13,10 @@ columns share would make tied columns copies of each other (or of a file sorted 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.rules import GRIDS, joint_best
-from privsieve.public.columns import MISSING, Category, Column, Number
+from privsieve.public.columns import CODES, MIDDLE, MISSING, Category, Column, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Part, Passes
+from privsieve.rows.cells import log_linear
 from privsieve.summaries import Summary
 from privsieve.summaries.persons import by_person
 from privsieve.summaries.ranks import Ranked, at_ranks, where
@@ -43,8 +44,12 @@ Cuts = tuple[npt.NDArray[np.uint16], Keys, Keys, Ints]
 
 #: Rows that become one part.  Any cut gives the same scores; fewer parts are faster.
 PART_ROWS = 2**23
-#: The sizes of sets that are pairs, and of those that may be cut into a pair and a column.
-PAIR, TRIPLE = 2, 3
+#: Cells a side of the finest grid of pairs.
+FINEST = 16
+#: Of more rows a table says the cell of each code.
+FEW_ROWS = 4096
+#: Where a number without bounds is cut, as far from `near`.
+FAR = (-16, -4, -1, -.25, 0, .25, 1, 4, 16, 32, 64, 128, 256, 1024, 4096)
 #: kinds of the interval kernel
 ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
 #: Up to so many levels a rule may pick any subset of them; a subset rule's null grows with the
@@ -62,7 +67,7 @@ class Layout:
     kind: npt.NDArray[np.uint8]
     levels: npt.NDArray[np.int64]  # 0 for numbers
     classes: int
-    gridless: tuple[int, ...] = ()  # the positions of numbers whose codes are no equal steps
+    columns: tuple[Column, ...]
 
     @classmethod
     def of(cls, domain: Domain) -> Layout:
@@ -71,8 +76,7 @@ class Layout:
             np.array([_kind(column) for column in domain.columns], np.uint8),
             np.array([column.levels or 0 for column in domain.columns], np.int64),
             domain.classes,
-            gridless=tuple(j for j, column in enumerate(domain.columns)
-                           if isinstance(column, Number) and column.gridless),
+            tuple(domain.columns),
         )
 
     @property
@@ -81,35 +85,68 @@ class Layout:
         return (self.kind >= SUBSETS).astype(np.uint8)
 
     @property
-    def gridded(self) -> npt.NDArray[np.intp]:
-        """The positions of the columns whose bins say something."""
-        kept = np.ones(len(self.kind), np.bool_)
-        kept[list(self.gridless)] = False
-        return np.flatnonzero(kept)
-
-    @property
     def ordered(self) -> npt.NDArray[np.intp]:
         """The positions of the columns that have ranks."""
         return np.flatnonzero(self.kind < SUBSETS)
 
     def bins(self, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
-        """Codes on the public grid: 0..grid-1, by shifts and products of integers.
+        """Codes on the public grid: 0..grid-1.
 
         Where missing is a level, it is the last bin and values use the others; of a category,
         the first grid-1 levels stand alone and the rest is the last bin.
         """
-        found = np.empty(codes.shape, np.uint8)
-        for j, column in enumerate(codes):
-            found[j] = self.bin(j, column, grid)
-        return found
+        return np.array([self.bin(j, column, grid) for j, column in enumerate(codes)],
+                        np.uint8).reshape(codes.shape)
 
     def bin(self, j: int, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
         """Codes of column j on the public grid."""
-        if self.kind[j] == ORDERED_WITH_MISSING:
-            return (codes.astype(np.uint32) * (grid - 1) // MISSING).astype(np.uint8)
         if self.levels[j]:
             return np.minimum(codes, grid - 1).astype(np.uint8)
-        return (codes >> (16 - (grid.bit_length() - 1))).astype(np.uint8)
+        # [cells] a coarser grid has every second edge, or every fourth
+        edges = cell_edges(self.columns[j])[FINEST // grid - 1::FINEST // grid]
+        if len(codes) < FEW_ROWS:
+            found = np.searchsorted(edges, codes, side="right").astype(np.uint8)
+        else:
+            cells = np.arange(len(edges) + 1, dtype=np.uint8)
+            found = np.repeat(cells, np.diff([0, *edges, CODES]))[codes]
+        if self.kind[j] == ORDERED_WITH_MISSING:
+            found = np.where(codes == MISSING, grid - 1, np.minimum(found, grid - 2))
+        return found.astype(np.uint8, copy=False)
+
+
+def best_alone(runs: Runs, labelling: Ints, layout: Layout, grid: int) -> Ints:
+    """Twice the best rule that cuts a column once on the grid, or not at all."""
+    indptr, codes, count = runs.table
+    signed, best = count @ labelling, np.zeros(len(layout.kind), np.int64)
+    for j, nominal in enumerate(layout.nominal.tolist()):
+        here = slice(indptr[j], indptr[j + 1])
+        cells = np.zeros(grid, np.int64)
+        np.add.at(cells, layout.bin(j, codes[here], grid), signed[here])
+        below = cells[:-1] if nominal else cells.cumsum()[:-1]
+        best[j] = np.abs([*(2 * below - cells.sum()), cells.sum()]).max()
+    return best
+
+
+# [cell-edges]
+def cell_edges(column: Column, steps: int = FINEST) -> Ints:
+    """The codes at which the cells of the finest grid begin: public, by the domain alone.
+
+    Between bounds they are equal steps; without bounds, powers of two to both sides of `near`.
+
+    >>> cell_edges(Number("age", 0, 16))[:3].tolist(), len(cell_edges(Number("sodium")))
+    ([4096, 8192, 12288], 15)
+    """
+    if isinstance(column, Number) and column.gridless:
+        return _edges_around(*column.reach, column.near or 0.0, steps)
+    return np.arange(1, steps) * (CODES // steps)
+
+
+@lru_cache(1024)
+def _edges_around(low: float, high: float, near: float, steps: int) -> Ints:
+    values = (near + np.array(FAR) if math.isinf(low)
+              else low + (high - low) * np.arange(1, steps) / steps)
+    return log_linear(values, near, CODES, MIDDLE).astype(np.int64)
+# [/cell-edges]
 
 
 def _kind(column: Column) -> int:
@@ -220,74 +257,38 @@ class Bins(Summary):
                     self.starts + other.starts, np.concatenate(joined) if joined else None)
 
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """For each column what a partner adds to it; 0 where it has no grid."""
-        on, gain = layout.gridded, np.zeros(len(self.bins), np.int64)
-        gain[on] = kernels.pair_gain(self._rows(on), self.starts, self.weight, weights, grid,
-                                     layout.nominal[on])
-        return gain
+        """For each column what a partner adds to it."""
+        return kernels.pair_gain(self.bins, self.starts, self.weight, weights, grid, layout.nominal)
 
     def pairs(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """Twice the best rule of each pair, in lexicographic order; 0 where one has no grid."""
-        d, on = len(self.bins), layout.gridded
-        values = np.zeros(d * (d - 1) // 2, np.int64)
-        values[of_pair(on[np.stack(np.triu_indices(len(on), 1))], d)] = kernels.pair_best(
-            self._rows(on), self.starts, self.weight, weights, grid, layout.nominal[on])
-        return values
-
-    def sets(self, weights: Ints, size: int, layout: Layout) -> Ints:
-        """Twice the best rule of each set of three or four columns, in lexicographic order."""
-        return joint_best(self.bins, self.starts, self.weight, weights, size, layout.nominal)
-
-    def _rows(self, on: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
-        return self.bins if len(on) == len(self.bins) else np.ascontiguousarray(self.bins[on])
-
-
-def of_pair(pairs: npt.NDArray[np.intp], columns: int) -> npt.NDArray[np.intp]:
-    """The places of pairs in lexicographic order; first columns, and second ones.
-
-    >>> of_pair(np.array([[0, 2], [1, 3]]), 4).tolist()
-    [0, 5]
-    """
-    first, second = pairs
-    places: npt.NDArray[np.intp] = first * (2 * columns - first - 1) // 2 + second - first - 1
-    return places
+        """Twice the best rule of each pair, in lexicographic order."""
+        return kernels.pair_best(self.bins, self.starts, self.weight, weights, grid, layout.nominal)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleTables(Summary):
-    """The summary: runs always, signs and bins where the plan asks for them, or sums of them.
-
-    `joint` has the bins of further grids, by their fineness: those of sets of columns.
-    """
+    """The summary: runs always, signs and bins where the plan asks for them, or sums of them."""
 
     runs: Runs
     signs: Signs | SignSums | None
     bins: Bins | CellSums | None
-    joint: Mapping[int, Bins | CellSums] = field(default_factory=dict)
 
 
 def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int,
-                grid: int | tuple[int, ...], part_rows: int = PART_ROWS) -> RuleTables:
+                grid: int, part_rows: int = PART_ROWS) -> RuleTables:
     """The summary of RuleSieve over some batches, held as integer codes while it is made.
 
-    grid : that of pairs, or 0; and then those of sets of columns
+    grid : that of pairs, or 0
     """
     layout = Layout.of(domain)
     rows = Passes.of(batches)
-    held = gather(rows, part_rows) or [Batch.empty(len(domain.columns))]
+    held = list(rows.keep(part_rows)) or [Batch.empty(len(domain.columns))]
     whole, single = _parts(Passes(held, rows.room), key, domain, layout)
     cuts = median_cuts(single, key, layout.kind) if order >= 2 else None
-    pairs, *joint = (grid,) if isinstance(grid, int) else grid
     return reduce(add, (
         RuleTables(Runs.of(part), None if cuts is None else Signs.of(one, cuts, key, layout),
-                   Bins.of(part, layout, pairs) if pairs else None,
-                   {fine: Bins.of(part, layout, fine) for fine in joint})
+                   Bins.of(part, layout, grid) if grid else None)
         for part, one in zip(whole, single, strict=True)))
-
-
-def gather(batches: Iterable[Batch], part_rows: int = PART_ROWS) -> list[Batch]:
-    """All batches, joined into parts of at least this many rows."""
-    return list(Passes.of(batches).keep(part_rows))
 
 
 def _parts(batches: Passes, key: int, domain: Domain, layout: Layout,
@@ -366,18 +367,21 @@ class Weighing(NamedTuple):
 
 
 # [scores]
-def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
+def scores(tables: RuleTables, layout: Layout, by: Weighing, gain: Ints | None = None) -> Ints:
     """24 times the best rule's value, for each column.
 
     U_j = max(K_j - offset, g_j - a, X_j - b, Y_j - c) with K over intervals, g over pairs, X and Y
     over products of two and three signs, each divided by its own sensitivity; a, b and c
     are `by_chance`.
+
+    gain : g, where it is known
     """
     pairs, two, three = by.by_chance
     best: Ints = (12 * kernels.interval(tables.runs.table, by.labellings, layout.kind)
                   - by.offset).max(axis=0)
     if by.grid and tables.bins is not None and len(layout.kind) > 1:
-        best = np.maximum(best, 6 * tables.bins.gain(by.labellings, by.grid, layout) - pairs)
+        gain = tables.bins.gain(by.labellings, by.grid, layout) if gain is None else gain
+        best = np.maximum(best, 6 * gain - pairs)
     ranked, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(ranked) > 1:
         weights = by.labellings if by.standing is None else by.standing
@@ -387,12 +391,3 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
                                       3 * by.scale * signs.triples(weights) - three)
     return best
 # [/scores]
-
-
-def grids(sizes: Iterable[int]) -> tuple[int, ...]:
-    """The grids that sets of these sizes need beside the pair grid.
-
-    >>> grids((2,)), grids((3, 4))
-    ((), (8, 4))
-    """
-    return tuple(GRIDS[size] for size in sizes if size in GRIDS)

@@ -3,7 +3,7 @@
 ::
 
     products  per set of two or three columns, the sum of their signs' product in each class
-    cells     per set of columns, how much of each class lies in each cell of a public grid
+    cells     per pair of columns, how much of each class lies in each cell of a public grid
 
 Both are as large as the number of sets, whatever the number of rows.  They answer what `Signs` and
 `Bins` answer, which hold the rows: the same integers.
@@ -20,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
-from privsieve.kernels.rules import joint_best
 from privsieve.kernels.sums import cell_sums, product_sums
 from privsieve.rows.batch import Part
 from privsieve.summaries import Summary
-from privsieve.summaries.rules import Ints, Layout, Signs, of_pair
+from privsieve.summaries.rules import Ints, Layout, Signs
 
 Places = npt.NDArray[np.intp]
 
@@ -65,59 +64,46 @@ class SignSums(Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellSums(Summary):
-    """How much of each class lies in each cell of each set of some columns.
+    """How much of each class lies in each cell of each pair of columns.
 
-    The cells of a set are a small table of rows with weights: kernels take it for one.
+    The cells of a pair are a small table of rows with weights: kernels take it for one.
 
-    on : the positions of the columns; their sets are in lexicographic order
+    cells : of pairs in lexicographic order
     grid : cells a side
     """
 
     cells: Ints
-    on: Places
-    size: int
     grid: int
 
     @classmethod
-    def of(cls, part: Part, layout: Layout, size: int, grid: int) -> CellSums:
-        """Count the cells of a part, of those columns that the grid is for."""
-        on = layout.gridded
-        bins = layout.bins(part.codes, grid)
-        if len(on) < len(bins):
-            bins = np.ascontiguousarray(bins[on])
-        return cls(cell_sums(bins, part.starts, part.weight, size, grid), on, size, grid)
+    def of(cls, part: Part, layout: Layout, grid: int) -> CellSums:
+        """Count the cells of a part."""
+        return cls(cell_sums(layout.bins(part.codes, grid), part.starts, part.weight, 2, grid),
+                   grid)
 
     def __add__(self, other: CellSums) -> CellSums:
         return replace(self, cells=self.cells + other.cells)
 
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """For each column what a partner adds to it; 0 where it has no grid."""
+        """For each column what a partner adds to it."""
         gain = np.zeros(len(layout.kind), np.int64)
-        for pair, bins, starts, weight in self:
+        for pair, bins, starts, weight in self._pairs(layout):
             more = kernels.pair_gain(bins, starts, weight, weights, grid, layout.nominal[pair])
             gain[pair] = np.maximum(gain[pair], more)
         return gain
 
     def pairs(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """Twice the best rule of each pair, in lexicographic order; 0 where one has no grid."""
-        d = len(layout.kind)
-        values = np.zeros(d * (d - 1) // 2, np.int64)
-        for pair, bins, starts, weight in self:
-            values[of_pair(pair, d)] = kernels.pair_best(bins, starts, weight, weights, grid,
-                                                          layout.nominal[pair])[0]
-        return values
+        """Twice the best rule of each pair, in lexicographic order."""
+        return np.array([kernels.pair_best(bins, starts, weight, weights, grid,
+                                           layout.nominal[pair])[0]
+                         for pair, bins, starts, weight in self._pairs(layout)], np.int64)
 
-    def sets(self, weights: Ints, size: int, layout: Layout) -> Ints:
-        """Twice the best rule of each set of three or four columns, in lexicographic order."""
-        return np.array([joint_best(bins, starts, weight, weights, size, layout.nominal[on])[0]
-                         for on, bins, starts, weight in self], np.int64)
-
-    def __iter__(self) -> Iterator[tuple[Places, npt.NDArray[np.uint8], Ints, Ints]]:
-        """Each set, and its cells as bins, where classes start, and weights."""
-        each = self.grid**self.size
+    def _pairs(self, layout: Layout) -> Iterator[tuple[Places, npt.NDArray[np.uint8], Ints, Ints]]:
+        """Each pair, and its cells as bins, where classes start, and weights."""
+        each = self.grid**2
         classes = self.cells.shape[1] // each
-        cell = np.indices((self.grid,) * self.size, np.uint8).reshape(self.size, each)
+        cell = np.indices((self.grid,) * 2, np.uint8).reshape(2, each)
         bins, starts = np.tile(cell, classes), np.arange(classes + 1) * each
-        for columns, weight in zip(combinations(self.on.tolist(), self.size), self.cells,
+        for columns, weight in zip(combinations(range(len(layout.kind)), 2), self.cells,
                                    strict=True):
             yield np.array(columns, np.intp), bins, starts, weight

@@ -105,7 +105,7 @@ def on_workers(plan: Plan, source: Source, key: int) -> Any:
     found: tuple[Any, ...] = ()
     for stage in stages.each:
         one = Pass(stage, key, found)
-        came, answers = cluster.run(one, names, plan.domain, rows=rows, places=places)
+        came, answers = cluster.run(one, names, plan.coding, rows=rows, places=places)
         answers += [one.of(_missing(plan, source, came))] * (rows is not None)
         found = (*found, one.total(answers))
     return stages.ended(found)
@@ -117,7 +117,7 @@ def _missing(plan: Plan, source: Source, came: int) -> Iterator[Batch]:
     if came > plan.units:
         raise ReleaseFailed
     empty = Source(source.columns, source.types, "name", None, lambda _at, _rows: iter(()))
-    for batch in batches(empty, plan.domain, rows=plan.units - came, entropy=os.urandom):
+    for batch in batches(empty, plan.coding, rows=plan.units - came, entropy=os.urandom):
         row = batch.row + np.uint64(came)
         yield Batch(batch.codes, batch.label, row, row)
 # [/exactly]

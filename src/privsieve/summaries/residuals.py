@@ -1,0 +1,189 @@
+"""Residuals: what is left to explain of each row, after steps by the columns that were named.
+
+A row has a log-odds of its class: a sum of steps by the bins of its values.  Where the classes are
+cut in two, its residual is the smaller of 1 and the odds against its side; all of it in integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.public.columns import CODES, MISSING
+from privsieve.public.domain import Domain
+from privsieve.rows.batch import Part, Passes
+from privsieve.summaries.persons import by_person
+from privsieve.summaries.rules import ORDERED_WITH_MISSING, Ints, Layout
+
+Doubles = npt.NDArray[np.float64]
+
+#: A whole residual, and the parts of one in a log-odds; a log-odds and a step stay inside of these.
+UNIT, STEP = 4096, 256
+MOST, MOST_STEP = 12 * STEP, 3 * STEP
+#: exp(-u / STEP), in parts of a whole residual.
+ODDS = np.array([round(UNIT * math.exp(-u / STEP)) for u in range(MOST + 1)], np.int64)
+#: Cells in which quartiles are looked for; levels of a category that have steps of their own.
+CELLS, LEVELS = 4096, 16
+#: How far the steps of single bins are expected from their mean, and that from 0.
+PRIOR, MEAN = 0.4, 0.1
+
+
+@dataclass(eq=False, repr=False)
+class Residuals:
+    """Rows by class, with what each weighs and its log-odds.
+
+    odds : of two classes those of the second, of more those of each
+    place, cells : the cell of each row, among so many, of the columns that were named first
+    bins : that on the grid of each column
+    """
+
+    rows: Part
+    odds: npt.NDArray[np.int32]
+    place: Ints
+    bins: npt.NDArray[np.uint8]
+    cells: int = 1
+
+    @cached_property
+    def label(self) -> Ints:
+        """The class of each row."""
+        return np.repeat(np.arange(len(self.rows.rows)), self.rows.rows)
+
+    @property
+    def likely(self) -> Ints:
+        """How likely each class is, beside the most likely one."""
+        found: Ints = ODDS[np.minimum(self.odds.max(axis=0) - self.odds, MOST)]
+        return found
+
+    def size(self, cut: int) -> Ints:
+        """The residual of each row, times what it weighs; of many classes, one against the rest."""
+        # [residual] the smaller of 1 and the odds against its side
+        if len(self.odds) == 1:
+            against = np.where(self.label == 1, self.odds[0], -self.odds[0])
+            found: Ints = ODDS[np.maximum(against, 0)]
+        else:
+            likely = self.likely
+            every = likely.sum(axis=0)
+            own = np.where(self.label == cut, likely[cut], every - likely[cut])
+            found = np.where(own <= every - own, UNIT, UNIT * (every - own) // np.maximum(own, 1))
+        return found if self.rows.weight is None else found * self.rows.weight
+
+    def part(self, cut: int) -> Part:
+        """The rows as the rules take them, each by the size of its residual."""
+        return replace(self.rows, weight=self.size(cut))
+
+    def inside(self, part: Part, signs: Ints, grid: int) -> Ints:
+        """Residuals with their signs: by column, cell of those named first, and its own cell."""
+        assert part.weight is not None
+        signed, base = (part.weight * signs[self.label]).astype(np.float64), self.place * grid
+        return np.stack([np.bincount(base + bins, signed, self.cells * grid)
+                         for bins in self.bins]).astype(np.int64).reshape(
+                             len(self.bins), self.cells, grid)
+
+    def counts(self, j: int, *, apart: bool) -> Ints:
+        """Rows in each cell of a column, by what they weigh; `apart` leaves out what is missing."""
+        codes, weight = self.rows.codes[j], self.rows.weight
+        there = codes != MISSING if apart else np.ones(len(codes), np.bool_)
+        return np.bincount(codes[there] // (CODES // CELLS), None if weight is None
+                           else weight[there], CELLS).astype(np.int64)
+
+    def sums(self, bins: Ints, many: int) -> Ints:
+        """What steps are made of, added up by bin; exact: sums are below 2^53.
+
+        Of two classes the residuals of each; of more, for each class what was expected and what is.
+        """
+        if len(self.odds) == 1:
+            return np.bincount(2 * bins + self.label, self.size(0), 2 * many).astype(
+                np.int64).reshape(1, many, 2)
+        likely, weight = self.likely, 1 if self.rows.weight is None else self.rows.weight
+        expected = UNIT * likely // likely.sum(axis=0) * weight
+        there = UNIT * weight * (self.label == np.arange(len(likely))[:, None])
+        return np.stack([np.stack([np.bincount(bins, of, many) for of in both], axis=1)
+                         for both in zip(expected, there, strict=True)]).astype(np.int64)
+
+    def take(self, steps: Ints) -> None:
+        """Add a step to the log-odds of each row."""
+        self.odds = np.clip(self.odds + steps, -MOST, MOST).astype(np.int32)
+
+
+def residuals(rows: Passes, key: int, domain: Domain, start: Sequence[int], grid: int,
+              ) -> list[Residuals]:
+    """The rows, of persons with what each weighs, and the log-odds before the first step."""
+    layout = Layout.of(domain)
+    if domain.person is None:
+        parts = [Part.of(batch, domain.classes) for batch in rows.keep()]
+    else:
+        parts = []
+        for batch, weight, _first in by_person(rows, domain.rows_per_person, key):
+            kept = np.flatnonzero(weight)
+            parts.append(Part.of(batch.take(kept), domain.classes, weight[kept]))
+    odds = np.array(start, np.int32)[:, None]
+    return [Residuals(part, np.repeat(odds, len(part.unit), 1), np.zeros(len(part.unit), np.int64),
+                      layout.bins(part.codes, grid)) for part in parts]
+
+
+def log_odds(none: float, some: float) -> int:
+    """The log-odds of the second of two classes, of their counts; within public bounds.
+
+    >>> log_odds(90, 10), log_odds(100, -3)
+    (-562, -1179)
+    """
+    return max(-MOST, min(MOST, round(STEP * math.log(max(1.0, some) / max(1.0, none)))))
+
+
+def signs_of(classes: int, cut: int) -> Ints:
+    """The sign of each class: of two the second, of more one against all others.
+
+    >>> signs_of(2, 0).tolist(), signs_of(3, 0).tolist()
+    ([-1, 1], [1, -1, -1])
+    """
+    return np.where(np.arange(classes) == (cut if classes > 2 else 1), 1, -1)
+
+
+def best_cut(inside: Ints, *, nominal: bool) -> int:
+    """Twice the best rule that cuts a column once, with a sign of its own in each cell of others.
+
+    >>> best_cut(np.array([[4, -4], [-3, 3]]), nominal=False)
+    14
+    """
+    below = inside if nominal else inside.cumsum(axis=1)
+    every = inside.sum(axis=1, keepdims=True)
+    return int((np.abs(below) + np.abs(every - below)).sum(axis=0).max())
+
+
+def bins_of(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) -> Ints:
+    """The bin of each code: its level, or by edges, with what is missing in the last."""
+    if layout.levels[j]:
+        return np.minimum(codes, LEVELS - 1).astype(np.int64)
+    cell = np.repeat(np.arange(len(edges) + 1), np.diff([0, *edges, CODES]))
+    found: Ints = cell[codes]
+    if layout.kind[j] == ORDERED_WITH_MISSING:
+        found[codes == MISSING] = len(edges) + 1
+    return found
+
+
+def steps_of(sums: Doubles, scale: float, sizes: Sequence[int]) -> Ints:
+    """A step for each cell, of released sums of both sides: a mean under a public prior.
+
+    Neighbouring bins are expected to have much the same step.  Of no column: their log-odds.
+
+    >>> steps_of(np.array([[90.0, 10.0], [10.0, 90.0]]), 1.0, [2]).tolist()[0] < 0
+    True
+    """
+    if not sizes:
+        return np.array([log_odds(*sums[0])])
+    gap = sums[:, 1] - sums[:, 0]
+    size = np.maximum(sums.sum(1), max(1.0, scale / 2))
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    apart = sum(np.abs(place[:, None] - place) / max(1, many / 3)
+                for place, many in zip(places, sizes, strict=True))
+    centred = np.eye(len(sums)) - size / size.sum()
+    near = centred @ (PRIOR**2 * np.exp(-apart)) @ centred.T + MEAN**2
+    within = size[:, None] * near * size + np.diag(4 * scale**2 + size)
+    mean = np.clip(near @ (size * np.linalg.solve(within, gap)), -1, 1)
+    steps: Ints = np.rint(2 * STEP * np.arctanh(0.95 * mean)).astype(np.int64)
+    return np.clip(steps, -MOST_STEP, MOST_STEP)
