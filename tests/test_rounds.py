@@ -166,7 +166,7 @@ EVEN = {"class_prior": "0.5"}
     (NUMBER, {"joint": "pair"}, ["pairs"]), (NUMBER, {"joint": "none"}, ["one race"]),
     (NUMBER, {"fewer": "auto"}, ["pairs"]), (NUMBER, {"numeric": "ranks"}, ["one race"]),
     (NUMBER, {"always": ["x1"]}, ["rounds"]), (NUMBER, {"max_ops": 10**8}, ["rounds"]),
-    (NUMBER, {"max_ops": 10**7}, ["one race"]),
+    (NUMBER, {"max_ops": 10**6}, ["one race"]),
     (NUMBER, {"joint": "rounds", "epsilon": "0.01"}, ["rounds"]),
     (LABEL, EVEN, ["rounds"]), (LABEL, {}, ["one race", "pairs", "rounds"]),
     (LABEL, {"class_prior": "0.05"}, ["one race"]), (LABEL, {"class_prior": "centred"}, ["pairs"]),

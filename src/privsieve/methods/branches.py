@@ -42,9 +42,9 @@ WEIGHED = (500, 2.4)
 PRODUCT = {2: (45, .55), 3: (40, .42)}
 DRAW = 8000  # the noise of a pair
 #: A cell that is read, sorted and counted, and a column beside its cells.
-CELL, COLUMN = 60, 30_000
+CELL, COLUMN = 25, 30_000
 #: A cell of which a round counts the code, and the cell of a set that it lies in.
-ROUND_CELL = 20
+ROUND_CELL = 6
 #: Bytes of a pair of columns: its value, and what races make of it.
 PAIR_BYTES = 200
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
@@ -101,11 +101,8 @@ class Extent(NamedTuple):
         return comb(self.d, size) * int((1 + self.masked) * (each + word * words))
 
     def raced(self, grid: int) -> int:
-        """Nanoseconds for valuing and racing all pairs, beside the scores.
-
-        Each labelling is scored by itself, and pairs are valued once more.
-        """
-        return (2 * self.cuts - 1) * self._replace(cuts=1).pairs(grid) + comb(self.d, 2) * DRAW
+        """Nanoseconds for racing all pairs beside the scores: each labelling has its own."""
+        return (self.cuts - 1) * self._replace(cuts=1).pairs(grid) + comb(self.d, 2) * DRAW
 
 
 def depth(table: Extent, asked: int | None, max_ops: int) -> tuple[int, int]:
