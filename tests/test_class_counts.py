@@ -149,7 +149,7 @@ def test_a_branch_follows_from_the_counts_in_every_case(monkeypatch):
             seen.add(release.body["branch"])
             assert () == verify(release.certificate, release.body).reasons
 
-    assert {"one race", "pairs"} == seen
+    assert {"one race", "pairs", "rounds"} == seen
 
 
 def test_when_a_class_is_not_found():

@@ -176,7 +176,7 @@ EVEN = {"class_prior": "0.5"}
     (FOUR, {}, ["pairs"]), (FOUR, {"epsilon": 2}, ["rounds"]),
 ], ids=lambda one: None if isinstance(one, ps.Domain) else str(one))
 def test_where_rounds_run_is_public(domain, options, named):
-    """From 450 units times epsilon a column on, 300 for a number, for classes of known shares."""
+    """From 400 units times epsilon a column on, 300 for a number, for classes of known shares."""
     asked = {"k": 5, "epsilon": 1, "rows": 5 * ROUNDS_FROM * 10 // 9 + 1, **options}
     plan = ps.plan("rule-sieve", domain, **asked)
 

@@ -261,7 +261,7 @@ FROM, MANY_FROM = 15, 25
 #: The same from which columns are named in rounds, and that of a number.  Five of 50 independent
 #: columns of a label: .83 by rounds and .98 without at 360, .97 and 1 at 720; behind a number five
 #: causes, one in eight copies, .62 and .37 at 300.  On 55 real tables 300, 450 and 600 are level.
-ROUNDS_FROM, NUMBER_FROM = 450, 300
+ROUNDS_FROM, NUMBER_FROM = 400, 300
 #: The part of `max_ops` that may go to the noise of "auto": 2^18 pairs of 2^36, 2 seconds.
 DRAW_PART = Fraction(1, 8)
 
@@ -296,7 +296,7 @@ class Switch:
     strength : units times the epsilon of the races
     least : how much of it for each column chosen is needed for pairs, and for rounds
 
-    >>> switch = Switch((ONE, PAIRS, ROUNDS), 3, Fraction(1800), (15, 450))
+    >>> switch = Switch((ONE, PAIRS, ROUNDS), 3, Fraction(1800), (15, 400))
     >>> [branch.name for branch in switch.reachable]
     ['one race', 'pairs', 'rounds']
     >>> switch.branch(Fraction(1, 2)).name, switch.branch(Fraction(1)).name
