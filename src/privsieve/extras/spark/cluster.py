@@ -77,7 +77,7 @@ def demand_sum(plan: Plan, source: Source) -> None:
                              f"frame; {_WAY_OUT}")
     if not isinstance(stages, Stages):
         raise ParameterError(f"the summary of {plan.method} is no sum over rows, and a Spark frame "
-                             f"is read by sums alone; {_WAY_OUT}, or take NoisyTopK")
+                             f"is read by sums alone; {_WAY_OUT}, or try joint=pair or NoisyTopK")
     if stages.placed:
         if not plan.domain.replaces:
             raise ParameterError(f"{plan.method} breaks ties by a tag of each row, and under "
