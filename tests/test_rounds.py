@@ -164,7 +164,7 @@ EVEN = {"class_prior": "0.5"}
 @pytest.mark.parametrize(("domain", "options", "named"), [
     (NUMBER, {}, ["rounds"]), (NUMBER, {"epsilon": "0.66"}, ["pairs"]),
     (NUMBER, {"joint": "pair"}, ["pairs"]), (NUMBER, {"joint": "none"}, ["one race"]),
-    (NUMBER, {"fewer": "auto"}, ["pairs"]), (NUMBER, {"numeric": "ranks"}, ["one race"]),
+    (NUMBER, {"fewer": "auto"}, ["rounds"]), (NUMBER, {"numeric": "ranks"}, ["one race"]),
     (NUMBER, {"always": ["x1"]}, ["rounds"]), (NUMBER, {"max_ops": 10**8}, ["rounds"]),
     (NUMBER, {"max_ops": 10**6}, ["one race"]),
     (NUMBER, {"joint": "rounds", "epsilon": "0.01"}, ["rounds"]),

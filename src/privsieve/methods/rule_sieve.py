@@ -220,8 +220,7 @@ class Rules(RuleSieveOptions):
     @property
     def go_on(self) -> bool:
         """Whether there can be rounds: where class shares are known, and there is time."""
-        if (self.joint in ("none", "pair") or self.places.k < 2 or self.ordered or self.delta
-                or self.fewer is not None):
+        if self.joint in ("none", "pair") or self.places.k < 2 or self.ordered or self.delta:
             return False
         # [known-shares] of two classes; of more the rounds begin with them
         known = self.cut or self.domain.classes > 2 or self.class_prior not in ("centred", None)

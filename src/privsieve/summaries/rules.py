@@ -120,10 +120,11 @@ def best_alone(runs: Runs, labelling: Ints, layout: Layout, grid: int) -> Ints:
     signed, best = count @ labelling, np.zeros(len(layout.kind), np.int64)
     for j, nominal in enumerate(layout.nominal.tolist()):
         here = slice(indptr[j], indptr[j + 1])
-        cells = np.zeros(grid, np.int64)
-        np.add.at(cells, layout.bin(j, codes[here], grid), signed[here])
-        below = cells[:-1] if nominal else cells.cumsum()[:-1]
-        best[j] = np.abs([*(2 * below - cells.sum()), cells.sum()]).max()
+        # codes are sorted, and so are their cells
+        ends = np.searchsorted(layout.bin(j, codes[here], grid), np.arange(grid), side="right")
+        level = np.append(0, signed[here].cumsum())[ends]
+        below = np.diff(level, prepend=0)[:-1] if nominal else level[:-1]
+        best[j] = np.abs([*(2 * below - level[-1]), level[-1]]).max()
     return best
 
 
