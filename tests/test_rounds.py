@@ -17,14 +17,18 @@ from privsieve.fit import fit
 from privsieve.methods import rounds
 from privsieve.methods.branches import ROUNDS_FROM
 from privsieve.methods.rounds import Rounds
+from privsieve.methods.rule_sieve_numeric import median_cell
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
+from privsieve.public.columns import read_finely
 from privsieve.rows import open_source
 from privsieve.rows.batch import Part
+from privsieve.rows.cells import NumberRule
 from privsieve.rows.room import Room
 from privsieve.summaries import residuals
+from privsieve.summaries.numbers import MEDIAN_GRID
 from privsieve.summaries.residuals import MOST, ODDS, STEP, UNIT, Residuals
-from privsieve.summaries.rules import Layout
+from privsieve.summaries.rules import Layout, cell_edges
 
 COLUMNS = [ps.Number("a", 0, 1), ps.Number("b", 0, 1, missing="level"),
            ps.Category("c", ["A", "B", "C"]), ps.Flag("d"),
@@ -246,3 +250,36 @@ def test_the_memory_that_may_be_used_changes_nothing(person):
         release = fit(plan, open_source(frame), noise=replay(3), room=Room(memory=memory))
         named.add(release.selected)
     assert 1 == len(named)
+
+
+@pytest.mark.parametrize("target", [
+    ps.Number("y"), ps.Label("y", [0, 1]), ps.Label("y", [0, 1, 2])])
+@pytest.mark.parametrize("odd", ["constant", "all missing", "two rows", "infinite"])
+def test_odd_tables_have_an_answer(target, odd):
+    """A constant target, no cell that can be read, two rows: a release like any other."""
+    rng = np.random.default_rng(1)
+    X, y = rng.random((400, 8)), rng.integers(0, 2, 400)
+    if odd == "all missing":
+        X[:] = np.nan
+    elif odd == "infinite":
+        X[X > 0.9] = np.inf
+    elif odd == "constant":
+        y[:] = 1
+    else:
+        X, y = X[:2], y[:2]
+    sieve = ps.RuleSieve(3, epsilon=5, domain=ps.Domain(
+        [ps.Number(f"x{j}") for j in range(8)], target=target), joint="rounds").fit(X, y)
+
+    assert (3, "rounds") == (sieve.get_support().sum(), sieve.release_.body["branch"])
+
+
+def test_a_target_is_cut_inside_of_its_bounds_where_rows_are_few():
+    """Half of the chance of a noisy median goes to public edges, which lie inside."""
+    target = read_finely(ps.Number("y", 100, 900))
+    codes = NumberRule.of(target).codes(np.linspace(200, 800, 100)) // 4
+    counts = np.bincount(codes, minlength=MEDIAN_GRID).tolist()
+    low, high = NumberRule.of(target).codes(np.array([100.0, 900.0])) // 4
+    cut = [median_cell(counts, 2, Fraction(1, 50), replay(seed), edges=cell_edges(target, 512))
+           for seed in range(200)]
+
+    assert np.mean([low < one < high for one in cut]) > 0.45
