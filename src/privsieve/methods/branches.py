@@ -29,9 +29,9 @@ from privsieve.public.plan import Takes
 
 #: Word operations of a nanosecond: what `max_ops` counts.
 OPS = 4
-#: Word operations that a run may take: 17 seconds, and 20 with the sets that "auto" may add.
+#: Word operations that a run may take: 17 seconds, and 20 where pairs are raced as well.
 MAX_OPS = 2**36
-#: The parts of them that pairs and products may have, both together, and all with sets: eighths.
+#: Eighths of them: of pairs, of products, of both, and of both with a race over pairs.
 PAIR_PART, PRODUCT_PART, WHOLE, ALL = 5, 6, 8, 9
 
 #: A pair on a grid of 16, 8 or 4: for each labelling, and for each row.
@@ -43,7 +43,7 @@ PRODUCT = {2: (45, .55), 3: (40, .42)}
 DRAW = 8000  # the noise of a pair
 #: A cell that is read, sorted and counted, and a column beside its cells.
 CELL, COLUMN = 25, 30_000
-#: A cell of which a round counts the code, and the cell of a set that it lies in.
+#: A cell of which a round counts the code, and the cell of the first pair that it lies in.
 ROUND_CELL = 6
 #: Bytes of a pair of columns: its value, and what races make of it.
 PAIR_BYTES = 200

@@ -4,7 +4,7 @@ The score of column j is the largest gain of any rule of the family that uses j:
 its values, a four-cell rule with one partner, a product of two or three median signs.  The best
 of however many rules moves no more when one unit changes than one rule does, so the family is
 free; see rule_sieve.proof.md.  A race with geometric noise then picks k columns; or a race over
-sets picks the first of them, so that columns that repeat each other are not all chosen.
+pairs picks the first two, and the others follow by their scores, or in rounds (`rounds`).
 """
 
 from __future__ import annotations

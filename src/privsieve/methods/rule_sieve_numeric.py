@@ -4,8 +4,8 @@ ranks : covariance of rules on a column with cuts of the target at 15 fixed rank
     products against the halves of the target; one race.
 median-cut : a noisy median by a tenth of epsilon, then the classes above and below it.
 
-With "auto" units times epsilon decide: few go to ranks and one race, more to the median and a first
-race over sets.
+With "auto" units times epsilon decide: few go to ranks and one race, more to the median, to
+pairs and to rounds.
 The proofs are in `rule_sieve_numeric.proof.md`.
 """
 
