@@ -51,13 +51,14 @@ def test_both_modules_count_alike():
 
 
 @pytest.mark.parametrize("level", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("before", "many", "size"), [(3, 2, 3), (2, 1, 2), (5, 4, 3), (4, 1, 2)])
-def test_the_shares_add_up(before, many, size, level):
+def test_the_shares_add_up(before, many, size, classes, level):
     """The pair, the races and the steps cost the epsilon together, to the last part."""
-    how = made(before, many, size, level=level)
+    how = made(before, many, size, classes=classes, level=level)
     steps = how.fitted * how.share
 
-    assert how.epsilon == how.first + many * rounds.RACE * how.share + steps + level * how.share
+    assert how.epsilon == how.first + many * how.race * how.share + steps + level * how.share
     assert how.fitted == before + many - 1
     sums = [event for event in how.events if hasattr(event, "moves")]
     spent = sum(Fraction(one.moves) / Fraction(one.scale) for one in sums)
@@ -75,8 +76,8 @@ def some_rows(rng, classes, rows=60):
     starts = np.array([0, *np.sort(rng.integers(0, rows + 1, classes - 1)), rows])
     part = Part(codes, ones, ones, starts, rng.integers(1, 5, rows))
     odds = rng.integers(-MOST, MOST + 1, (1 if classes == 2 else classes, rows))
-    return Residuals(part, odds.astype(np.int32), rng.integers(0, 6, rows),
-                     Layout.of(domain_of(classes)).bins(codes, 16), 6)
+    return Residuals(part, odds.astype(np.int32), Layout.of(domain_of(classes)).bins(codes, 16),
+                     np.full(classes, 1 / classes), rng.integers(0, 6, rows), 6)
 
 
 def wanted_size(one, i, label, cut):
@@ -100,7 +101,7 @@ def test_residuals_and_sums_are_those_of_loops(classes):
         edges = np.unique(rng.integers(1, 65536, 3)) if j < 2 else np.zeros(0, np.int64)
         bins = residuals.bins_of(one.rows.codes[j], edges, layout, j)
         signs = residuals.signs_of(classes, cut)
-        wanted = np.zeros((len(one.odds), 20, 2), int)
+        wanted = [np.zeros((classes, 20), int), *[np.zeros((1, 20), int)] * (classes > 2)]
         cells = np.zeros((12, 6, 16), int)
         for i, label in enumerate(one.label.tolist()):
             code, weight = int(one.rows.codes[j][i]), int(one.rows.weight[i])
@@ -109,17 +110,21 @@ def test_residuals_and_sums_are_those_of_loops(classes):
             cell = code if j > 1 else len(edges) + 1 if j == 1 and code == 65535 else sum(
                 code >= edge for edge in edges.tolist())
             if classes == 2:
-                wanted[0, cell, label] += size * weight
+                wanted[0][label, cell] += size * weight
             else:
                 likely = one.likely[:, i].tolist()
+                wanted[1][0, cell] += UNIT * weight
                 for c in range(classes):
-                    wanted[c, cell, 0] += UNIT * likely[c] // sum(likely) * weight
-                    wanted[c, cell, 1] += UNIT * weight * (label == c)
+                    more = UNIT * (label == c) - UNIT * likely[c] // sum(likely)
+                    wanted[0][c, cell] += more * weight
             for column in range(12):
                 here = column, one.place[i], one.bins[column, i]
                 cells[here] += size * weight * int(signs[label])
 
-        assert one.sums(bins, 20).tolist() == wanted.tolist()
+        sums = one.sums(bins, 20)
+        assert [of.tolist() for of in sums] == [of.tolist() for of in wanted]
+        assert one.by_class().tolist() == [
+            one.rows.weight[one.label == c].sum() for c in range(classes)]
         assert one.inside(one.part(cut), signs, 16).tolist() == cells.tolist()
     assert (ODDS[0], ODDS[-1] < UNIT / 1000) == (UNIT, True)
 
@@ -150,13 +155,14 @@ def test_a_quartile_is_looked_for_at_public_edges_first():
 
 def test_steps_lean_to_the_class_that_is_there():
     """What has no noise is nearly believed, what is all noise is not, and both sides are alike."""
-    sums = np.array([[400.0, 100.0], [100.0, 400.0], [250.0, 250.0]])
-    exact, loud = (residuals.steps_of(sums, scale, [3]) for scale in (0.01, 1e6))
+    gap, size = np.array([-300.0, 300.0, 0.0]), np.full(3, 500.0)
+    exact, loud = (residuals.steps_of(gap, size, deviation, [3], spread=0.4)
+                   for deviation in (0.02, 2e6))
 
     assert exact[0] < -STEP / 2 < STEP / 2 < exact[1]
     assert np.abs(exact[2]) < STEP / 8
     assert np.abs(loud).max() < STEP / 8
-    assert (residuals.steps_of(sums[:, ::-1], 0.01, [3]) == -exact).all()
+    assert (residuals.steps_of(-gap, size, 0.02, [3], spread=0.4) == -exact).all()
 
 
 THIRTY = [ps.Number(f"x{j}", 0, 1) for j in range(30)]

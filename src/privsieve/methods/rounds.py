@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-#: A race takes so many times what the steps of a column take; of which the quartiles take a part.
-RACE, CUT = 2, Fraction(1, 4)
+#: Of what steps take the part of the quartiles; of the rest, with many classes, that of row counts.
+CUT, COUNT = Fraction(1, 4), Fraction(1, 8)
 #: Cells a side of the grid of a column; a whole residual; cells in which quartiles are looked for.
 SIDE, UNIT, CELLS = 16, 4096, 4096
 
@@ -69,22 +69,25 @@ class Rounds:
         return self.before + self.rounds - 1
 
     @property
+    def race(self) -> Fraction:
+        """What a race takes, beside the steps of a column; those of many classes need more."""
+        return Fraction(2) if self.domain.classes == 2 else Fraction(3, 2)
+
+    @property
     def share(self) -> Fraction:
         """The epsilon of the steps of a column; for each column that is named there is a race."""
         # [shares]
-        return self.epsilon / (self.level + self.fitted + RACE * (self.size + self.rounds))
+        return self.epsilon / (self.level + self.fitted + self.race * (self.size + self.rounds))
 
     @property
     def first(self) -> Fraction:
         """The epsilon of the race for the pair."""
-        return RACE * self.size * self.share
+        return self.race * self.size * self.share
 
     @property
     def moves(self) -> int:
-        """How far a unit moves all sums of residuals by bin together."""
-        # [sums-move] one row's residual leaves a cell, and another one comes to a cell
-        many = 2 if self.domain.classes > 2 else 1
-        return (2 if self.domain.replaces else 1) * many * UNIT * self.domain.unit_weight
+        """How far a unit moves all that its rows weigh, added up by cell."""
+        return (2 if self.domain.replaces else 1) * self.domain.unit_weight
 
     @property
     def sensitivity(self) -> int:
@@ -96,22 +99,29 @@ class Rounds:
     def events(self) -> list[Event]:
         """What the noise does: a race in each round, and what the steps are made of."""
         quartile = Race(CELLS - 1, 1, 1, self.share * CUT / 2).event
-        together = [0] * self.level + [self.size] * (self.size > 0)
-        together += [1] * (self.fitted - self.size)
-        return [*(Race(self.free - t, 1, 1, RACE * self.share).event for t in range(self.rounds)),
-                *[quartile] * (2 * self.fitted),
-                *(Additive.of("discrete-laplace", self.moves, self.mean(columns))
-                  for columns in together)]
+        together = [self.size] * (self.size > 0) + [1] * (self.fitted - self.size)
+        sums = [(self.moves, self.moves / self.share)] * self.level
+        sums += [one for columns in together for one in self.noise(columns)]
+        races = [Race(self.free - t, 1, 1, self.race * self.share) for t in range(self.rounds)]
+        return [*(race.event for race in races), *[quartile] * (2 * self.fitted),
+                *(Additive.of("discrete-laplace", *one) for one in sums)]
 
-    def mean(self, columns: int) -> Fraction:
-        """The mean of each half of the noise on a sum, for steps of so many columns together."""
-        epsilon = columns * self.share * (1 - CUT) if columns else self.share
-        return Fraction(self.moves) / epsilon
+    def noise(self, columns: int) -> list[tuple[int, Fraction]]:
+        """How far a unit moves the sums by bin of some columns, and the mean of half the noise.
+
+        Of many classes there are two kinds of sums: those that steps lean to, and counts of rows.
+        """
+        # [sums-move] one row's residual leaves a cell, and another one comes to a cell
+        moves, epsilon = UNIT * self.moves, columns * self.share * (1 - CUT)
+        if self.domain.classes == 2:
+            return [(moves, moves / epsilon)]
+        return [(2 * moves, 2 * moves / (epsilon * (1 - COUNT))),
+                (moves, moves / (epsilon * COUNT))]
 
     @property
     def raced(self) -> Fraction:
         """The part of the epsilon that the races get."""
-        return RACE * (self.size + self.rounds) * self.share / self.epsilon
+        return self.race * (self.size + self.rounds) * self.share / self.epsilon
 
     # [rounds]
     def names(self, rows: Passes, key: int, named: Sequence[int], free: Sequence[int], *,
@@ -126,13 +136,14 @@ class Rounds:
 
         layout, found = Layout.of(self.domain), list[int]()
         held = residuals(rows, key, self.domain, start, SIDE)
+        if self.level:
+            self._level(held, noise)
         alone = len(named) - self.size
-        for columns in (*[()] * self.level, *([j] for j in named[:alone]),
-                        *[named[alone:]] * (self.size > 0)):
+        for columns in (*([j] for j in named[:alone]), *[named[alone:]] * (self.size > 0)):
             self._fit(held, columns, layout, noise)
         for t in range(self.rounds):
             left = [j for j in free if j not in found]
-            how = Race(len(left), 1, self.sensitivity, RACE * self.share)
+            how = Race(len(left), 1, self.sensitivity, self.race * self.share)
             raced = self.scores(held, layout)[left].tolist()
             found.append(left[race.top_k(raced, how, noise)[0]])
             if t + 1 < self.rounds:
@@ -165,13 +176,26 @@ class Rounds:
                 best[j] = max(best[j], 12 * best_cut(inside[j], nominal=nominal) - chance)
         return best
 
-    def _fit(self, held: Sequence[Residuals], columns: Sequence[int], layout: Layout,
-             noise: Noise) -> None:
-        """Release the steps of some columns by bin, or of none the classes' shares; take them."""
+    def _level(self, held: Sequence[Residuals], noise: Noise) -> None:
+        """Release how many rows each class has; the log-odds begin there."""
         import numpy as np
 
         from privsieve.noise import discrete
-        from privsieve.summaries.residuals import LEVELS, bins_of, steps_of
+        from privsieve.summaries.residuals import log_odds_of, shares_of
+
+        counts = np.sum([one.by_class() for one in held], axis=0)
+        steps = log_odds_of(discrete.noisy(counts, self.moves / self.share, noise).tolist())
+        for one in held:
+            one.take(np.array(steps)[:, None])
+            one.shares = shares_of(steps)
+
+    def _fit(self, held: Sequence[Residuals], columns: Sequence[int], layout: Layout,
+             noise: Noise) -> None:
+        """Release sums by the bins of some columns, and take the steps that are made of them."""
+        import numpy as np
+
+        from privsieve.noise import discrete
+        from privsieve.summaries.residuals import LEVELS, PRIORS, bins_of, steps_of
 
         cells, sizes = [np.zeros(len(one.rows.unit), np.int64) for one in held], list[int]()
         for j in columns:
@@ -179,12 +203,23 @@ class Rounds:
             sizes.append(min(int(layout.levels[j]), LEVELS) if layout.levels[j] else len(edges) + 2)
             cells = [cell * sizes[-1] + bins_of(one.rows.codes[j], edges, layout, j)
                      for cell, one in zip(cells, held, strict=True)]
-        sums = sum((one.sums(cell, prod(sizes)) for one, cell in zip(held, cells, strict=True)),
-                   np.zeros((len(held[0].odds), prod(sizes), 2), np.int64))
+        sums = [one.sums(cell, prod(sizes)) for one, cell in zip(held, cells, strict=True)]
         # [sums] what leaves; the steps are made of it
-        mean, unit = self.mean(len(columns)), UNIT * self.domain.unit_weight
-        left = np.reshape(discrete.noisy(sums.ravel(), mean, noise), sums.shape) / unit
-        steps = np.stack([steps_of(of_class, float(mean) / unit, sizes) for of_class in left])
+        unit = UNIT * self.domain.unit_weight
+        left: list[npt.NDArray[np.float64]] = []
+        means = [mean for _moves, mean in self.noise(len(columns))]
+        for kind, mean in zip(zip(*sums, strict=True), means, strict=True):
+            whole = reduce(add, kind)
+            left.append(np.reshape(discrete.noisy(whole.ravel(), mean, noise), whole.shape) / unit)
+        scale = float(means[0]) / unit
+        if layout.classes == 2:
+            gaps, all_sizes, deviation = left[0][1:] - left[0][:1], [left[0].sum(0)], 2 * scale
+        else:
+            gaps, deviation = left[0], 2**0.5 * scale
+            all_sizes = [2 * part * left[1][0] for part in held[0].shares.tolist()]
+        steps = np.stack([steps_of(gap, size, deviation, sizes,
+                                   spread=PRIORS[layout.classes > 2])
+                          for gap, size in zip(gaps, all_sizes, strict=True)])
         for one, cell in zip(held, cells, strict=True):
             one.take(steps[:, cell])
             if one.cells == 1 or len(columns) > 1:

@@ -499,14 +499,13 @@ def _branch_event(rules: Rules, branch: Branch) -> Event:
 # [start]
 def start(labels: Labellings, rules: Rules) -> list[int]:
     """The log-odds of classes before the first step: of counts that are public or released."""
-    from privsieve.summaries.residuals import log_odds
+    from privsieve.summaries.residuals import log_odds_of
 
-    if rules.domain.classes > 2:
-        return [0] * rules.domain.classes
-    known: Sequence[int | Fraction] = labels.counts.q if labels.counts else (1, 1)
+    known: Sequence[int | Fraction] = labels.counts.q if labels.counts else (
+        [1] * rules.domain.classes)
     if isinstance(rules.class_prior, tuple):
         known = [share * rules.units for share in rules.class_prior]
-    return [log_odds(*map(float, known))]
+    return log_odds_of([float(one) for one in known])
 # [/start]
 
 
@@ -517,8 +516,7 @@ def _rounds(rules: Rules, branch: Branch) -> Rounds:
     places, size = rules.places, branches.new(branch, len(rules.places.always))
     return Rounds(rules.domain, rules.units, len(places.always) + size,
                   places.d - size, places.k - size, _race_share(rules) * rules.epsilon, size,
-                  level=not rules.cut and (rules.domain.classes > 2
-                                           or rules.class_prior in ("centred", None)))
+                  level=not rules.cut and rules.class_prior in ("centred", None))
 
 
 def _pure_rho(rules: Rules, branch: Branch) -> Fraction:

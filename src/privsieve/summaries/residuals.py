@@ -29,8 +29,10 @@ MOST, MOST_STEP = 12 * STEP, 3 * STEP
 ODDS = np.array([round(UNIT * math.exp(-u / STEP)) for u in range(MOST + 1)], np.int64)
 #: Cells in which quartiles are looked for; levels of a category that have steps of their own.
 CELLS, LEVELS = 4096, 16
-#: How far the steps of single bins are expected from their mean, and that from 0.
-PRIOR, MEAN = 0.4, 0.1
+#: How far the steps of single bins are expected from their mean, of two classes and of many.
+PRIORS = (0.4, 0.6)
+#: How far their mean is expected from 0.
+MEAN = 0.1
 
 
 @dataclass(eq=False, repr=False)
@@ -38,14 +40,16 @@ class Residuals:
     """Rows by class, with what each weighs and its log-odds.
 
     odds : of two classes those of the second, of more those of each
+    bins : the cell of each row on the grid of each column
+    shares : of each class, as they are known before the first column
     place, cells : the cell of each row, among so many, of the columns that were named first
-    bins : that on the grid of each column
     """
 
     rows: Part
     odds: npt.NDArray[np.int32]
-    place: Ints
     bins: npt.NDArray[np.uint8]
+    shares: Doubles
+    place: Ints
     cells: int = 1
 
     @cached_property
@@ -91,19 +95,25 @@ class Residuals:
         return np.bincount(codes[there] // (CODES // CELLS), None if weight is None
                            else weight[there], CELLS).astype(np.int64)
 
-    def sums(self, bins: Ints, many: int) -> Ints:
+    def by_class(self) -> Ints:
+        """What the rows of each class weigh."""
+        return np.bincount(self.label, self.rows.weight, len(self.rows.rows)).astype(np.int64)
+
+    def sums(self, bins: Ints, many: int) -> list[Ints]:
         """What steps are made of, added up by bin; exact: sums are below 2^53.
 
-        Of two classes the residuals of each; of more, for each class what was expected and what is.
+        Of two classes the residuals of each, in one array; of more how many more rows each class
+        has than were expected, and then what all rows weigh.
         """
         if len(self.odds) == 1:
-            return np.bincount(2 * bins + self.label, self.size(0), 2 * many).astype(
-                np.int64).reshape(1, many, 2)
-        likely, weight = self.likely, 1 if self.rows.weight is None else self.rows.weight
-        expected = UNIT * likely // likely.sum(axis=0) * weight
-        there = UNIT * weight * (self.label == np.arange(len(likely))[:, None])
-        return np.stack([np.stack([np.bincount(bins, of, many) for of in both], axis=1)
-                         for both in zip(expected, there, strict=True)]).astype(np.int64)
+            return [np.bincount(2 * bins + self.label, self.size(0), 2 * many).astype(
+                np.int64).reshape(many, 2).T]
+        likely = self.likely
+        weight = np.broadcast_to(1 if self.rows.weight is None else self.rows.weight, len(bins))
+        there = self.label == np.arange(len(likely))[:, None]
+        more = (UNIT * there - UNIT * likely // likely.sum(axis=0)) * weight
+        return [np.stack([np.bincount(bins, of, many) for of in each]).astype(np.int64)
+                for each in (more, [UNIT * weight])]
 
     def take(self, steps: Ints) -> None:
         """Add a step to the log-odds of each row."""
@@ -122,17 +132,30 @@ def residuals(rows: Passes, key: int, domain: Domain, start: Sequence[int], grid
             kept = np.flatnonzero(weight)
             parts.append(Part.of(batch.take(kept), domain.classes, weight[kept]))
     odds = np.array(start, np.int32)[:, None]
-    return [Residuals(part, np.repeat(odds, len(part.unit), 1), np.zeros(len(part.unit), np.int64),
-                      layout.bins(part.codes, grid)) for part in parts]
+    return [Residuals(part, np.repeat(odds, len(part.unit), 1), layout.bins(part.codes, grid),
+                      shares_of(start), np.zeros(len(part.unit), np.int64)) for part in parts]
 
 
-def log_odds(none: float, some: float) -> int:
-    """The log-odds of the second of two classes, of their counts; within public bounds.
+def shares_of(odds: Sequence[int]) -> Doubles:
+    """The share of each class, of the log-odds of each.
 
-    >>> log_odds(90, 10), log_odds(100, -3)
-    (-562, -1179)
+    >>> shares_of([0, 0, -178]).round(1).tolist()
+    [0.4, 0.4, 0.2]
     """
-    return max(-MOST, min(MOST, round(STEP * math.log(max(1.0, some) / max(1.0, none)))))
+    likely = np.exp(np.array(odds) / STEP)
+    found: Doubles = likely / likely.sum()
+    return found
+
+
+def log_odds_of(counts: Sequence[float]) -> list[int]:
+    """The log-odds of the second of two classes, or of each of many, within public bounds.
+
+    >>> log_odds_of([90, 10]), log_odds_of([100, -3]), log_odds_of([2, 1, 1])
+    ([-562], [-1179], [103, 0, 0])
+    """
+    pairs = [counts] if len(counts) == 2 else [(sum(counts) / len(counts), some) for some in counts]
+    return [max(-MOST, min(MOST, round(STEP * math.log(max(1.0, some) / max(1.0, none)))))
+            for none, some in pairs]
 
 
 def signs_of(classes: int, cut: int) -> Ints:
@@ -166,24 +189,26 @@ def bins_of(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) 
     return found
 
 
-def steps_of(sums: Doubles, scale: float, sizes: Sequence[int]) -> Ints:
-    """A step for each cell, of released sums of both sides: a mean under a public prior.
+def steps_of(gap: Doubles, size: Doubles, deviation: float, sizes: Sequence[int], *,
+             spread: float) -> Ints:
+    """A step for each cell, of how far one side is ahead there: a mean under a public prior.
 
-    Neighbouring bins are expected to have much the same step.  Of no column: their log-odds.
+    Neighbouring bins are expected to have much the same step.
 
-    >>> steps_of(np.array([[90.0, 10.0], [10.0, 90.0]]), 1.0, [2]).tolist()[0] < 0
+    gap, size : released sums by cell: of one side less the other, and of both
+    deviation : that of the noise on a gap
+    spread : how far steps are expected from their mean
+
+    >>> steps_of(np.array([-80.0, 80.0]), np.array([100.0, 100.0]), 2.0, [2], spread=0.4)[0] < 0
     True
     """
-    if not sizes:
-        return np.array([log_odds(*sums[0])])
-    gap = sums[:, 1] - sums[:, 0]
-    size = np.maximum(sums.sum(1), max(1.0, scale / 2))
+    size = np.maximum(size, max(1.0, deviation / 4))
     places = np.indices(sizes).reshape(len(sizes), -1)
     apart = sum(np.abs(place[:, None] - place) / max(1, many / 3)
                 for place, many in zip(places, sizes, strict=True))
-    centred = np.eye(len(sums)) - size / size.sum()
-    near = centred @ (PRIOR**2 * np.exp(-apart)) @ centred.T + MEAN**2
-    within = size[:, None] * near * size + np.diag(4 * scale**2 + size)
+    centred = np.eye(len(gap)) - size / size.sum()
+    near = centred @ (spread**2 * np.exp(-apart)) @ centred.T + MEAN**2
+    within = size[:, None] * near * size + np.diag(deviation**2 + size)
     mean = np.clip(near @ (size * np.linalg.solve(within, gap)), -1, 1)
     steps: Ints = np.rint(2 * STEP * np.arctanh(0.95 * mean)).astype(np.int64)
     return np.clip(steps, -MOST_STEP, MOST_STEP)
