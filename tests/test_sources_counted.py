@@ -320,7 +320,10 @@ def test_people_are_counted_by_the_definition():
         assert people(rows, who, set(range(d)), classes) == Knowledge.of(
             table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), y,
             who).groups().sizes().tolist()
-        assert len({*who.tolist()} - {-1}) == source_crowds(table.items, who, 2).count
+        found = source_crowds(table.items, who, 2, classes)
+        assert [len({*who.tolist()} - {-1}), *(
+            min(people(rows, who, seen, classes)) for seen in ((), set(range(d))))] == [
+            found.count, found.containment.level, found.equal.level]
         if min(people(rows[:, :0], who, (), classes)) < 2:
             with pytest.raises((ParameterError, SchemaError)):
                 by_sources(table, rule, np.ones(d, np.int64))
