@@ -226,16 +226,6 @@ def test_a_pair_or_two_singles_moves_as_published():
     assert [48, 72] == [replaced(centred(n), 12) for n in (3, 4)]
 
 
-def test_pairs_of_three_columns_move_by_no_more():
-    """All tables of three binary rows and columns: 24 a replaced row, 12 one that leaves."""
-    records = list(product((0, 65535), (0, 65535), (0, 65535), (0, 1)))
-    weighed = valued("nnn", records, [[-1, 1]])
-    two, three = map(weighed, (2, 3))
-
-    assert 24 == replaced(three, 16)
-    assert 12 == left(three, two)
-
-
 # switch
 
 
