@@ -1,7 +1,8 @@
 """Law: no charge without an answer, whatever a table holds and whatever it lies in.
 
 Each table is made of the oddest cells that its container can hold.  A call ends with a release, or
-with a refusal before the charge: the ledger never holds a charge that has no release.
+with a refusal before the charge: the ledger never holds a charge that has no release.  After the
+charge nothing warns.
 """
 # ruff: noqa: DTZ001  # tables hold clock times
 
@@ -26,6 +27,7 @@ from scipy import sparse
 
 import privsieve as ps
 from data_makers import DOMAIN, HOSTILE, Horror
+from privsieve import fit as fitting
 from privsieve.errors import PrivsieveError, ReleaseFailed, SchemaError
 from privsieve.ledger.ledger import Ledger
 from privsieve.rows import open_source
@@ -315,8 +317,27 @@ def granted(folder):
     return made
 
 
+@pytest.fixture
+def said(monkeypatch):
+    """What is warned of after the charge, and switches of filters, which all threads have."""
+    heard, sealed = [], fitting.sealed
+
+    def watched(*given):
+        with warnings.catch_warnings(record=True) as warned, np.errstate(all="warn"):
+            warnings.simplefilter("always")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(warnings.catch_warnings, "__enter__",
+                              lambda _self: heard.append("a switch"))
+                found = sealed(*given)
+        heard.extend(map(str, warned))
+        return found
+
+    monkeypatch.setattr(fitting, "sealed", watched)
+    return heard
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path):
+def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said):
     """Each call ends with a release of its charge, or with a refusal that is not charged."""
     ledgers, released = granted(tmp_path), Counter()
     for number in range(TABLES // len(FORMS)):
@@ -327,6 +348,7 @@ def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path):
 
         assert not isinstance(end, ReleaseFailed), number
         assert form not in UNTYPED or end == "release", (number, end)
+        assert [] == said, number
         assert released[ledger.path] == 2 * ledger.spent(), number
     assert [()] * 3 == [ledger.orphans() for ledger in ledgers.values()]
     assert TABLES // len(FORMS) // 5 < sum(released.values())
