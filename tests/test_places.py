@@ -13,7 +13,6 @@ import pytest
 
 import privsieve as ps
 import tables
-from attacks import RUNS, near, refuted, stands
 from exact import geometric_order, set_law
 from privsieve.check import choice
 from privsieve.check.verify import verify
@@ -23,7 +22,7 @@ from privsieve.methods import plan
 from privsieve.methods.choosing import Places, among
 from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
-from privsieve.noise.streams import Noise, replay, system
+from privsieve.noise.streams import Noise, replay
 from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
@@ -420,45 +419,6 @@ def test_a_fraction_is_of_what_is_left():
     few = among(asked, ps.Domain.box(0, 1, columns=4))
 
     assert (2, 4) == (few.k, few.d)
-
-
-# attack
-
-
-def worst():
-    """Two tables of three columns, of which one row moves a group and a column alone."""
-    label = np.arange(12) % 2
-    first = np.stack([0 * label, label, label], axis=1)
-    first[[1, 3], 2] = 0
-    second = first.copy()
-    second[1, 1:] = [0, 1]
-    return first, second, label
-
-
-def attacked(epsilon, **options):
-    """The mechanism as it is shipped, at this epsilon, on summaries of the two tables."""
-    first, second, label = worst()
-    made = plan("noisy-top-k", tables.domain("fff"), epsilon=epsilon, rows=12, class_prior=None,
-                **options)
-    summary = {which: made.summarise([tables.batch(codes, label)], 1)
-               for which, codes in enumerate((first, second))}
-    noise = system()
-    return lambda which: tuple(made.mechanism(summary[which], noise))
-
-
-GROUPED = {"k": 1, "groups": {"g": ["x0", "x1"]}}
-
-
-@pytest.mark.slow
-def test_the_worst_pair_keeps_the_claim():
-    """The 99 % bound stays under epsilon = 1."""
-    assert stands(attacked(1, **GROUPED), 0, 1, epsilon=1, profile=RUNS, least=near(0.85))
-
-
-@pytest.mark.slow
-def test_a_third_of_the_noise_is_caught():
-    """A twin that runs at epsilon 3 is found out."""
-    assert refuted(attacked(3, **GROUPED), 0, 1, epsilon=1, profile=RUNS)
 
 
 class NoBits(Noise):

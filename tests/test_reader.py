@@ -8,7 +8,6 @@ import io
 import math
 import traceback
 import tracemalloc
-import warnings
 from dataclasses import replace
 from decimal import Decimal
 
@@ -27,14 +26,13 @@ from data_makers import (
     HOSTILE,
     SECONDS,
     SEMICOLON,
-    Horror,
     codes,
     csv_file,
     naive_code,
     read,
 )
 from privsieve.errors import ReleaseFailed, SchemaError
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import Category, Date, Flag, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows import csv_file as csv_rows
 from privsieve.rows import open_source
@@ -273,17 +271,6 @@ def test_persons(tmp_path):
             assert [] == drawn
 
 
-def test_horror():
-    """A cell whose every method raises is missing, and nothing is said."""
-    frame = pd.DataFrame({name: [Horror()] for name in table()})
-
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-
-        assert [DEFAULT] == codes(frame)
-    assert [] == said
-
-
 @pytest.mark.parametrize("kind", [object, "category", "string"])
 def test_pandas_null(kind):
     """NA, NaT, NaN and None are missing in a frame."""
@@ -360,14 +347,6 @@ def test_good_lines(tmp_path, line):
 
 
 @pytest.mark.usefixtures("way")
-def test_longest_line(tmp_path):
-    """A line of the longest allowed length is read."""
-    line = GOOD[:-1] + b" " * (LARGEST_LINE + 7 * LARGEST_CELL + 1 - len(GOOD))
-
-    assert codes(csv_file(tmp_path, GOOD)) == codes(csv_file(tmp_path, line + b"\n"))
-
-
-@pytest.mark.usefixtures("way")
 def test_endless_line(tmp_path):
     """A line without end takes no more memory than a block of the file."""
     file = csv_file(tmp_path, b"5" * (24 * 2**20))
@@ -378,17 +357,6 @@ def test_endless_line(tmp_path):
 
     assert [DEFAULT] == found
     assert peak < 8 * 2**20
-
-
-@pytest.mark.usefixtures("way")
-def test_blocks(tmp_path):
-    """Where a file is cut into blocks does not matter."""
-    file = csv_file(tmp_path, GOOD * 60_000)
-    [good] = codes(csv_file(tmp_path, GOOD, name="one.csv"))
-    found = codes(file)
-
-    assert 60_000 == len(found)
-    assert {tuple(good)} == set(map(tuple, found))
 
 
 @pytest.mark.usefixtures("way")
@@ -420,13 +388,6 @@ def test_no_header(tmp_path):
 
     assert [[32768, 0], [16384, 0], [16384, 0], [32768, 0], [32768, 0]] \
         == codes(csv_file(tmp_path, body, b""), domain)
-
-
-@pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("body", [b"", GOOD, GOOD * 3, b"\n\n", b"," * 6 + b"\n"])
-def test_few(tmp_path, body):
-    """No row, one row, one class, constant columns: there is always an answer."""
-    assert body.count(b"\n") == len(codes(csv_file(tmp_path, body)))
 
 
 def test_fault(tmp_path):
@@ -466,17 +427,3 @@ def test_source_again():
 
     assert source is open_source(source)
     assert 1 == sum(map(len, batches(source, Domain([Flag("f")]), rows=None, entropy=bytes)))
-
-
-def test_label_number():
-    """A numeric target is its code."""
-    domain = Domain([Flag("f")], target=Number("y", 0, 1))
-
-    assert [[1, 16384], [0, 32768]] == codes([[1], [0]], domain, y=[0.25, "?"])
-
-
-def test_default_label():
-    """An unknown label is the declared default, and the row is kept."""
-    domain = Domain([Flag("f")], target=Label("y", ["No", "Yes"], default="Yes"))
-
-    assert [[1, 0], [1, 1], [1, 1]] == codes([[1]] * 3, domain, y=["No", "no", None])

@@ -291,65 +291,13 @@ def test_a_publication_on_a_disk_that_fails_is_said(privsieve, monkeypatch, step
 # recover
 
 
-def broken(monkeypatch, where):
-    """A selection whose disk fails at this step."""
+def staged(privsieve, monkeypatch):  # noqa: F811
+    """A folder in which a release is staged, as the disk of its ledger failed."""
     def fails(*_args, **_options):
         raise OSError(5, "the disk")
 
-    patch = {"ledger": (Ledger, "commit"), "names": (Folder, "link"),
-             "release": (fitting, "_choose")}[where]
-    if where == "names":
-        link = Folder.link
-
-        def late(folder):
-            if RELEASE in folder._staged:
-                raise OSError(5, "the disk")
-            link(folder)
-
-        return monkeypatch.setattr(*patch, late)
-    return monkeypatch.setattr(*patch, fails)
-
-
-@pytest.mark.parametrize("where", ["ledger", "names"])
-def test_what_was_staged_is_finished(privsieve, monkeypatch, where):  # noqa: F811
-    """Exit code 6 names the way out, and that works, once and again, also from Python."""
     with monkeypatch.context() as patch:
-        broken(patch, where)
-        code, out, err = privsieve(*select("--request", "spring"))
-    assert (6, "") == (code, out)
-    assert err.endswith(f"privsieve: {ReleaseFailed('staged')}\n")
-    assert "recover" in privsieve(*select("--request", "spring", "--out", "third"))[2]
-    shutil.copytree("first", "copy")
-    shutil.copy("budget.db", "copy.db")
-
-    assert 0 == privsieve("recover", "first")[0]
-    assert 0 == privsieve("recover", "first")[0]
-    assert "finished" == ps.recover("copy", ledger="copy.db").state
-    assert 0 == privsieve("verify", "first", "--ledger", "budget.db")[0]
-    assert 0 == privsieve(*select("--request", "spring"))[0]
-    assert 1 == spent()
-    assert not (Path("first") / NOTE).exists()
-
-
-def test_what_was_lost_is_said(privsieve, monkeypatch):  # noqa: F811
-    """Charged and nothing to be had: exit code 6, as often as one asks; the note stays."""
-    with monkeypatch.context() as patch:
-        broken(patch, "release")
-        first = privsieve(*select())
-
-    assert (6, str(ReleaseFailed())) == (first[0], first[2].splitlines()[-1][11:])
-    for _ in range(2):
-        code, out, err = privsieve("recover", "first", "--json")
-        assert (6, "lost", f"privsieve: {ReleaseFailed()}\n") == (
-            code, json.loads(out)["state"], err)
-    assert [NOTE] == [path.name for path in Path("first").iterdir()]
-    assert 0o600 == (Path("first") / NOTE).stat().st_mode & 0o777
-
-
-def staged(privsieve, monkeypatch):  # noqa: F811
-    """A folder in which a release is staged."""
-    with monkeypatch.context() as patch:
-        broken(patch, "ledger")
+        patch.setattr(Ledger, "commit", fails)
         assert 6 == privsieve(*select("--request", "spring"))[0]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -320,13 +319,3 @@ def test_imports(tmp_path, kind, expected):
                           capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
 
     assert expected == said.stdout.strip()
-
-
-def test_counts_only_if_public(tmp_path):
-    """Under add-remove, and with persons, nothing is counted before the charge."""
-    frame = pl.DataFrame({"f": [1]})
-    domain = replace(DOMAIN, neighbours="add-remove", rows=5)
-
-    assert not domain.rows_are_public
-    assert shape(frame, count_rows=domain.rows_are_public).rows is None
-    assert shape(csv_file(tmp_path, b"1\n"), count_rows=domain.rows_are_public).rows is None

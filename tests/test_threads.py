@@ -240,8 +240,6 @@ def test_threads_release_what_one_thread_does():
         assert expected == [found[at] for at in range(len(jobs))]
 
 
-
-
 def test_threads_of_a_release_have_its_silence():
     """What NumPy is told not to warn of, it does not warn of in the threads that read rows."""
     def read(_noise):

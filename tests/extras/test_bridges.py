@@ -35,7 +35,6 @@ from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse
 from privsieve.rows.items import Reading, items_of, table_of
-from real_data import folder as data_folder
 
 #: What R says: the smallest group, all rows, and those in groups below k.
 BASE = re.compile(r"smallest group, base R: (\d+) of (\d+) rows; (\d+) rows in")
@@ -113,43 +112,6 @@ def test_every_counter_finds_our_k(tmp_path, seed):
     assert found.level == read_arx(tmp_path / "arx").settings.level
     _, said, _ = rscript("sdc.R", cwd=tmp_path / "sdc")
     assert [said_by_r(found)] == BASE.findall(said)
-
-
-def test_check_counts_the_same_k(tmp_path, capsys):
-    """The level of an export is the k-anonymity that `privsieve check` prints for its columns."""
-    for seed in range(4):
-        path, table, roles = random_table(tmp_path, seed, target_known=False)
-        known = [*roles.presences, *roles.both]
-        cuts = [f"--cut={name}={','.join(map(str, CUTS[name]))}" for name in known if name in CUTS]
-        capsys.readouterr()
-        run(["check", str(path), "--columns", ",".join(known), *cuts, "--json"])
-        counted = json.loads(capsys.readouterr().out)["k_anonymity"]["level"]
-
-        assert counted == exported(path, table, roles, 2).level
-
-
-@pytest.mark.slow
-def test_every_counter_finds_our_k_of_adult(tmp_path):
-    """On the census table R, pandas' groups and our reader find our k, of 2 and of all columns."""
-    pd = pytest.importorskip("pandas")
-    path = data_folder("adult") / "data.parquet"
-    names = [name for name in pd.read_parquet(path).columns if name != "y"]
-    for width, known in enumerate((("sex", "race"), ("age", "sex"), tuple(names))):
-        items, y, classes = items_of(str(path), "y", columns=list(known))
-        found = exported(path, Labelled(items, y, classes, "y"), Roles(both=known, target="y"), 5)
-        write_folder(tmp_path / f"arx{width}", arx(found), read_arx)
-        write_folder(tmp_path / f"sdc{width}", sdcmicro(found))
-        frame = pd.read_csv(tmp_path / f"sdc{width}" / "table.csv", dtype=str,
-                            keep_default_na=False, na_values=[])[list(known)]
-        for at, name in enumerate(known, 1):
-            [file] = (tmp_path / f"sdc{width}" / "levels").glob(f"v{at}_*.csv")
-            lines = pd.read_csv(file, dtype=str, keep_default_na=False, na_values=[])
-            frame[name] = frame[name].map(dict(zip(lines["value"], lines["level"], strict=True)))
-
-        assert not frame.isna().any().any()
-        assert found.level == frame.groupby(list(known)).size().min()
-        _, said, _ = rscript("sdc.R", cwd=tmp_path / f"sdc{width}")
-        assert [said_by_r(found)] == BASE.findall(said)
 
 
 def test_r_reads_hostile_names_as_they_are(tmp_path):

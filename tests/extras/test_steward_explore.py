@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from naive_containment import group
-from privsieve.cli import run
 from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.publishable import publishable
 from privsieve.errors import ParameterError
@@ -435,11 +434,6 @@ def test_a_page_of_nothing_is_a_page():
     assert "How many people the rows were drawn from was not said" in words
 
 
-def test_the_same_nouns_give_the_same_page():
-    """Equal nouns give equal bytes, without a path or a time of day."""
-    assert explored_page(told()) == explored_page(told())
-
-
 def test_nouns_print_nothing():
     """What the page holds is not shown by a repr."""
     assert "4711" not in repr(told("4711"))
@@ -491,18 +485,6 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     assert "PRIVATE: not to be released" in said.err
 
 
-def test_nothing_of_the_page_leaves_with_a_publication(here):
-    """A folder that is published beside it holds nothing of the page, and no word of it."""
-    call("--out", "one.html", "-k", 5, "--population-size", 2000, "--method", "greedy")
-    assert 0 == run(["publish", "t.csv", "--target", "ill", "-k", "5", "--out", "out"])
-
-    assert {"table.csv", "release.json", "certificate.json", "report.html"} == files("out")
-    for name in files("out"):
-        data = (here / "out" / name).read_bytes().lower()
-        for word in (b"honest area", b"zayatz", b"curve", b"2,000", b"explore"):
-            assert word not in data, (name, word)
-
-
 def test_what_is_refused_leaves_no_file(here):
     """A file that exists, a k that cannot be, too few people: one sentence, and no new file."""
     Path("old.html").write_text("mine")
@@ -533,14 +515,6 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
     assert "Nobody named a k for the tables below: 5 is taken." in words
     assert "For k = 5, strict." in words
     assert "and the class of each row" in words
-
-
-@pytest.mark.usefixtures("here", "unjudged")
-def test_a_named_method_is_explored_alone():
-    """No profile stands beside it."""
-    call("--out", "one.html", "--method", "greedy", "-k", 4)
-    words = harmless(Path("one.html").read_bytes()).words
-    assert "k of 2, 3, 4, 5, 8, 10, 11, 20, 50, 100; greedy." in words
 
 
 @pytest.mark.usefixtures("here", "unjudged")
