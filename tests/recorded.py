@@ -250,6 +250,7 @@ def recording(record):
 # --- what noise is made for -----------------------------------------------------------------------
 
 
+
 @cache
 def gaussian_reach(epsilon, delta):
     """How far one sigma lets the numbers move, for (epsilon, delta)."""

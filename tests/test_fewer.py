@@ -134,6 +134,8 @@ def test_the_table_of_the_referee(d, k):
             assert RIGHT[d, k, units] == tuple(round(share, 2) for share in right)
 
 
+
+
 WIDE = ps.Domain.box(0, 1, classes=(0, 1), columns=200)
 NUMBERS = ps.Domain.box(0, 1, target=(0, 9), columns=200)
 FLAGS = ps.Domain([ps.Flag(f"x{j}") for j in range(200)], target=ps.Label("y", [0, 1]))

@@ -173,6 +173,7 @@ def test_what_the_volume_costs():
             float(asked) - min(change, float(asked) / 2), rel=1e-6)
 
 
+
 def test_constants_of_rule_sieve():
     """rule-sieve: shares, limits and counts are the code's."""
     assert says("rule-sieve", "if they show a class below 15 %", "a tenth of epsilon, and only "
