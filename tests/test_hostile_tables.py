@@ -337,7 +337,7 @@ def said(monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said):
+def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said, caplog, capfd):
     """Each call ends with a release of its charge, or with a refusal that is not charged."""
     ledgers, released = granted(tmp_path), Counter()
     for number in range(TABLES // len(FORMS)):
@@ -350,6 +350,7 @@ def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said):
         assert form not in UNTYPED or end == "release", (number, end)
         assert [] == said, number
         assert released[ledger.path] == 2 * ledger.spent(), number
+    assert ([], "", "") == (caplog.records, *capfd.readouterr())
     assert [()] * 3 == [ledger.orphans() for ledger in ledgers.values()]
     assert TABLES // len(FORMS) // 5 < sum(released.values())
 

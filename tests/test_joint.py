@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import tables
-from exact import geometric_order as geometric
-from exact import set_law, top_k_law
+from exact import top_k_law
 from privsieve.errors import ParameterError
 from privsieve.methods import branches, labels, plan
 from privsieve.methods.branches import (
@@ -32,7 +31,6 @@ from privsieve.methods.branches import (
 from privsieve.methods.rule_sieve import choose, mechanism, summarise
 from privsieve.noise import race as race_module
 from privsieve.noise import streams
-from privsieve.noise.race import Race, top_k
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
@@ -470,19 +468,6 @@ def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
             race.epsilon**2 / 2 for race in first)
 
 
-@pytest.mark.parametrize("joint", ["pair", "rounds"])
-def test_all_columns_are_free_and_all_but_one_can_be_had(joint):
-    """With k = d nothing is charged; with k = d - 1 one column is left out."""
-    domain, noise = tables.domain("n" * 6), replay(5)
-    everything, most = (plan("rule-sieve", domain, k=k, epsilon=1, rows=60, joint=joint)
-                        for k in (6, 5))
-    batch = tables.batch(np.arange(360).reshape(60, 6) * 181, np.arange(60) % 2)
-
-    assert (0, tuple(range(6))) == (everything.cost.epsilon, everything.mechanism(
-        everything.summarise([batch], 3), noise))
-    assert (1, 5) == (most.cost.epsilon, len(most.mechanism(most.summarise([batch], 3), noise)))
-
-
 @pytest.mark.parametrize(("rows", "options", "prior", "named"), [
     (149, {}, "centred", "one race"), (150, {}, "centred", "pairs"),
     (449, {}, "centred", "pairs"),
@@ -495,12 +480,3 @@ def test_many_classes_are_cut_in_two(rows, options, prior, named):
                                                              **options})
 
     assert (prior, [named]) == (made.settings["class_prior"], made.settings["branches"])
-
-
-def test_the_races_are_the_shipped_ones():
-    """The law above is that of `top_k`: one race for one of d, geometric, lower index first."""
-    noise = replay(4)
-    drawn = [top_k((3, 1, 2), Race(3, 1, 2, Fraction(2)), noise)[0] for _ in range(4000)]
-    law = set_law((3, 1, 2), 1, 2, geometric)
-
-    assert all(abs(drawn.count(j) / 4000 - p) < 0.04 for (j,), p in law.items())

@@ -30,7 +30,7 @@ from privsieve.ledger.folder import Folder
 from privsieve.methods import METHODS
 from privsieve.noise.streams import replay
 from privsieve.public.option import WISHES
-from privsieve.rows import Source, open_source, resolve
+from privsieve.rows import Source, open_source
 
 #: What a release says beyond what every one does, by its kind.
 NUMBERS = {"weights": ("values", "noise"), "histogram": ("cells", "noise"),
@@ -308,28 +308,6 @@ def test_odd_rows_are_silent(method, make, ledger, caplog, capfd):
     assert SECRET not in repr(vars(fitted)) + repr(fitted.release_.body)
 
 
-@pytest.mark.parametrize("body", [
-    "", "\n\n", "1,2,3\n", '"age,"",\n' * 9, "\0,\0,\0,\0,\0\n", "é" * 70_000 + "\n",
-    f"{SECRET},{SECRET},{SECRET},{SECRET},{SECRET}\n" * 3,
-], ids=["none", "blank", "ragged", "quotes", "nul", "long", "text"])
-def test_odd_lines_are_silent(tmp_path, body, ledger, caplog, capfd):
-    """The same for a CSV file, whose body may be no table at all."""
-    path = tmp_path / "t.csv"
-    path.write_text("age,stay,smoker,ward,back\n" + body, encoding="utf-8")
-    source = open_source(path, csv=DOMAIN.csv)
-    domain = resolve(DOMAIN, source.shape(count_rows=True), strict=True)
-
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        made = ps.plan("rule-sieve", domain, k=2, epsilon=1, rows=50)
-        release = fitting.fit(made, source, ledger=ledger)
-
-    assert 2 == len(release.selected)
-    assert [] == warned
-    assert [] == caplog.records
-    assert ("", "") == tuple(capfd.readouterr())
-
-
 @estimators
 def test_a_fitted_one_holds_its_release_only(method, ledger):
     """After `fit` there are the parameters, the columns' names and number, and the release."""
@@ -431,13 +409,6 @@ def test_a_replayed_release_says_so(ledger):
     with pytest.raises(ParameterError, match="takes no ledger"):
         fitting.fit(plan(), source, ledger=ledger, noise=replay(1))
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
-
-
-def test_the_choice_finds_a_strong_signal():
-    """With little noise the column that decides the label is chosen: the laws hold of a method."""
-    release = fitting.fit(plan(epsilon=10, k=1), spied(), noise=replay(3))
-
-    assert ("age",) == release.selected
 
 
 def test_save_writes_what_fit_made(tmp_path):

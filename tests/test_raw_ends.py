@@ -68,20 +68,6 @@ name = "ill"
 kind = "label"
 values = [0, 1]
 """
-DATE = """[table]
-unit = "row"
-
-[[column]]
-name = "age"
-kind = "date"
-low = {}
-high = {}
-
-[target]
-name = "ill"
-kind = "label"
-values = [0, 1]
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -170,23 +156,6 @@ def within(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize(("low", "high", "sentence"), [
-    ('"0001-01-01T00:00:00+05:00"', "2020-01-01", "takes out of the years 1 to 9999"),
-    ("0001-01-01T00:00:00+05:00", "2020-01-01", "takes out of the years 1 to 9999"),
-    ("2020-01-01", "9999-12-31T23:00:00-05:00", "takes out of the years 1 to 9999"),
-    ('"0000-01-01"', "2020-01-01", "write a date such as"),
-    ('"10000-01-01"', "2020-01-01", "write a date such as"),
-    (f'"2020-{LONG}"', "2020-01-01", "write a date such as"),
-    ('"\\u001b[31m"', "2020-01-01", r"low is '\x1b[31m'"),
-], ids=lambda case: case[:24])
-def test_a_date_beyond_the_calendar_is_refused_in_a_sentence(low, high, sentence):
-    """A bound whose offset leaves the years 1 to 9999 is said; it is no internal error."""
-    code, said = refused(*plan(DATE.format(low, high)))
-
-    assert 2 == code
-    assert sentence in said
-
-
 class Zone(dt.tzinfo):
     """A zone of somebody's own that fails."""
 
@@ -199,8 +168,9 @@ class Zone(dt.tzinfo):
 @pytest.mark.parametrize("bound", [
     dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5))),
     dt.datetime(9999, 12, 31, 23, tzinfo=dt.timezone(dt.timedelta(hours=-5))),
-    dt.datetime(2010, 1, 1, tzinfo=Zone()), object(), 10**5000],
-    ids=["early", "late", "zone", "object", "number"])
+    dt.datetime(2010, 1, 1, tzinfo=Zone()), object(), 10**5000, "0000-01-01", "10000-01-01",
+    f"2020-{LONG}", "\x1b[31m"],
+    ids=["early", "late", "zone", "object", "number", "year 0", "year 10000", "long", "escape"])
 def test_a_bound_of_any_type_is_a_date_or_is_refused(bound):
     """What the library is given as a bound of a date never raises anything but DomainError."""
     with pytest.raises(DomainError, match=r"column 'd': low is .*; write "):
@@ -595,20 +565,12 @@ def test_a_file_without_an_end_is_not_read(verb):
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
-@pytest.mark.parametrize("name", ["request.json", "release.json", "certificate.json"])
-def test_nobody_waits_for_a_pipe(golden, name):
-    """A pipe under the name of a file is no file of ours."""
-    import shutil
-
-    shutil.copytree(golden[0] / "regression", "r")
-    (Path("r") / name).unlink(missing_ok=True)
-    os.mkfifo(Path("r") / name)
+def test_nobody_waits_for_a_pipe():
+    """A pipe under the name of a note is no note of ours."""
+    Path("r").mkdir()
+    os.mkfifo("r/request.json")
     with within(20):
-        if name == "request.json":
-            assert 3 == refused("recover", "r")[0]
-        else:
-            with pytest.raises(SchemaError, match="is a link or is not JSON"):
-                ps.load("r")
+        assert 3 == refused("recover", "r")[0]
 
 
 @pytest.mark.parametrize("columns", [[{}], [[]], [None], [{"a": []}], [1], {}, "age", None],

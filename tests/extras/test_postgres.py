@@ -27,7 +27,7 @@ from privsieve.ledger.chain import exported
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger, populations, recount, recount_export
 from privsieve.public.plan import Cost
-from test_ledger_kill import PLANTED, WORKER, grant, kill_many, wrong_of
+from test_ledger_kill import WORKER, grant, kill_many, wrong_of
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg, which reaches PostgreSQL, is missing")
 
@@ -176,22 +176,6 @@ def test_a_head_tells_an_older_copy(place, tmp_path):
         ledger.reserve(Cost.of("0.5"), CLAIM)
     with pytest.raises(LedgerError):
         ledger.left()
-
-
-def test_two_writers_never_pass_the_limit(place):
-    """Eight threads ask for twenty times what there is; exactly all of it is spent."""
-    Ledger(place, population="p").grant(1)
-
-    def ask(_):
-        with suppress(BudgetExceeded):
-            return Ledger(place, population="p").reserve(Cost.of("0.1"), {}).seq
-        return None
-
-    with ThreadPoolExecutor(8) as pool:
-        found = [seq for seq in pool.map(ask, range(24)) if seq]
-    assert sorted(found) == list(range(2, 12))
-    assert Fraction(0) == Ledger(place, population="p").left()
-    assert recount(place)[0].valid
 
 
 # --- a place ------------------------------------------------------------------------------------
@@ -637,12 +621,3 @@ def test_missing_locks_are_found(postgres, base, monkeypatch):
     said = _at_once(postgres.url(base), monkeypatch)
 
     assert set(said) - {"charged", "denied"} or not recount(postgres.url(base))[0].valid
-
-
-def test_the_kills_find_a_witness_before_its_charge(tmp_path, postgres, base):
-    """A result that is shown before its charge is durable is found."""
-    url = postgres.url(base)
-    grant(tmp_path, url)
-    charged, committed, _, _ = kill_many(tmp_path, 12, PLANTED["witness first"], place=url)
-
-    assert "a charge was lost" in wrong_of(tmp_path, charged, committed, url)[0]
