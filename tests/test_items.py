@@ -321,25 +321,6 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         column_of(Path(os.devnull), None)
 
 
-def test_random_tables_round_trip(tmp_path):
-    """200 random tables are the same as array, frame, CSV, npz, baskets and svmlight lines."""
-    rng = np.random.default_rng(5)
-    for _ in range(200):
-        table = rng.random((rng.integers(2, 9), rng.integers(2, 9))) < rng.random()
-        expected = table.astype(int).tolist()
-        frame = pd.DataFrame(table.astype(int), columns=[f"c{j}" for j in range(table.shape[1])])
-        frame.to_csv(tmp_path / "t.csv", index=False)
-        sparse.save_npz(tmp_path / "t.npz", sparse.csr_matrix(table))
-        (tmp_path / "t.dat").write_text(
-            "".join(" ".join(map(str, np.flatnonzero(row))) + "\n" for row in table))
-        for form in (table, frame, tmp_path / "t.csv", tmp_path / "t.npz"):
-            assert expected == dense(items_of(form)[0]).tolist()
-        found = items_of(tmp_path / "t.dat")[0]
-        some = np.flatnonzero(table.any(axis=0))
-        assert [str(j) for j in sorted(some)] == list(found.names)
-        assert table[:, sorted(some)].astype(int).tolist() == dense(found).tolist()
-
-
 def test_damaged_parquet_is_refused_in_words(tmp_path):
     """A file whose body is damaged is refused without the words of the library."""
     frame = pd.DataFrame({"a": np.arange(2000) % 7, "y": np.arange(2000) % 2})

@@ -15,7 +15,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,7 @@ import privsieve as ps
 from every_method import ESTIMATORS, WARD, table
 from privsieve import fit as fitting
 from privsieve.extras.spark import frame as spark
-from privsieve.fit import ConvertedWarning, UnsignedWarning
+from privsieve.fit import UnsignedWarning
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
 from privsieve.rows.room import Room
@@ -204,21 +203,6 @@ def test_each_due_warning_comes_once(given):
     assert {UnsignedWarning} == {one.category for one in said}
     assert list(range(2, THREADS * EACH + 1)) == sorted(int(text[0]) for text in words)
     assert all(Decimal(text[0]) / 10 == Decimal(text[text.index("epsilon") + 1]) for text in words)
-
-
-def test_each_converted_charge_is_said(tmp_path):
-    """Eight threads charge one ledger for other neighbours: each is said, and charged once."""
-    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
-    ledger.grant(epsilon=100, unit="person", rows_per_person=4, neighbours="add-remove")
-    rows, domain = table(60)[[*WARD.names, "back"]], replace(WARD, neighbours="add-remove", rows=60)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        at_once(lambda _number: [ps.NoisyTopK(1, epsilon="0.1", domain=domain, ledger=ledger).fit(
-            rows) for _ in range(3)])
-
-    assert [ConvertedWarning] * 24 == [one.category for one in said]
-    assert (24, True) == (len(ledger.charges()), ledger.verify_chain().valid)
-    assert Fraction("0.4") * 24 == ledger.spent()
 
 
 def test_threads_release_what_one_thread_does():
