@@ -153,18 +153,6 @@ def test_a_wrong_parameter_reads_no_row(ledger, method, wrong, error):
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
 
 
-@pytest.mark.parametrize("method", [one for one in ESTIMATORS
-                                    if "n_features_to_select" in one.options], ids=repr)
-@pytest.mark.parametrize("wrong", [0, 5, 1.5, True], ids=str)
-def test_a_wrong_number_of_columns_reads_no_row(ledger, method, wrong):
-    """How many columns, or which fraction: what is neither is refused before the charge."""
-    source = spied(frame=method.table())
-
-    with pytest.raises(ParameterError):
-        method.made(ledger=ledger, n_features_to_select=wrong).fit(source)
-    assert (0, Fraction(0)) == (source.opened, ledger.spent())
-
-
 @estimators
 def test_bounds_are_public_facts(ledger, method):
     """Without a domain nothing is read: bounds never come from the table."""

@@ -305,12 +305,11 @@ def test_batches_and_summaries_are_gone_when_fit_returns(name):
     assert [] == alive
 
 
-def test_a_session_that_ended_holds_no_row(tmp_path):
+def test_a_session_that_ended_holds_no_row(ledger):
     """Rows, coefficients and numbers without noise are gone at the end of a session."""
     from privsieve.methods.ridge.answers import Memory
 
-    frame, ledger = numbers(), ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    ledger.grant(epsilon=3)
+    frame = numbers()
     with ps.KernelRidgeSession(frame, lam="0.1", domain=COSTS, ledger=ledger) as session:
         query = frame.drop(columns=["cost"]).iloc[:3]
         session.predict_batch(query, epsilon=1)
@@ -491,10 +490,8 @@ def broken(where, kind):
 
 @pytest.mark.parametrize("kind", RAISED)
 @pytest.mark.parametrize("where", ["read", "body", "summarise", "mechanism", "says"])
-def test_whatever_is_raised_after_the_charge_has_one_text(tmp_path, where, kind, caplog, capfd):
+def test_whatever_is_raised_after_the_charge_has_one_text(ledger, where, kind, caplog, capfd):
     """Type, text, notes, cause, context and the frames of what leaves say nothing of rows."""
-    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    ledger.grant(epsilon=3)
     plan, source = broken(where, kind)
     with warnings.catch_warnings(record=True) as warned, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")

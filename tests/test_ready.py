@@ -56,15 +56,6 @@ def test_a_type_that_cannot_be_read_is_refused_before_the_charge(kind, ledger):
     assert (0, ()) == (ledger.spent(), ledger.orphans())
 
 
-@pytest.mark.parametrize("kind", ODD)
-def test_a_target_of_such_a_type_is_refused_in_a_sentence(kind):
-    """Where the target comes apart from its table, it is read when it is opened."""
-    frame, _ = odd(kind)
-
-    with pytest.raises(SchemaError, match="y is of a type that cannot be read here"):
-        open_source(frame[["flag"]], frame["odd"])
-
-
 def test_only_what_is_read_is_tried_and_each_type_once(monkeypatch):
     """A column that the domain does not name may be of any type; of a type one column is tried."""
     tried, read = [], arrow.column
