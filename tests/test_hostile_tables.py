@@ -77,6 +77,13 @@ def cells(rng, n):
     return [rng.choice(pool) for _ in range(n)]
 
 
+def ends(rng, n, kind):
+    """Numbers at the ends of their type, in no order."""
+    most = np.finfo(kind).max
+    return np.array(rng.choices([np.nan, np.inf, -np.inf, most, -most, np.finfo(kind).tiny, 0, .5],
+                                k=n), kind)
+
+
 #: The first columns of each list below hold texts, which any domain takes.
 TEXTS = 6
 
@@ -120,7 +127,7 @@ PANDAS = [
     lambda rng, n: pd.Series(_nulls(rng, [[1]] * n), dtype=pd.ArrowDtype(pa.list_(pa.int8()))),
     lambda rng, n: pd.Series(_nulls(rng, [Decimal(1)] * n),
                              dtype=pd.ArrowDtype(pa.decimal128(38, 3))),
-    lambda _rng, n: pd.Series([np.nan, np.inf, -np.inf, 1e308, -0.0] * n)[:n],
+    lambda rng, n: pd.Series(ends(rng, n, rng.choice(("f8", "f4")))),
 ]
 
 
@@ -251,6 +258,7 @@ def of_array(rng, names, n, _folder):
     shape = n, len(names) - 1
     made = rng.choice((
         lambda: np.full(shape, rng.choice((np.nan, np.inf, 1e308, 0))),
+        lambda: ends(rng, n * shape[1], rng.choice(("f8", "f4", "longdouble"))).reshape(shape),
         lambda: objects(cells(rng, n * shape[1])).to_numpy().reshape(shape),
         lambda: np.ma.masked_invalid(np.full(shape, np.nan)),
         lambda: np.full(shape, "\0x"), lambda: np.full(shape, b"\xff"),
