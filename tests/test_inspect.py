@@ -127,17 +127,6 @@ def test_one_bad_column_of_many_is_to_be_looked_at():
         assert "1 of 5 columns" in found.verdict.said or "2 of 5 columns" in found.verdict.said
 
 
-def test_columns_in_one_bin():
-    """27 of 30 columns in one bin of their bounds: the table is not called fine."""
-    wide = [Number(f"x{at}", 0, 10_000) for at in range(27)]
-    domain = Domain([*wide, *(Number(f"y{at}", 0, 30) for at in range(3))])
-    found = inspect([[5 + (row * 7 + at) % 23 for at in range(30)] for row in range(100)], domain)
-
-    assert "stop" == found.verdict.word
-    assert "27 of 30 have nearly all of their values in 1 bin" in found.verdict.said
-    assert ["look"] * 27 + ["fine"] * 3 == [verdict(one).word for one in found.findings]
-
-
 def test_codes_for_missing():
     """A number far from all others, or below 0 where no other is, is asked about with its place."""
     ages = [*range(20, 60), 999, 999, 60]
@@ -177,26 +166,6 @@ def test_values():
     labelled = Domain([Flag("x")], Label("y", ["benign", "malignant"]))
     assert 'the domain lists "malignant"' in "\n".join(inspect(
         [["yes"]] * 2, labelled, ["benign", "malignent"]).lines())
-
-
-def test_terminal():
-    """What a cell holds cannot steer the terminal."""
-    said = "".join(one(Category("c", ["A"]), ["\x1b[31m", "\u202ex", "\u009b"]))
-
-    assert said.isascii()
-    assert said.isprintable()
-
-
-def test_lines(tmp_path):
-    """Lines of a CSV file that become default records are counted, with why and where."""
-    file = csv_file(tmp_path, b'1\n\n1,2\n"1\n0\n\0\n', b"f\n")
-    found = inspect(file, Domain([Flag("f")]))
-
-    assert (6, 4, 4) == (found.rows, found.lost, found.findings[0].missing)
-    assert ["4 lines are no records and become default records:",
-            "  1 empty (line 3): take it out of the file"] == found.lines()[3:5]
-    assert [("empty", (3,)), ("open quote", (5,)), ("zero byte", (7,)), ("more fields", (4,))] \
-        == [(one.why, one.where) for one in found.broken]
 
 
 def test_open_quotes(tmp_path):

@@ -146,13 +146,15 @@ def test_names(make):
         == refused(make(columns))
 
 
-def test_loose():
-    """On the command line columns that the domain does not name are never read."""
+def test_loose(tmp_path):
+    """On the command line, and of a file, columns that the domain does not name are never read."""
     domain = Domain([Flag("f")])
+    path = csv_file(tmp_path, b"x,1\n", b"secret,f\n")
     bad = pa.array([b"x"], pa.binary())
     table = pa.table({"secret": bad, "f": [True]})
 
     assert [[[1]]] == [part.codes.tolist() for part in read(table, domain, strict=False)]
+    assert [[[1]]] == [part.codes.tolist() for part in read(path, domain)]
 
 
 def test_target_and_person():

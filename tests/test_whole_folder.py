@@ -177,6 +177,15 @@ def test_two_tables_are_a_reason(copy):
     assert ("the folder holds two tables, and one was certified",) == ps.verify(folder).reasons
 
 
+def test_an_edited_published_table_is_found(copy):
+    """A published table is counted again in its folder."""
+    folder = copy("containment")
+    lines = (folder / "table.csv").read_text().splitlines()
+    (folder / "table.csv").write_text("\n".join([lines[0], *lines[:0:-1], ""]))
+
+    assert "the table is not the certified one" in ps.verify(folder).reasons
+
+
 def test_a_table_that_is_given_does_not_stand_for_the_one_in_the_folder(copy, tmp_path):
     """Whichever table is counted, that of the folder is looked at, too."""
     folder = copy("containment")
