@@ -55,33 +55,6 @@ def test_centred_scores_are_the_published_ones(name):
     assert (expected, 24 * n) == (found.tolist(), moves)
 
 
-@pytest.mark.parametrize(("table", "weights", "k2", "p2", "g2", "x", "y"), [
-    (T2, (-4, 3), [18, 24, 12], [24, 24, 16], [6, 6, 6], [4, 4, 3], [7, 7, 7]),
-    (T4, (-1, 5), [10, 10, 10], [10, 8, 10], [2, 2, 2], [8, 8, 4], [6, 6, 6]),
-    (T5, (-4, 4), [0, 0, 0, 24], [0, 0, 24, 0, 16, 16], [16, 8, 8, 16], [16, 16, 0, 16],
-     [32, 32, 32, 16]),
-], ids=["odd", "rare", "parity"])
-def test_centred_parts_are_the_published_ones(table, weights, k2, p2, g2, x, y):
-    """Interval, pair, gain and products of the same tables, each by its kernel."""
-    codes, label, *_ = table
-    d = len(codes[0])
-    rules = replace(rules_of(tables.domain("n" * d), class_prior="centred"), grid=4, depth=3)
-    made = summarise([tables.batch(np.array(codes) * 8192, label)], 0, rules=rules)
-    by, *_ = weighed(made, Layout.of(rules.domain), rules, replay(1))
-    bins = made.bins.bins, made.bins.starts, None, by.labellings, 4, np.zeros(d, np.uint8)
-    # In the published tables ties go by the row: it is put into the codes.
-    ranked = np.array(codes) * 8192 + np.arange(len(codes))[:, None]
-    by_row = summarise([tables.batch(ranked, label)], 0, rules=rules).signs
-    signs = by_row.planes, None, by_row.zeros, by_row.words, by_row.rows, by.standing
-
-    assert [list(weights)] == by.labellings.tolist() == by.standing.tolist()
-    assert [k2] == kernels.interval(made.runs.table, by.labellings,
-                                    np.zeros(d, np.uint8)).tolist()
-    assert p2 == kernels.pair_best(*bins).tolist()
-    assert g2 == kernels.pair_gain(*bins).tolist()
-    assert (x, y) == (kernels.sign_pairs(*signs).tolist(), kernels.sign_triples(*signs).tolist())
-
-
 # sensitivity
 
 

@@ -252,18 +252,3 @@ def test_the_last_reader_of_spark_turns_logs_on():
         levels.append(logging.root.manager.disable)
 
     assert [logging.CRITICAL] * 3 + [before] == levels
-
-
-def test_a_caller_hears_its_own_warnings():
-    """A release in one thread silences no other: what another thread warns of is heard."""
-    heard, plan = 0, ps.plan("noisy-top-k", WARD, k=1, epsilon=1, rows=60)
-    with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(1) as pool:
-        warnings.simplefilter("always")
-        other = pool.submit(lambda: [fitting.fit(plan, open_source(frame()), noise=replay(seed))
-                                     for seed in range(EACH)])
-        while not other.done():
-            warnings.warn("mine", stacklevel=1)
-            heard += 1
-
-    assert len(other.result()) == EACH
-    assert heard == len(said)

@@ -310,13 +310,6 @@ def test_words_in_the_domain_file():
         == Domain([Flag("s")]).json()["columns"][0]
 
 
-def test_listed_twice():
-    """Two spellings of one value are one value, and are not listed both."""
-    for values in (["1", "1.0"], [0, "-0.0"], [3, "+3"], [True, 1]):
-        with pytest.raises(DomainError, match="listed twice"):
-            Category("c", values)
-
-
 def test_the_digest_of_a_domain():
     """A domain without words says no words: its digest is known."""
     domain = Domain(

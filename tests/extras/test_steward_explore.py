@@ -45,7 +45,6 @@ from privsieve.extras.steward.exploring import (
     method_way,
     profile_ways,
     ranked,
-    strangers,
 )
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -134,25 +133,6 @@ def test_strangers_are_counted_by_loops(drawn):
                 sizes = [len(crowd) for crowd in crowds]
                 assert sum(size < point.k for size in sizes) == one.below
                 assert sizes.count(1) == one.alone
-
-
-def test_more_knowledge_finds_no_fewer(drawn):
-    """Absences, and the class, add rows to those that are found; strict has none without it."""
-    for point in drawn[2].points:
-        of = point.strangers
-        assert of.has.below <= of.every.below <= of.every_class.below
-        assert of.has.below <= of.has_class.below <= of.every_class.below
-        assert 0 == of.has.below
-        if point.way == "strict":
-            assert 0 == of.every.below == of.every.alone
-
-
-def test_a_set_that_keeps_k_keeps_each_smaller_one(drawn):
-    """Rows below k do not become more as k falls, for the same columns: the theory's one law."""
-    table, _, found = drawn
-    for choice in found.choices.values():
-        below = [strangers(table, choice.selected, k).every_class.below for k in KS]
-        assert sorted(below) == below
 
 
 def test_what_a_column_costs_is_the_level_without_it(drawn):
