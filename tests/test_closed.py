@@ -224,28 +224,6 @@ def test_another_statement_is_found_by_the_ledger(folders, name):
     assert told > 3
 
 
-def test_a_forgery_leaves_the_folder_that_it_borrows_from(folders):
-    """What is taken from another folder is a copy: refitting it does not change that folder."""
-    release, certificate, _ = read(folders["selection"])
-    _, donor, _ = read(folders["histogram"])
-    before = canonical(donor)
-
-    Forger(release, certificate).edited(put, "certificate", ("ledger",), donor["ledger"])
-
-    assert before == canonical(donor)
-
-
-def test_an_unknown_version_of_a_method_is_refused(folders):
-    """A method that this version does not know is not guessed at."""
-    release, certificate, _ = read(folders["selection"])
-    made = Forger(release, certificate).edited(put, "release", ("plan", "method"), "rule-sieve/9")
-
-    assert (
-        "plan.method is not what the plan of this release comes to"
-        in verify(made["certificate"], made["release"]).reasons
-    )
-
-
 def test_an_edit_that_changes_nothing_is_none(folders):
     """The forger is no straw man: an edit back to the truth is valid."""
     release, certificate, _ = read(folders["histogram"])

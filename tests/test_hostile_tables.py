@@ -410,23 +410,3 @@ def test_an_index_outside_of_a_sparse_matrix_is_refused(form, opened):
 
     with pytest.raises(SchemaError, match="damaged"):
         opened(matrix)
-
-
-def test_a_cell_of_labels_is_asked_nothing():
-    """A label, or a row, whose own methods raise is no reason for an error of its own."""
-    odd = _raising("__len__", list)([1])
-
-    assert 2 == open_source([[1], [2]], [odd, 0]).shape(count_rows=True).rows
-    with pytest.raises(SchemaError, match="not a table"):
-        open_source([[1], odd], [0, 1])
-    with pytest.raises(SchemaError, match="not a table"):
-        open_source([[1], _raising("__getattribute__")()], [0, 1])
-
-
-def test_a_category_that_pandas_cannot_hash_is_read():
-    """A lone surrogate among the categories of a frame stops no call."""
-    odd = pd.Categorical.from_codes([0, 1] * 3, pd.Index(["\ud800", "A"], dtype=object))
-    frame = pd.DataFrame({"ward": odd, "ill": ["No", "Yes"] * 3})
-    domain = ps.Domain([ps.Category("ward", ["A", "B"])], target=DOMAIN.target)
-
-    assert ps.NoisyHistogram(columns=["ward"], epsilon=1, domain=domain).fit(frame).release_

@@ -397,14 +397,3 @@ def test_a_replayed_release_says_so(ledger):
     with pytest.raises(ParameterError, match="takes no ledger"):
         fitting.fit(plan(), source, ledger=ledger, noise=replay(1))
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
-
-
-def test_save_writes_what_fit_made(tmp_path):
-    """`release_.save` makes a new folder that `load` reads back, and overwrites nothing."""
-    made = CHARGING[0].made().fit(CHARGING[0].table())
-    made.release_.save(tmp_path / "out")
-
-    assert made.release_ == ps.load(tmp_path / "out")
-    assert 3 == len(list((tmp_path / "out").iterdir()))
-    with pytest.raises(ParameterError, match="exists"):
-        made.release_.save(tmp_path / "out")

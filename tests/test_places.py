@@ -24,12 +24,10 @@ from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
 from privsieve.noise.streams import Noise, replay
 from privsieve.public.option import Choosing
-from privsieve.report import html
 from privsieve.rows import open_source
 from privsieve.summaries.pairs import pair_scores
 from privsieve.summaries.rules import Layout
 from refitted import refit
-from test_report import Page
 
 FIVE = ps.Domain.box(0, 1, columns=5)
 WARD = ps.Domain(
@@ -191,26 +189,6 @@ def test_groups_are_raced_one_by_one():
     assert ["one race"] == plan("rule-sieve", EIGHT, **asked).settings["branches"]
     with pytest.raises(ParameterError, match="raced one by one; leave joint away"):
         plan("rule-sieve", EIGHT, joint="pair", **asked)
-
-
-@pytest.mark.parametrize("options", [
-    {"k": 3, "always": ["x0"], "ordered": True},
-    {"k": 2, "groups": {"g": ["x0", "x4"]}, "delta": "1e-6"},
-    {"k": 2, "groups": {"g": ["x0", "x4"]}, "never": ["x3"]},
-    {"k": 7, "never": ["x3"]}])
-@pytest.mark.parametrize("method", ["rule-sieve", "noisy-top-k", "block-fwell"])
-def test_a_plan_and_a_release_verify(method, options, tmp_path):
-    """Every combination is charged, certified, verified, and has a page."""
-    X, y = clear(600)
-    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
-    ledger.grant(epsilon=3, delta="1e-5")
-    made = plan(method, EIGHT, epsilon=1, rows=600, **options)
-    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=ledger)
-    body, signed = json.loads(release.bytes), release.certificate
-
-    assert () == verify(signed, body).reasons
-    assert Page(html(body, signed)).words
-    assert made.settings["k"] == body["plan"]["settings"]["k"]
 
 
 def test_the_order_of_the_domain_does_not_matter():

@@ -40,7 +40,6 @@ from privsieve.public.canonical import (
 )
 from privsieve.public.domain import Csv
 from privsieve.rows import open_source
-from privsieve.rows.items import items_of
 from privsieve.trust.envelope import PLANNED
 from privsieve.trust.keys import PrivateKey
 
@@ -337,16 +336,6 @@ def test_a_sparse_table_that_claims_too_much_is_refused_in_a_sentence(make, sent
     assert 3 == code
     assert sentence in said
     assert peak < 64 * 2**20
-
-
-def test_a_sparse_matrix_of_absurd_width_is_refused_in_a_sentence():
-    """The same for a SciPy matrix, whose other form would have a number for each column."""
-    from scipy.sparse import csr_matrix
-
-    for shape in ((3, 2**40), (2**40, 3)):
-        one = csr_matrix((3, 2**40)) if shape[0] == 3 else csr_matrix((3, 2**40)).T
-        with pytest.raises(SchemaError, match=TOO_LARGE):
-            items_of(one)
 
 
 def test_a_footer_that_claims_rows_its_groups_lack_is_refused():

@@ -71,14 +71,6 @@ def test_only_what_is_read_is_tried_and_each_type_once(monkeypatch):
     assert ["int8", "int16"] == tried
 
 
-def test_what_arrow_cannot_take_is_said():
-    """A column of polars that Arrow does not know is no internal error."""
-    import polars as pl
-
-    with pytest.raises(SchemaError, match="of a type that Arrow does not know"):
-        open_source(pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int128)}))
-
-
 def test_a_disk_without_hard_links_is_no_reason(privsieve, monkeypatch):  # noqa: F811
     """On a file system that has no hard links a release is finished like anywhere else."""
     def none(*_args, **_options):

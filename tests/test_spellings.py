@@ -232,22 +232,6 @@ def test_both_spellings_are_one_table(tmp_path):
     assert ["900.5", "1200", "3500.25"] == [*english.sensitive[0].values]
 
 
-def test_texts_in_a_column_of_numbers(tmp_path):
-    """A cell that says no number is missing; a column of another type is refused by its type."""
-    domain = Domain([Number("a", 0, 10, cuts=[5]), Flag("b")])
-    (tmp_path / "t.csv").write_text("a,b\n1,0\nmany,1\n9,1\n")
-    for table in (tmp_path / "t.csv", pd.DataFrame({"a": ["1", "many", "9"], "b": [0, 1, 1]})):
-        assert {"a<5": [0], "a>=5": [2], "b": [1, 2]} == rows_of(
-            items_of(table, domain=domain)[0])
-    for a, text in (([True, False], "holds true and false by its type, and the domain says number"),
-                    (pd.to_datetime(["2020-01-01"] * 2), "holds dates by its type")):
-        with pytest.raises(SchemaError, match=text):
-            items_of(pd.DataFrame({"a": a, "b": [0, 1]}), domain=domain)
-    with pytest.raises(SchemaError, match="target 'y' holds numbers by its type"):
-        items_of(pd.DataFrame({"b": [0, 1], "y": [0.0, 1.0]}),
-                 domain=Domain([Flag("b")], target=Label("y", ["no", "yes"])))
-
-
 def test_columns_that_no_domain_names():
     """Beside a domain's columns, numbers have its decimal, and 12.000 is a text there."""
     domain = Domain([Flag("f")], csv=Csv(";", ","))

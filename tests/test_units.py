@@ -370,19 +370,6 @@ def test_types(part):
                 assert "path" in str(caught.value)
 
 
-def test_polars_types():
-    """A target of polars is known by its declared type."""
-    domain = Domain([Flag("f")], target=Label("y", ["No", "Yes"]))
-    cells = [pl.Series(["No", "x"]), pl.Series(["No", "x"], dtype=pl.Categorical),
-             pl.Series([None, None]), pl.Series([object(), "No"], dtype=pl.Object)]
-
-    assert [[0, 0]] * 4 == [[row[-1] for row in codes([[1], [1]], domain, y)] for y in cells]
-    for y in (pl.Series([1, 2]), pl.Series([1.5, 2]), pl.Series([True, False]),
-              pl.Series([1, 2]).cast(pl.Date), pl.Series([1, 2]).cast(pl.Duration("us"))):
-        with pytest.raises(SchemaError, match="by its type"):
-            codes([[1], [1]], domain, y)
-
-
 def test_an_array_of_flags():
     """An array of one type is the caller's: true and false are 1 and 0 in a box."""
     X = np.array([[True, False], [False, True]])

@@ -157,18 +157,6 @@ def test_only_a_plain_file_is_loaded(copy, cli, name, spoil):
             of_release(str(folder))
 
 
-def test_a_pipe_with_a_release_in_it_is_no_file(copy):
-    """What comes out of a pipe comes once, and nobody could check it again."""
-    folder = copy("selection")
-    whole = (folder / "release.json").read_bytes()
-    (folder / "release.json").unlink()
-    os.mkfifo(folder / "release.json")
-    with (folder / "release.json").open("rb+", buffering=0) as pipe:
-        pipe.write(whole)
-        with pytest.raises(SchemaError, match="is a link or is not JSON"):
-            ps.load(folder)
-
-
 def test_two_tables_are_a_reason(copy):
     """Of two tables one was certified."""
     folder = copy("containment")

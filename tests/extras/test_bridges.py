@@ -362,18 +362,6 @@ def test_limits_are_models_of_arx(tmp_path):
                                        read_arx(tmp_path / "free").settings.insensitive)
 
 
-def test_a_known_target_is_a_key_that_keeps_its_classes(tmp_path):
-    """A published target counts toward k, and no level of it is coarser than its classes."""
-    path, table, roles = random_table(tmp_path, 1, target_known=True)
-    write_folder(tmp_path / "out", arx(exported(path, table, roles, 3)), read_arx)
-    [target] = [one for one in read_arx(tmp_path / "out").settings.keys if one.name == "ill"]
-
-    assert (0, 0) == (target.lowest, target.highest)
-    domain = Domain.from_toml(tmp_path / "out" / "domain.toml")
-    assert Label("ill", ["n", "y"]) == domain.target
-    assert "ill" not in domain.names
-
-
 def test_the_command_writes_and_says_so(tmp_path, monkeypatch, cli):
     """An export says its level and that it is private; a table is read as its domain says."""
     rows = [[cell.replace(".", ",") for cell in row] for row in rows_of(3)]

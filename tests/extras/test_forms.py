@@ -241,19 +241,6 @@ def test_what_leaves_beside_the_names_is_said(made):
         markdown(form(release, certificate), "Form"))
 
 
-def test_sources_are_not_rows():
-    """Where k counts sources, no chance of a guess is promised: one of them may have many rows."""
-    release, certificate = publication(ROWS, ("a", "b", "c"))
-    claim = certificate["claim"]
-    plain = markdown(form(release, certificate), "Form")
-    counted = markdown(form(release, {**certificate, "claim": {**claim, "counted": "sources"}}),
-                       "Form")
-
-    assert f"at most 1 time in {claim['level']}" in plain
-    assert "1 time in" not in counted
-    assert f"rows of at least {claim['k']} different sources that fit" in counted
-
-
 def test_a_weak_promise_is_called_weak(made):
     """Ranges that are not ideal are named in words, in the label and in the three tests."""
     release, certificate = made["selection"]

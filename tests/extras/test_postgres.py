@@ -325,13 +325,6 @@ def test_a_publication_is_noted_on_a_server(cli, postgres, base, tmp_path, monke
     assert cli("ledger", "verify", "--ledger", url, "--head", "one.head", "first", "third")[0] == 0
 
 
-def test_without_psycopg_its_extra_is_named(monkeypatch):
-    """Who did not install what reaches a server is told how."""
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ParameterError, match=r"privsieve\[postgres\]"):
-        Ledger("postgresql://localhost/b", population="p").grant(1)
-
-
 # --- the server ---------------------------------------------------------------------------------
 
 def test_a_ledger_is_made_once(postgres, base):
