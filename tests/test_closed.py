@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from every_method import CHARGING
-from forged import golden, spots
+from forged import spots
 from privsieve.check.containment import _crowd
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd
@@ -85,12 +85,12 @@ def read(folder):
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def folders(golden, tmp_path_factory):
     """Folders of every kind, and of every method."""
-    made = tmp_path_factory.mktemp("closed")
+    place, names = golden
+    made, found = tmp_path_factory.mktemp("closed"), [place / name for name in names]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [made / name for name in golden(made)]
         for place_of, method in enumerate(CHARGING):
             table = method.table()
             estimator = method.made()

@@ -429,18 +429,6 @@ def test_a_prediction_that_cannot_be_made_charges_nothing_and_says_so(golden):
 # Releases, certificates and ledgers.
 
 
-@pytest.fixture(scope="module")
-def golden(tmp_path_factory):
-    """Folders with a release of each kind."""
-    folder = tmp_path_factory.mktemp("golden")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        names = forged.golden(folder)
-    X, _y = forged.table()
-    forged.frame_of(X).iloc[:5].to_csv(folder / "new.csv", index=False)
-    return folder, names
-
-
 TEXTS = ["[" * DEEP + "]" * DEEP, '{"a":' * DEEP + "1" + "}" * DEEP, f'{{"a":{LONG}}}', LONG,
          '{"a":NaN}', '{"a":1.5}', '{"a":1e999}', '"\\ud800"', "\ufeff{}", "", "{", "nul\0", "[]",
          '{"format":"\\u001b[31m"}', "{}"]

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import warnings
 from pathlib import Path
 
 import pytest
 
 import privsieve as ps
-from forged import golden
 from privsieve._version import __version__
 from privsieve.check import folder as module
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.fit import UnsignedWarning
 from privsieve.ledger.head import of_release
 from privsieve.methods.histogram.released import synthetic_csv
 from privsieve.public.canonical import parsed
@@ -25,12 +22,11 @@ FORGED = "report.html is not what the release gives"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(golden, tmp_path_factory):
     """A folder of each kind; tables of counts have rows beside them."""
-    place = tmp_path_factory.mktemp("golden")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsignedWarning)
-        names = golden(place)
+    place, names = tmp_path_factory.mktemp("made"), golden[1]
+    for name in names:
+        shutil.copytree(golden[0] / name, place / name)
     for name in ("histogram", "sparse"):
         (place / name / "synthetic.csv").write_bytes(synthetic_csv(ps.load(place / name).body, 500))
     return place, names

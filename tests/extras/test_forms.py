@@ -5,11 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
-import warnings
 
 import pytest
 
-from forged import golden
 from privsieve.cli import run
 from privsieve.extras.forms.exports import entry, label, results
 from privsieve.ledger.folder import Folder
@@ -38,13 +36,10 @@ LISTS = {"data_curators", "registry_authors"}
 LINE = re.compile(r' *(?:- )?(?:(\w+):)?(?: ?("(?:[^"\\]|\\.)*"|[0-9.]+))?(?: # <- .*)?')
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
+@pytest.fixture
+def made(golden):
     """The two files of a release of each kind, by its name."""
-    place = tmp_path_factory.mktemp("exports")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        names = golden(place)
+    place, names = golden
     return {name: tuple(json.loads((place / name / f"{one}.json").read_bytes())
                         for one in ("release", "certificate")) for name in names}
 
