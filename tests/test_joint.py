@@ -401,22 +401,25 @@ def test_a_pair_of_columns_without_bounds_comes_first_where_rounds_follow():
     assert {500: ["one race"], 9000: ["one race", "rounds"], 501: ["pairs"]} == branches_of
 
 
+def asked_of(monkeypatch):
+    """The races that are run from now on."""
+    asked, shipped = [], race_module.top_k
+    monkeypatch.setattr("privsieve.noise.race.top_k", lambda scores, race, noise: asked.append(
+        race) or shipped(scores, race, noise))
+    return asked
+
+
 @pytest.mark.parametrize(("joint", "k"), [
     ("pair", 3), ("pair", 5), ("pair", 6), ("pair", 7), ("none", 5)])
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, joint, k, delta):
     """Its noise is that of the race after the set; a delta is its alone, and used once."""
-    asked, shipped = [], race_module.top_k
+    asked = asked_of(monkeypatch)
     made = plan("rule-sieve", tables.domain("n" * 8), k=k, epsilon=1, rows=60, joint=joint,
                 class_prior=None, delta=delta)
     rng = np.random.default_rng(2)
     batch = tables.batch(rng.integers(0, 65536, (60, 8)), rng.integers(0, 2, 60))
 
-    def top_k(scores, race, noise):
-        asked.append(race)
-        return shipped(scores, race, noise)
-
-    monkeypatch.setattr("privsieve.noise.race.top_k", top_k)
     made.mechanism(made.summarise([batch], 3), replay(1))
 
     assert 1 == sum(race.epsilon for race in asked)
@@ -427,13 +430,7 @@ def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, j
 
 def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
     """It is charged if one branch that can be reached needs it, and rho is that of the dearest."""
-    asked, shipped = [], race_module.top_k
-
-    def top_k(scores, race, noise):
-        asked.append(race)
-        return shipped(scores, race, noise)
-
-    monkeypatch.setattr("privsieve.noise.race.top_k", top_k)
+    asked = asked_of(monkeypatch)
     made = plan("rule-sieve", tables.domain("n" * 60), k=20, epsilon=1, rows=8000, delta="1e-6")
     rng = np.random.default_rng(5)
     for share, races in ((.05, 1), (.5, 2)):

@@ -257,20 +257,6 @@ def test_a_saved_release_says_it_too(tmp_path, monkeypatch):
     assert made.release_ == ps.load(tmp_path / "out")
 
 
-@pytest.mark.parametrize("step", ["stage", "link", "sync"])
-def test_a_publication_on_a_disk_that_fails_is_said(privsieve, monkeypatch, step):  # noqa: F811
-    """A sentence and exit code 2: no budget is touched by it."""
-    def fails(*_args):
-        raise OSError(28, "full")
-
-    monkeypatch.setattr(Folder, step, fails)
-    code, out, err = privsieve("publish", "table.csv", "--target", "ill", "-k", "2", "--columns",
-                               "smoker,ward", "--out", "first")
-
-    assert (2, "", 1) == (code, out, err.count("\n"))
-    assert "the disk failed while the publication was written" in err
-
-
 # recover
 
 
@@ -405,18 +391,23 @@ def test_a_link_in_the_place_of_a_release_is_not_followed(privsieve, monkeypatch
     assert "internal" not in err
 
 
+@pytest.mark.parametrize(("words", "said"), [
+    (select(asked=("--domain", "domain.toml", "--epsilon", "1", "--top", "4")),
+     "nothing was charged"),
+    (("publish", "table.csv", "--target", "ill", "-k", "2", "--columns", "smoker,ward", "--out",
+      "first"), "the disk failed while the publication was written")], ids=["free", "publication"])
 @pytest.mark.parametrize("step", ["stage", "link", "sync"])
-def test_a_free_release_that_fails_was_not_charged(privsieve, monkeypatch, step):  # noqa: F811
-    """What costs nothing never says that a budget is charged."""
+def test_what_costs_nothing_and_fails_was_not_charged(
+        privsieve, monkeypatch, step, words, said):  # noqa: F811
+    """A sentence and exit code 2: no budget is touched, nor said to be."""
     def fails(*_args):
         raise OSError(28, "full")
 
     monkeypatch.setattr(Folder, step, fails)
-    asked = ("--domain", "domain.toml", "--epsilon", "1", "--top", "4")
-    code, out, err = privsieve(*select(asked=asked))
+    code, out, err = privsieve(*words)
 
-    assert (2, "", 0) == (code, out, spent())
-    assert "nothing was charged" in err
+    assert (2, "", 1, 0) == (code, out, err.count("\n"), spent())
+    assert said in err
 
 
 def test_a_screen_that_fails_takes_no_release_away(privsieve, monkeypatch):  # noqa: F811
