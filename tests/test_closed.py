@@ -120,6 +120,7 @@ FORGED = [
     ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is none"),
     ("containment", ("claim", "limits", "share"), "0", "limit"),
     ("containment", ("claim", "limits", "entropy"), "0", "limit"),
+    ("containment", ("claim", "limits", "share"), "1.5", "limit"),
 ]
 
 

@@ -13,6 +13,7 @@ from privsieve.containment import forward
 from privsieve.containment import maximal as maximal_module
 from privsieve.containment import publishable as profiles
 from privsieve.containment.choice import Choice, listening
+from privsieve.containment.estimators import ExactContainment, MaximalContainment
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import greedy
 from privsieve.containment.labelled import Labelled
@@ -271,6 +272,23 @@ def test_profiles_keep_their_first_choice(profile, where, monkeypatch):
 
     assert (last, False) == (len(calls), cut.complete)
     assert len(cut.selected) > 0
+
+
+def test_exact_says_it():
+    """A search that is not proved is not complete, and its gap stands in the release."""
+    items, y = hard(1000)
+    held = np.random.default_rng(0).random((1000, 60)) < 0.3
+    rule = patterns.Rule(5, 2)
+    short = exact(items, y, rule, "hamming", 0.05)
+    made = ExactContainment(5, time_limit=0.05).fit(held, y).release_
+    proved = ExactContainment(5).fit(held[:, :8], y).release_
+
+    assert (False, False) == (short.proved, short.complete)
+    assert (made.proved, made.complete) == (False, False)
+    assert made.gap == (made.bound - made.objective) / made.objective > 0
+    assert (True, True, 0) == (proved.proved, proved.complete, proved.gap)
+    free = MaximalContainment(5).fit(held[:, :8], y).release_
+    assert (None, True) == (free.gap, free.complete)
 
 
 def test_the_exact_search_is_told(monkeypatch):

@@ -127,6 +127,17 @@ def test_one_bad_column_of_many_is_to_be_looked_at():
         assert "1 of 5 columns" in found.verdict.said or "2 of 5 columns" in found.verdict.said
 
 
+def test_columns_in_one_bin():
+    """27 of 30 columns in one bin of their bounds: the table is not called fine."""
+    wide = [Number(f"x{at}", 0, 10_000) for at in range(27)]
+    domain = Domain([*wide, *(Number(f"y{at}", 0, 30) for at in range(3))])
+    found = inspect([[5 + (row * 7 + at) % 23 for at in range(30)] for row in range(100)], domain)
+
+    assert "stop" == found.verdict.word
+    assert "27 of 30 have nearly all of their values in 1 bin" in found.verdict.said
+    assert ["look"] * 27 + ["fine"] * 3 == [verdict(one).word for one in found.findings]
+
+
 def test_codes_for_missing():
     """A number far from all others, or below 0 where no other is, is asked about with its place."""
     ages = [*range(20, 60), 999, 999, 60]

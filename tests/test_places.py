@@ -365,9 +365,10 @@ class NoBits(Noise):
         raise AssertionError(count)
 
 
-def test_what_is_certain_asks_for_no_noise():
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_certain_asks_for_no_noise(method):
     """All that is left is asked for: the mechanism draws nothing."""
-    made = plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
+    made = plan(method, FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
     summary = made.summarise([tables.batch([[1, 2, 3, 4, 5]] * 12, [0, 1] * 6)], 1)
 
     assert (0, 2, 3, 4) == tuple(made.mechanism(summary, NoBits()))

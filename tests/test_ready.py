@@ -341,7 +341,8 @@ def test_a_part_of_a_release_is_none(privsieve, monkeypatch):  # noqa: F811
     part = Path("first") / f".{RELEASE}"
     part.write_bytes(part.read_bytes()[:-1])
 
-    assert 6 == privsieve("recover", "first")[0]
+    code, out, _err = privsieve("recover", "first", "--json")
+    assert (6, "lost") == (code, json.loads(out)["state"])
     assert [NOTE] == [path.name for path in Path("first").iterdir()]
 
 
@@ -351,6 +352,7 @@ def test_who_is_at_work_is_left_alone(privsieve, monkeypatch):  # noqa: F811
     with Folder.reopen("first"), pytest.raises(ParameterError, match="another process is at work"):
         ps.recover("first")
 
+    assert "recover" in privsieve(*select("--request", "spring", "--out", "third"))[2]
     assert "finished" == ps.recover("first").state
 
 

@@ -302,6 +302,7 @@ def test_rows_may_lie_in_a_file(method):
 
     file = reading.spilled(made, source, room)
     assert made.holds == (file > 0)
+    assert 0 == reading.spilled(made, source, Room())
 
 
 def test_more_threads_are_not_asked_for_than_there_is_room():

@@ -374,6 +374,9 @@ def test_whose_rows(tmp_path):
     assert [0, 0, -1, 1, -1] == table_of(path, None, Reading(person="who")).sources.tolist()
     with pytest.raises(SchemaError, match="'whom' is not in the table"):
         table_of(path, None, Reading(person="whom"))
+    (tmp_path / "b.dat").write_text("1 2\n1\n")
+    with pytest.raises(ParameterError, match="no other columns than its items"):
+        table_of(tmp_path / "b.dat", None, Reading(person="who"))
 
 
 COUNTING = [ps.GreedyContainment(5), ps.PublishableColumns(5),

@@ -114,6 +114,16 @@ def test_every_counter_finds_our_k(tmp_path, seed):
     assert [said_by_r(found)] == BASE.findall(said)
 
 
+def test_a_parquet_file_is_exported_as_its_lines(tmp_path):
+    """Numbers that are stored as such are the levels that their texts are."""
+    pd = pytest.importorskip("pandas")
+    path, table, roles = random_table(tmp_path, 1, target_known=False)
+    pd.read_csv(path, keep_default_na=False).to_parquet(tmp_path / "t.parquet")
+    lines, stored = (exported(one, table, roles, 5) for one in (path, tmp_path / "t.parquet"))
+
+    assert (lines.level, lines.below) == (stored.level, stored.below)
+
+
 def test_r_reads_hostile_names_as_they_are(tmp_path):
     """No name or level is code: R parses the script, and gives back the names and the count."""
     found = hostile(tmp_path)
