@@ -70,6 +70,15 @@ def test_a_forged_page_is_found(copy, made):
         assert "" == ps.verify(folder).says
 
 
+def test_changed_synthetic_rows_are_found(copy):
+    """Rows beside a table of counts are made again."""
+    folder = copy("histogram")
+    head, *rows = (folder / "synthetic.csv").read_text().splitlines()
+    (folder / "synthetic.csv").write_text("\n".join([head, *rows[:0:-1], ""]))
+
+    assert any("synthetic.csv is not what" in reason for reason in ps.verify(folder).reasons)
+
+
 def test_a_page_that_another_version_wrote_is_a_reason(copy):
     """An unsigned page is the one that this version writes, or there is a reason."""
     folder = copy("selection")
