@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import warnings
 
 import pytest
 from hypothesis import settings
@@ -71,6 +72,17 @@ def ledger(tmp_path):
     kept = Ledger(str(tmp_path / "budget.db"), population="clinic")
     kept.grant(epsilon=3)
     return kept
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory):
+    """A folder with a release of each kind, and their names; who spoils one copies it first."""
+    import forged
+
+    place = tmp_path_factory.mktemp("golden")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return place, forged.golden(place)
 
 
 @pytest.fixture(scope="session")

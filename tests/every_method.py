@@ -109,11 +109,3 @@ ESTIMATORS = (
 )
 #: All that charges: the estimators, and the session.
 CHARGING = (*ESTIMATORS, Method("kernel-ridge-session", Session, domain=POINTS))
-#: Those whose noise is made for the data as they are: no noisy count of classes stands before it.
-SENSITIVE = (
-    Method("rule-sieve", ps.RuleSieve, {**_TWO, "class_prior": "centred"}),
-    Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "pair", "class_prior": None}),
-    *(one for one in ESTIMATORS
-      if one.name in ("block-fwell", "output-fwell", "felp", "kernel-ridge")
-      or "columns" in one.options or "numeric" in one.options),
-)

@@ -49,13 +49,14 @@ def table(columns=3):
 
 
 def golden(folder):
-    """One release folder of each kind, by name."""
+    """One release folder of each kind, by name, and some rows that a model may predict."""
     X, y = table()
     names = ["age", "dose", "sex"]
     domain = ps.Domain([ps.Number("age", 0, 1), ps.Number("dose", 0, 1, missing="level"),
                         ps.Category("sex", ["F", "M"])], target=ps.Label("ill", ["no", "yes"]))
     number = ps.Domain(domain.columns, target=ps.Number("days", 0, 1))
     frame = frame_of(X, names)
+    frame.iloc[:5].to_csv(folder / "new.csv", index=False)
     label = ["yes" if one else "no" for one in y]
     ledger = ps.Ledger(str(folder / "budget.db"), population="clinic")
     ledger.grant(epsilon=9, delta="1e-5")

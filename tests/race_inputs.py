@@ -127,9 +127,8 @@ def table(target, unit):
 class Watch:
     """Notes what functions of the folder of noise are handed."""
 
-    def __init__(self, *, whole=False):
-        """`whole`: arguments as they are, by name."""
-        self.handed, self.whole = [], whole
+    def __init__(self):
+        self.handed = []
 
     def __call__(self, frame, event, _):
         code = frame.f_code
@@ -137,9 +136,6 @@ class Watch:
                 Path(code.co_filename).parent.name != "noise"):
             return
         names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-        if self.whole:
-            self.handed.append((code.co_name, {name: frame.f_locals[name] for name in names}))
-            return
         given = [frame.f_locals[name] for name in names]
         terms = [str(one) for one in given if isinstance(one, int | Fraction | str)]
         if "race" in names:

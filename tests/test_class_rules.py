@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
 
 import tables
-from attacks import RUNS, near, stands
-from exact import geometric_order, set_law, top_k_law
 from privsieve import kernels
-from privsieve.check.pairs import sides
 from privsieve.errors import ParameterError
 from privsieve.methods import plan
-from privsieve.methods.labels import FINEST, LARGEST_CENTRED, centred, labellings
+from privsieve.methods.labels import FINEST, LARGEST_CENTRED, labellings
 from privsieve.methods.rule_sieve import summarise, weighed
 from privsieve.noise import streams as noises
-from privsieve.noise.streams import replay, system
-from privsieve.public.domain import Domain
-from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
+from privsieve.noise.streams import replay
+from privsieve.summaries.rules import Layout, scores
 from test_rules import T1, T2, T4, T5, T6
-from test_sensitivity import _joined, _person, random_pair
 
 
 def rules_of(domain, **options):
@@ -62,42 +55,6 @@ def test_centred_scores_are_the_published_ones(name):
     assert (expected, 24 * n) == (found.tolist(), moves)
 
 
-@pytest.mark.parametrize(("table", "weights", "k2", "p2", "g2", "x", "y"), [
-    (T2, (-4, 3), [18, 24, 12], [24, 24, 16], [6, 6, 6], [4, 4, 3], [7, 7, 7]),
-    (T4, (-1, 5), [10, 10, 10], [10, 8, 10], [2, 2, 2], [8, 8, 4], [6, 6, 6]),
-    (T5, (-4, 4), [0, 0, 0, 24], [0, 0, 24, 0, 16, 16], [16, 8, 8, 16], [16, 16, 0, 16],
-     [32, 32, 32, 16]),
-], ids=["odd", "rare", "parity"])
-def test_centred_parts_are_the_published_ones(table, weights, k2, p2, g2, x, y):
-    """Interval, pair, gain and products of the same tables, each by its kernel."""
-    codes, label, *_ = table
-    d = len(codes[0])
-    rules = replace(rules_of(tables.domain("n" * d), class_prior="centred"), grid=4, depth=3)
-    made = summarise([tables.batch(np.array(codes) * 8192, label)], 0, rules=rules)
-    by, *_ = weighed(made, Layout.of(rules.domain), rules, replay(1))
-    bins = made.bins.bins, made.bins.starts, None, by.labellings, 4, np.zeros(d, np.uint8)
-    # In the published tables ties go by the row: it is put into the codes.
-    ranked = np.array(codes) * 8192 + np.arange(len(codes))[:, None]
-    by_row = summarise([tables.batch(ranked, label)], 0, rules=rules).signs
-    signs = by_row.planes, None, by_row.zeros, by_row.words, by_row.rows, by.standing
-
-    assert [list(weights)] == by.labellings.tolist() == by.standing.tolist()
-    assert [k2] == kernels.interval(made.runs.table, by.labellings,
-                                    np.zeros(d, np.uint8)).tolist()
-    assert p2 == kernels.pair_best(*bins).tolist()
-    assert g2 == kernels.pair_gain(*bins).tolist()
-    assert (x, y) == (kernels.sign_pairs(*signs).tolist(), kernels.sign_triples(*signs).tolist())
-
-
-@pytest.mark.parametrize(("epsilon", "expected"), [
-    (1, [0.316398, 0.445868, 0.237734]), (10, [0.059259, 0.934226, 0.006514])])
-def test_the_centred_race_has_the_published_law(epsilon, expected):
-    """The race of the odd table: mean 336 at epsilon 1."""
-    law = set_law((216, 288, 144), 1, 2 * 24 * 7 / epsilon, geometric_order)
-
-    assert expected == [round(p, 6) for p in law.values()]
-
-
 # sensitivity
 
 
@@ -120,50 +77,6 @@ def worst_of(records, rules):
     return max(
         np.abs(found[table] - found[tuple(sorted((*table[:i], *table[i + 1:], other)))]).max()
         for table in found for i in range(4) for other in range(len(records))), moves
-
-
-def test_replacing_a_row_moves_no_score_beyond_the_plan():
-    """200 random and adversarial pairs of any kinds of columns and numbers of classes."""
-    rng, worst = np.random.default_rng(21), 0.0
-    for _ in range(200):
-        kinds, classes, first, second, _one = random_pair(rng)
-        rules = rules_of(tables.domain(kinds, classes), class_prior="centred")
-        key = int(rng.integers(2**63))
-        (before, moves), (after, same) = (scored(tables.batch(*t), rules, key)
-                                          for t in (first, second))
-        worst = max(worst, np.abs(before - after).max() / moves)
-
-        assert moves == same
-        assert np.abs(before - after).max() <= moves
-    assert worst > 0.7
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_replacing_a_person_moves_no_score_beyond_the_plan(classes):
-    """A person moves a score by one person's worth, whatever the numbers of rows."""
-    rng, worst = np.random.default_rng(22), 0.0
-    for _ in range(160):
-        most = int(rng.choice([1, 2, 3, 4, 10]))
-        kinds = "".join(rng.choice(list("nnmfc"), rng.integers(1, 4)))
-        domain = tables.domain(kinds, classes, person="id", rows_per_person=most, persons=20)
-        domain = replace(domain, persons=int(rng.integers(2, 12)))
-        rules = rules_of(domain, class_prior="centred", rows=None)
-        persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 9)))]
-        for _codes, label, _unit in persons:
-            label[rng.random(len(label)) < 0.3] = classes - 1
-        changed, one = list(persons), int(rng.integers(len(persons)))
-        if rng.random() < 0.3:  # all ids are lost
-            del changed[one]
-        else:
-            changed[one] = _person(rng, kinds, one)
-        key = int(rng.integers(2**63))
-        (before, moves), (after, same) = (scored(_joined(t), rules, key)
-                                          for t in (persons, changed))
-        worst = max(worst, np.abs(before - after).max() / moves)
-
-        assert moves == same
-        assert np.abs(before - after).max() <= moves
-    assert worst > 0.7
 
 
 def test_centred_scores_fit_at_the_limit():
@@ -212,41 +125,6 @@ def test_offsets_come_from_what_was_released(monkeypatch):
 
     assert [(1000 * 950 * 50,), (1000 * 940 * 60,), (1000 * 999,)] == squares
     assert (0,) == released(monkeypatch, declared, (950, 50))[0].squares
-
-
-def test_auto_and_its_choice_together_keep_epsilon(monkeypatch):
-    """The exact joint law of (weights released, column chosen), over all tables of 4 rows."""
-    epsilon = Fraction(25)
-    domain = tables.domain("nn")
-    rules = replace(rules_of(domain), units=4, epsilon=epsilon, depth=1, class_prior="auto")
-    layout, q = Layout.of(domain), math.exp(-epsilon / 10)
-    records = list(product((0, 65535), (0, 65535), (0, 1)))
-    race = cache(lambda raced, moves: top_k_law(raced, 1, moves, epsilon * 9 / 10))
-
-    def law(table):
-        rows = [records[r] for r in table]
-        made = summarise([tables.batch([row[:2] for row in rows], [row[2] for row in rows])], 0,
-                         rules=rules)
-        found = {}
-        # What is released is a count; beyond the table's ends it says no more than at the end.
-        for count in range(5):
-            drawn = count - int(made.runs.counts[1])
-            monkeypatch.setattr(noises, "discrete_laplace", lambda _m, _n, z=drawn: z)
-            by, moves, left, _ = weighed(made, layout, rules, None)
-            p = q ** abs(drawn) * (1 / (1 + q) if count in (0, 4) else (1 - q) / (1 + q))
-            assert left == epsilon * 9 / 10
-            for chosen, share in race(tuple(scores(made, layout, by).tolist()), moves).items():
-                found[count, chosen] = p * share
-        return found
-
-    laws = {table: law(table) for table in combinations_with_replacement(range(8), 4)}
-    worst = max(abs(math.log(laws[table][output] / laws[other][output]))
-                for table in laws for i in range(4) for r in range(8)
-                for other in [tuple(sorted((*table[:i], *table[i + 1:], r)))]
-                for output in laws[table])
-
-    assert 1 == pytest.approx(sum(laws[0, 1, 2, 3].values()))
-    assert 0.3 * epsilon < worst <= epsilon
 
 
 # public
@@ -351,46 +229,3 @@ def test_public_mistakes_are_refused(options, said):
 
     with pytest.raises(ParameterError, match=said):
         plan("rule-sieve", tables.domain("nnn", classes), **asked)
-
-
-# merge
-
-
-@pytest.mark.parametrize("kinds", ["nnnnn", "nmfcw", "mmm"])
-def test_any_cut_gives_the_same_scores(kinds):
-    """One part or many: identical centred scores and values of sets."""
-    rng = np.random.default_rng(6)
-    for n in (2, 64, 257):
-        classes = int(rng.integers(3, 6))
-        codes, label = tables.random_codes(rng, kinds, n), rng.integers(0, classes, n)
-        whole, layout = tables.batch(codes, label), Layout.of(tables.domain(kinds, classes))
-        cuts = np.sort(rng.integers(0, n + 1, 2))
-        pieces = [whole.take(np.arange(a, b))
-                  for a, b in zip([0, *cuts], [*cuts, n], strict=True)]
-        found = []
-        for batches, rows in (([whole], n), (pieces, 0), (pieces[::-1], 0)):
-            made = rule_tables(batches, 5, domain=tables.domain(kinds, classes), order=2,
-                               grid=8, part_rows=rows)
-            by = Weighing(np.array(centred(made.runs.counts.tolist())),
-                          np.zeros((1, len(kinds)), np.int64), 1, 2, 8)
-            found.append((scores(made, layout, by).tolist(),
-                          made.bins.pairs(by.labellings, 8, layout).tolist()))
-
-        assert found[0] == found[1] == found[2]
-
-
-# attack
-
-
-@pytest.mark.slow
-def test_centred_labels_keep_the_claim():
-    """The worst pair of fixed weights, from tables to names: half of the claim, and no more."""
-    first, second, y = sides()
-    made = plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=2, rows=12, depth=1,
-                class_prior="centred")
-
-    noise = system()
-    summaries = [made.summarise([tables.batch(rows, y)], 1) for rows in (first, second)]
-
-    assert stands(lambda which: made.mechanism(summaries[which], noise), 0, 1, epsilon=2,
-                  profile=RUNS, least=near(0.8))

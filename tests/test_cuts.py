@@ -1,6 +1,5 @@
 """Law: cut points and classes.  No name holds what belongs to fewer than k rows."""
 
-import random
 
 import numpy as np
 import pandas as pd
@@ -18,31 +17,6 @@ from privsieve.rows.cells import encoder
 from privsieve.rows.cutting import Cutting, shared_cuts
 from privsieve.rows.items import Reading, Thermometer, items_of, table_of
 from privsieve.rows.matrix import Items
-
-
-def incomes():
-    """400 rows of which 85 % have no income."""
-    draw = random.Random(3)
-    rows = []
-    for _ in range(400):
-        income = 0 if draw.random() < 0.85 else round(draw.uniform(12000, 90000), 2)
-        sex = draw.choice("MF")
-        ill = (income > 0 and draw.random() < 0.7) or draw.random() < 0.2
-        rows.append([income, sex, "yes" if ill else "no"])
-    return pd.DataFrame(rows, columns=["income", "sex", "ill"])
-
-
-def test_no_cut_is_the_income_of_one_row():
-    """A table of which most rows are 0 is cut above 0, and at the value of no row."""
-    frame = incomes()
-    for k in (2, 5, 11, 25):
-        names = items_of(frame, "ill", k=k)[0].names
-        cuts = {float(name.partition("<")[2]) for name in names if "<" in name}
-
-        assert cuts
-        assert not cuts & set(frame["income"])
-        assert min(cuts) > 0
-        assert all(k <= (frame["income"] >= cut).sum() for cut in cuts)
 
 
 def drawn(rng):

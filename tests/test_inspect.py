@@ -14,7 +14,6 @@ from data_makers import DOMAIN, HOSTILE, codes, csv_file
 from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.batch import batches
 from privsieve.rows.finding import look, verdict
 from privsieve.rows.inspect import fixes, inspect, lines
 from privsieve.rows.written import FROM_ROWS
@@ -154,40 +153,12 @@ def test_codes_for_missing():
         assert not any("far from" in line for line in lines(look(Number("n", -99, 99), usual, ".")))
 
 
-def test_codes_of_a_long_table_are_counted_together():
-    """Pieces of a table add up to what one look would find."""
-    part, cells = Number("x"), [7, 9, 7, 7, 1e9, -3]
-    first, second = (look(part, cells[at], ".") for at in (slice(2), slice(2, None)))
-    whole = look(part, cells, ".")
-
-    assert [each.tolist() for each in whole.codes] == [
-        each.tolist() for each in (first + second).codes]
-    assert [1, 3, 1, 1] == whole.codes[1].tolist()
-    assert (4, True) == (whole.different.many, whole.different.exact)
-
-
 def test_many_different_values():
     """Beyond a few thousand the different values are estimated, within six standard deviations."""
     found = look(Number("x"), np.arange(100_000) / 7, ".")
 
     assert not found.different.exact
     assert abs(found.different.many - 100_000) < 6 * 100_000 / 4096 ** 0.5
-
-
-def test_dates():
-    """Dates are counted like numbers; ways to write them that would read more are named."""
-    assert ["LOOK: d (date): some cells are not read as they stand",
-            "  1 unparsable (20.0%; row 4), 1 below (20.0%; row 2), 1 above (20.0%; row 3)",
-            "  4 different values; 4 of 65536 codes, 3 of 8 bins in use (the fullest has 50 %)",
-            '  "1.6.2020" 1 times, first in row 4',
-            ("  -> these become low (the least, read from the rows, is 2019-06-01); if the code "
-            "book allows less, write its bound"),
-            ("  -> these become high (the most, read from the rows, is 2022-06-02); if the code "
-            "book allows more, write its bound"),
-            ('  -> format = "%d.%m.%Y" would read 1 of them (read from the rows: ask who wrote the '
-             "file); a column has one format: bring all dates into it")] \
-        == one(Date("d", "2020-01-01", "2021-01-01"),
-               ["2020-06-01", "2019-06-01T12:00", "2022-06-01T12:00", "1.6.2020", "2020-07-01"])
 
 
 def test_values():
@@ -206,26 +177,6 @@ def test_values():
     labelled = Domain([Flag("x")], Label("y", ["benign", "malignant"]))
     assert 'the domain lists "malignant"' in "\n".join(inspect(
         [["yes"]] * 2, labelled, ["benign", "malignent"]).lines())
-
-
-def test_terminal():
-    """What a cell holds cannot steer the terminal."""
-    said = "".join(one(Category("c", ["A"]), ["\x1b[31m", "\u202ex", "\u009b"]))
-
-    assert said.isascii()
-    assert said.isprintable()
-
-
-def test_lines(tmp_path):
-    """Lines of a CSV file that become default records are counted, with why and where."""
-    file = csv_file(tmp_path, b'1\n\n1,2\n"1\n0\n\0\n', b"f\n")
-    found = inspect(file, Domain([Flag("f")]))
-
-    assert (6, 4, 4) == (found.rows, found.lost, found.findings[0].missing)
-    assert ["4 lines are no records and become default records:",
-            "  1 empty (line 3): take it out of the file"] == found.lines()[3:5]
-    assert [("empty", (3,)), ("open quote", (5,)), ("zero byte", (7,)), ("more fields", (4,))] \
-        == [(one.why, one.where) for one in found.broken]
 
 
 def test_open_quotes(tmp_path):
@@ -411,16 +362,6 @@ def test_agrees(cells, part, cut):
 def column(part):
     """A label as a category, so that its other values have a code of their own."""
     return Category(part.name, part.values) if isinstance(part, Label) else part
-
-
-def test_reader_is_not_told(tmp_path):
-    """Inspecting changes nothing of what is read."""
-    file = csv_file(tmp_path, b"50,5,0,2020-07-01,no,B,No\nx\n")
-    before = codes(file)
-    inspect(file, DOMAIN)
-
-    assert before == codes(file)
-    assert batches.__module__ == "privsieve.rows.batch"
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

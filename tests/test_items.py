@@ -18,7 +18,6 @@ from privsieve.public.domain import Csv, Domain
 from privsieve.rows import open_source
 from privsieve.rows.items import Long, Thermometer, column_of, items_of, read_long
 from privsieve.rows.matrix import Items
-from real_data import folder
 
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
 Y = ["no", "yes", "no", "yes"]
@@ -210,15 +209,6 @@ def test_domains_say_what_columns_are(tmp_path):
         k=1)[0].names
 
 
-def test_skewed_numbers_are_cut_above_the_lowest():
-    """Where most share the lowest number the others are told from it; a constant is no item."""
-    frame = pd.DataFrame({"dose": [0] * 18 + [7.25, 9], "one": [3] * 20})
-
-    assert ("dose<7.25", "dose>=7.25") == items_of(frame, k=1)[0].names
-    assert ("dose<5", "dose>=5") == items_of(frame, k=2)[0].names
-    assert () == items_of(frame, k=3)[0].names
-
-
 def test_large_and_odd_tables():
     """Empty rows and columns, duplicated rows and columns, and a million columns are tables."""
     items, _, _ = items_of(np.array([[0, 1, 1], [0, 0, 0], [0, 1, 1]]))
@@ -331,25 +321,6 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         column_of(Path(os.devnull), None)
 
 
-def test_random_tables_round_trip(tmp_path):
-    """200 random tables are the same as array, frame, CSV, npz, baskets and svmlight lines."""
-    rng = np.random.default_rng(5)
-    for _ in range(200):
-        table = rng.random((rng.integers(2, 9), rng.integers(2, 9))) < rng.random()
-        expected = table.astype(int).tolist()
-        frame = pd.DataFrame(table.astype(int), columns=[f"c{j}" for j in range(table.shape[1])])
-        frame.to_csv(tmp_path / "t.csv", index=False)
-        sparse.save_npz(tmp_path / "t.npz", sparse.csr_matrix(table))
-        (tmp_path / "t.dat").write_text(
-            "".join(" ".join(map(str, np.flatnonzero(row))) + "\n" for row in table))
-        for form in (table, frame, tmp_path / "t.csv", tmp_path / "t.npz"):
-            assert expected == dense(items_of(form)[0]).tolist()
-        found = items_of(tmp_path / "t.dat")[0]
-        some = np.flatnonzero(table.any(axis=0))
-        assert [str(j) for j in sorted(some)] == list(found.names)
-        assert table[:, sorted(some)].astype(int).tolist() == dense(found).tolist()
-
-
 def test_damaged_parquet_is_refused_in_words(tmp_path):
     """A file whose body is damaged is refused without the words of the library."""
     frame = pd.DataFrame({"a": np.arange(2000) % 7, "y": np.arange(2000) % 2})
@@ -363,13 +334,3 @@ def test_damaged_parquet_is_refused_in_words(tmp_path):
         items_of(tmp_path / "t.parquet", "y")
     assert caught.value.__context__ is None or caught.value.__suppress_context__
     assert Path(tmp_path).name not in str(caught.value)
-
-
-def test_real_tables():
-    """The paper's Adult table and FIMI's mushroom have the published shapes and densities."""
-    adult, y, classes = items_of(folder("adult19") / "data.parquet", "y")
-    assert (32_561, 19, [7_841, 24_720]) == (adult.rows, len(adult), np.bincount(y).tolist())
-    assert 2 == len(classes)
-    assert 0.28 == round(len(adult.indices) / (adult.rows * len(adult)), 2)
-    mushroom, _, _ = items_of(folder("fimi_mushroom") / "X.npz")
-    assert (8124, 119, 23) == (mushroom.rows, len(mushroom), len(mushroom.indices) / 8124)

@@ -1,64 +1,46 @@
-"""Laws of a class that may be known: each class of a group keeps k; kernels, choices and refusals.
+"""Laws of a class that may be known: each class of a group keeps k; choices and refusals.
 
-Where the class of a row may be known as well, everything is as if one item for each class were
-always published.  The loops know nothing of items of classes: they count rows of the same class.
+The loops count rows of the same class; that kernels and the exact search agree with them where a
+class may be known stands in test_patterns and test_exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from itertools import combinations
 
 import numpy as np
 import pytest
 
-import cp_sat
 import naive_containment as naive
-import naive_search
-from kernel_calls import serve
 from privsieve.containment.breaking import closed
 from privsieve.containment.choice import kept_rows, standing
 from privsieve.containment.exact import exact
 from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.groups import source_crowds, sources_at
 from privsieve.containment.knowledge import Knowledge
-from privsieve.containment.labelled import Labelled, with_classes
+from privsieve.containment.labelled import Labelled
 from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import project
-from privsieve.containment.publishable import by_sources, largest_k, publishable
+from privsieve.containment.publishable import publishable
 from privsieve.errors import NothingFits, ParameterError
-from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-from privsieve.kernels.search import search
 from privsieve.rows.matrix import Items
 
 PARTS, EACH = range(2), 60  # random tables: 120
 
 
-@pytest.fixture(params=["native", "numpy"])
-def implementation(request, monkeypatch):
-    """Each implementation in turn."""
-    serve(request.param, monkeypatch)
-
-
 class Case:
     """A random table with a rule under which classes may be known."""
 
-    def __init__(self, seed, most=14):
+    def __init__(self, seed):
         rng = np.random.default_rng([12, seed])
-        n, self.d = int(rng.integers(4, most + 1)), int(rng.integers(1, 8))
+        n, self.d = int(rng.integers(4, 15)), int(rng.integers(1, 8))
         classes = int(rng.integers(1, 4))
         matrix = rng.random((n, self.d)) < rng.choice([0.2, 0.5, 0.8], self.d)
         self.n, self.rows = n, [set(np.flatnonzero(row).tolist()) for row in matrix]
         self.items = Items.dense(matrix)
-        self.cells = self.items.indptr, self.items.indices
         self.y = rng.permutation(np.arange(n) * classes // n).astype(np.int32)
-        self.hidden = rng.random(n) < rng.choice([0, 0.3])
-        self.label = np.where(self.hidden, self.y + classes, self.y).astype(np.int32)
         self.order = rng.permutation(self.d)
         self.weights = rng.integers(1, 9, self.d)
-        self.sources = rng.integers(0, n, n).astype(np.int32)
         self.rule = Rule(
             k=int(rng.choice([2, 2, 2, 3, 4, 5])), classes=classes,
             stop=str(rng.choice(["skip", "skip", "break"])),
@@ -76,122 +58,14 @@ class Case:
         return naive.feasible(self.rows, self.y, set(), self.rule)
 
 
-def cases(part, each=EACH, **given):
+def cases(part, each=EACH):
     """The random tables of a part."""
-    return [Case(seed, **given) for seed in range(part * each, (part + 1) * each)]
+    return [Case(seed) for seed in range(part * each, (part + 1) * each)]
 
 
-def fitting(part, each=EACH, **given):
+def fitting(part):
     """Those whose empty set keeps the rule."""
-    return [case for case in cases(part, each, **given) if case.fits()]
-
-
-# kernels
-
-
-@cache
-def loops(part):
-    """What the loops choose, once for both implementations."""
-    found = []
-    for case in cases(part):
-        rows, y, hidden, rule = case.rows, case.y.tolist(), case.hidden, case.rule
-        order = case.order.tolist()
-
-        def apart(S, rows=rows, y=y, hidden=hidden):
-            return naive.told_apart(rows, y, hidden, S)
-
-        def right(S, rows=rows, y=y, hidden=hidden, k=rule.k):
-            return -naive.errors(rows, y, hidden, S, k)
-
-        found.append([naive.greedy(rows, y, order, rule),
-                      naive.best_first(rows, y, order[1:], order[:1], rule, apart, 1),
-                      naive.best_first(rows, y, order[1:], order[:1], rule, right, None)])
-    return found
-
-
-def kernels(case, rule):
-    """What the kernels choose."""
-    given, first, rest = (case.cells, case.label), case.order[:1], case.order[1:]
-    return [patterns.greedy(*given, case.order, rule).tolist(),
-            patterns.lazy_distinct(*given, rest, rule, first).tolist(),
-            patterns.class_errors(*given, rest, rule, first).tolist()]
-
-
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.usefixtures("implementation")
-def test_choices(part):
-    """The three greedy choices are those of the loops, item by item."""
-    found = [kernels(case, case.rule) for case in cases(part)]
-
-    assert loops(part) == found
-
-
-@pytest.mark.usefixtures("implementation")
-def test_the_laws_see_it():
-    """A kernel that takes classes for unknown chooses otherwise on many of these tables."""
-    wrong = [kernels(case, replace(case.rule, labelled=False))
-             for part in PARTS for case in cases(part)]
-    right = [found for part in PARTS for found in loops(part)]
-
-    assert sum(a != b for a, b in zip(wrong, right, strict=True)) > 24
-    assert sum(any(found) for found in right) > 60
-
-
-@pytest.mark.usefixtures("implementation")
-def test_as_if_classes_were_items():
-    """Without l, a choice is the one from the table with an item for each class, chosen first."""
-    several = 0
-    for case in (case for part in PARTS for case in cases(part)):
-        rule = replace(case.rule, l_diversity=1, suppress=0, stop="skip")
-        if np.bincount(case.y).min() < rule.k:
-            continue
-        both, absent = with_classes(case.items, case.y, rule.absent)
-        first = np.arange(case.d, len(both))
-        plain = replace(rule, absent=absent, labelled=False)
-        found = patterns.greedy((both.indptr, both.indices), case.label,
-                                np.concatenate([first, case.order]), plain)
-        several += len(found) > len(first)
-
-        assert found.tolist() == [*first, *patterns.greedy(case.cells, case.label, case.order,
-                                                           rule)]
-    assert several > 60
-
-
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.usefixtures("implementation")
-def test_optimum(part):
-    """The exact search proves the optimum that trying all sets finds."""
-    chosen = 0
-    for case in cases(part, 25, most=12):
-        for worth in (case.weights, None):
-            found = search(case.cells, case.label, worth, case.rule)
-            best = naive_search.best(case.rows, case.y, case.hidden, worth, case.rule, case.d)
-            chosen += len(found.selected) > 0
-
-            assert (best, best, True) == (found.value, found.bound, found.proved)
-            assert best < 0 or naive_search.keeps(case.rows, case.y, set(found.selected.tolist()),
-                                                  case.rule)
-    assert chosen > 10
-
-
-@pytest.mark.usefixtures("implementation")
-def test_what_stays():
-    """The rows that stay hold the union of all sets of rows that keep the rule by themselves."""
-    left_out = 0
-    for case in cases(0, 40, most=9):
-        S, rule = set(range(case.d)), case.rule
-        sets = [set(some) for size in range(case.n + 1)
-                for some in combinations(range(case.n), size)]
-        kept = [some for some in sets
-                if all(naive.kept(case.rows, case.y, S, rule, some, i) for i in some)]
-        found = kept_rows(case.items, case.y, rule, range(case.d))
-        left_out += 0 < found.sum() < case.n
-
-        assert sorted(set().union(*kept)) == np.flatnonzero(found).tolist()
-    assert left_out > 5
-
-
-# choices
+    return [case for case in cases(part) if case.fits()]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -254,34 +128,7 @@ def test_maximal(part):
     assert cut > 3
 
 
-def test_second_opinion():
-    """OR-Tools, asked for the same rule, finds the same optimum."""
-    pytest.importorskip("ortools", reason="OR-Tools is not installed")
-    chosen = 0
-    for case in (case for part in range(5) for case in cases(part, 12)):
-        rule = replace(case.rule, suppress=0)
-        if not naive.feasible(case.rows, case.y, set(), rule):
-            continue
-        said = cp_sat.search(case.cells, case.y, case.weights, rule)
-        best = naive_search.best(case.rows, case.y, case.hidden, case.weights, rule, case.d)
-        chosen += len(said.selected) > 0
-
-        assert (best, True) == (said.value, said.proved)
-    assert chosen > 10
-
-
 # what is said of columns
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_largest_k(part):
-    """The largest k of one item is the largest that an item alone keeps by the loops."""
-    for case in cases(part):
-        rule = replace(case.rule, suppress=0)
-        kept = [k for k in range(1, case.n + 1) for j in range(case.d)
-                if naive.feasible(case.rows, case.y, {j}, replace(rule, k=k))]
-
-        assert max(kept, default=0) == largest_k(case.items, case.y, rule)
 
 
 def test_closed():
@@ -297,44 +144,6 @@ def test_closed():
             expected.append([f"x{j}", min(known), sum(size < case.rule.k for size in known), poor])
 
         assert sorted(expected) == sorted(closed(table, case.rule, [0])["closed"])
-
-
-def distinct_sources(case, S, model):
-    """The sources of each row's class in its group, by loops."""
-    rule = replace(case.rule, model=model)
-    return [len({case.sources[h] for h in naive.group(case.rows, i, S, rule)
-                 if case.y[h] == case.y[i]}) for i in range(case.n)]
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_sources(part):
-    """Sources are counted within the class of a row, by all who count sources."""
-    chosen = 0
-    for case in cases(part):
-        everything = set(range(case.d))
-        table = Labelled(case.items, case.y, ("a", "b", "c"), sources=case.sources)
-        found = source_crowds(case.items, case.sources, 2, case.y)
-        for model, crowd in (("containment", found.containment), ("k-anonymity", found.equal)):
-            rule = replace(case.rule, model=model)
-            expected = distinct_sources(case, everything, model)
-
-            assert expected == sources_at(table, rule, range(case.d)).tolist()
-            if case.rule.absent is None:
-                assert min(expected) == crowd.level
-        rule = replace(case.rule, l_diversity=1, suppress=0, k=2, stop="skip")
-        if min(distinct_sources(case, set(), rule.model)) < 2:
-            with pytest.raises(ParameterError, match=r"classes have rows of fewer than k = 2 "
-                                                     r"sources|the rows are of"):
-                by_sources(Labelled(case.items, case.y, sources=case.sources), rule, case.weights)
-            continue
-        choice = by_sources(Labelled(case.items, case.y, sources=case.sources), rule, case.weights)
-        S = set(choice.selected)
-        chosen += len(S) > 0
-
-        assert min(distinct_sources(case, S, rule.model)) >= 2
-        assert all(min(distinct_sources(case, S | {j}, rule.model)) < 2
-                   for j in everything - S)
-    assert chosen > 3
 
 
 # refusals

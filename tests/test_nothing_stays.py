@@ -25,76 +25,48 @@ from msgspec import Struct
 from sklearn.base import BaseEstimator
 
 import privsieve as ps
+from every_method import COSTS, ESTIMATORS
 from privsieve import fit as fitting
 from privsieve.errors import ReleaseFailed
-from privsieve.methods import METHODS
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source
 
 ROWS = 301
-COLUMNS = [ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log", missing="level"),
-           ps.Flag("smoker"), ps.Category("ward", ["A", "B"])]
-CLASSES = ps.Domain(COLUMNS, target=ps.Label("back", [0, 1]))
-NUMBER = ps.Domain(COLUMNS, target=ps.Number("back", 0, 1))
-PERSONS = dataclasses.replace(CLASSES, person="who", rows_per_person=2, persons=200)
 SECRET = "Zebedee"
+#: What the laws run over, and one estimator of two methods whose rows are of persons.
+CASES = {f"{place} {method!r}": (method, {}) for place, method in enumerate(ESTIMATORS)}
+CASES |= {f"{method!r} of persons": (method, {"person": "who", "rows_per_person": 2,
+                                               "persons": 200})
+          for method in (ESTIMATORS[0], ESTIMATORS[5])}
+
+SESSION = next(method for method in ESTIMATORS if method.name == "kernel-ridge")
+each = pytest.mark.parametrize("name", CASES)
 
 
-def rows_of(changed=False):
-    """Made-up rows; where `changed`, one of them is another, in every cell."""
-    rng = np.random.default_rng(7)
-    age, stay = rng.integers(18, 95, ROWS), rng.gamma(2, 5, ROWS) + 1
-    smoker, ward = rng.integers(0, 2, ROWS), rng.choice(["A", "B"], ROWS)
-    back = ((age > 60) ^ (rng.random(ROWS) < 0.1)).astype(int)
-    rows = [[int(age[i]), float(stay[i]), int(smoker[i]), str(ward[i]), int(back[i]), f"p{i // 2}"]
-            for i in range(ROWS)]
-    if changed:
-        rows[17] = [3, 364.5, 1 - rows[17][2], SECRET, 1 - rows[17][4], "p151"]
-    return rows
-
-
-def table(domain, changed=False):
-    """The rows as a frame, with what the domain names."""
-    import pandas as pd
-
-    frame = pd.DataFrame(rows_of(changed), columns=[*CLASSES.names, "back", "who"])
-    return frame if domain.person else frame.drop(columns=["who"])
-
-
-def planned(method, domain=CLASSES, **options):
+def planned(name):
     """A plan for such a table."""
-    rows = None if domain.person else ROWS
-    return ps.plan(method, domain, **{"epsilon": 2, "rows": rows, **options})
+    method, public = CASES[name]
+    return method.made(domain=dataclasses.replace(method.domain, **public)).plan(
+        rows=None if public else ROWS)
 
 
-#: Plans of every method, with what makes a difference to what is held on the way.
-PLANS = {
-    "rule-sieve": partial(planned, "rule-sieve", k=2),
-    "rule-sieve, joint": partial(planned, "rule-sieve", k=2, joint="pair"),
-    "rule-sieve, persons": partial(planned, "rule-sieve", PERSONS, k=2),
-    "rule-sieve, a number": partial(planned, "rule-sieve", NUMBER, k=2),
-    "rule-sieve, a median": partial(planned, "rule-sieve", NUMBER, k=2, numeric="median-cut"),
-    "rule-sieve, a median pair": partial(planned, "rule-sieve", NUMBER, k=2, joint="pair",
-                                         numeric="median-cut"),
-    "block-fwell": partial(planned, "block-fwell", k=2),
-    "output-fwell": partial(planned, "output-fwell", k=2),
-    "objective-fwell": partial(planned, "objective-fwell", k=2),
-    "felp": partial(planned, "felp", k=2),
-    "kernel-ridge": partial(planned, "kernel-ridge", NUMBER, features=10),
-    "kernel-ridge, linear": partial(planned, "kernel-ridge", NUMBER, kernel="linear"),
-    "noisy-histogram": partial(planned, "noisy-histogram", columns=["age", "ward"]),
-    "noisy-histogram, chosen": partial(planned, "noisy-histogram", k=2),
-    "noisy-histogram, delta": partial(planned, "noisy-histogram", delta="1e-6"),
-    **{f"noisy-top-k, {score}": partial(planned, "noisy-top-k", k=2, score=score)
-       for score in ("class-counts", "mean-difference")},
-    "noisy-top-k, correlation": partial(planned, "noisy-top-k", NUMBER, k=2, score="correlation"),
-    "noisy-top-k, persons": partial(planned, "noisy-top-k", PERSONS, k=2, score="class-counts"),
-}
+def table(method, changed=False, person=False):
+    """The rows of a method; where `changed`, one of them is another, in every cell."""
+    frame = method.table(ROWS)
+    if person:
+        frame["who"] = [f"p{at // 2}" for at in range(ROWS)]
+    if changed:
+        other = {"age": 3, "stay": 364.5, "smoker": 1 - frame["smoker"][17], "ward": SECRET,
+                 "who": "p151", "cost": 99.5, "back": 1 - int(frame["age"][17] > 60)}
+        for column in frame:
+            frame.loc[17, column] = other[column]
+    return frame
 
 
-def test_every_method_is_here():
-    """The plans below are of every method that there is."""
-    assert set(METHODS) == {name.partition(",")[0] for name in PLANS}
+def source_of(name, changed=False):
+    """The source of such rows."""
+    method, public = CASES[name]
+    return open_source(table(method, changed, bool(public)))
 
 
 # What stays in the process.
@@ -199,40 +171,40 @@ def hits():
                     for at, number in enumerate(one.cache_info()) if number is not None})
 
 
-def released(plan, changed):
+def released(name, plan, changed):
     """A release with the same draws for either of two neighbours."""
-    return fitting.fit(plan, open_source(table(plan.domain, changed)), noise=replay(5))
+    return fitting.fit(plan, source_of(name, changed), noise=replay(5))
 
 
-def after(plan, changed):
+def after(name, plan, changed):
     """The state of the process after a release, and what the caches say."""
     before = hits()
-    released(plan, changed)
+    released(name, plan, changed)
     asked = hits()
     asked.subtract(before)
     return process(), asked
 
 
-@pytest.mark.parametrize("name", PLANS)
+@each
 def test_a_process_is_the_same_after_either_of_two_neighbours(name):
     """Caches, globals, closures, defaults and classes are equal, whichever row was released."""
-    plan = PLANS[name]()
-    released(plan, changed=False)  # what depends on the plan alone is there from now on
-    before, first = after(plan, changed=False)
+    plan = planned(name)
+    released(name, plan, changed=False)  # what depends on the plan alone is there from now on
+    before, first = after(name, plan, changed=False)
 
-    now, second = after(plan, changed=True)
+    now, second = after(name, plan, changed=True)
 
     assert before == now
     assert first == second
 
 
-@pytest.mark.parametrize("name", PLANS)
+@each
 def test_a_release_and_its_plan_hold_what_was_drawn_and_public_facts(name):
     """Release and plan are equal for two neighbours, but for what the mechanism drew."""
-    plan = PLANS[name]()
+    plan = planned(name)
     found = []
     for changed in (False, True):
-        release = released(plan, changed)
+        release = released(name, plan, changed)
         public = {key: value for key, value in release.body.items() if key not in DRAWN}
         found.append(walked({"plan": plan, "release": dataclasses.replace(release, body=public)}))
 
@@ -311,18 +283,18 @@ class Watched:
 
 
 def _public(thing):
-    return isinstance(thing, ps.Domain | type(COLUMNS[0]) | type(COLUMNS[2]) | type(COLUMNS[3])
+    return isinstance(thing, ps.Domain | ps.Number | ps.Flag | ps.Category
                       | types.FunctionType | partial)
 
 
-@pytest.mark.parametrize("name", PLANS)
+@each
 def test_batches_and_summaries_are_gone_when_fit_returns(name):
     """No batch, no summary and no array of one outlives `fit`, and none waits for a collector."""
-    watched = Watched(PLANS[name]())
+    watched = Watched(planned(name))
     gc.collect()
     gc.disable()
     try:
-        release = fitting.fit(watched.plan, open_source(table(watched.plan.domain)),
+        release = fitting.fit(watched.plan, source_of(name),
                               noise=replay(5))
         alive = watched.alive
     finally:
@@ -333,14 +305,13 @@ def test_batches_and_summaries_are_gone_when_fit_returns(name):
     assert [] == alive
 
 
-def test_a_session_that_ended_holds_no_row(tmp_path):
+def test_a_session_that_ended_holds_no_row(ledger):
     """Rows, coefficients and numbers without noise are gone at the end of a session."""
     from privsieve.methods.ridge.answers import Memory
 
-    frame, ledger = table(NUMBER), ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    ledger.grant(epsilon=3)
-    with ps.KernelRidgeSession(frame, lam="0.1", domain=NUMBER, ledger=ledger) as session:
-        query = frame.drop(columns=["back"]).iloc[:3]
+    frame = numbers()
+    with ps.KernelRidgeSession(frame, lam="0.1", domain=COSTS, ledger=ledger) as session:
+        query = frame.drop(columns=["cost"]).iloc[:3]
         session.predict_batch(query, epsilon=1)
         memory = session._memory
         assert isinstance(memory, Memory)
@@ -352,11 +323,16 @@ def test_a_session_that_ended_holds_no_row(tmp_path):
     assert "array" not in shown
 
 
+def numbers(changed=False):
+    """The rows of a session, whose target is a number."""
+    return table(SESSION, changed)
+
+
 def session_of(changed):
     """The state of the process, and what can be reached from a session, after."""
-    frame = table(NUMBER)
-    query = frame.drop(columns=["back"]).iloc[:3]
-    with ps.KernelRidgeSession(table(NUMBER, changed), lam="0.1", domain=NUMBER) as session:
+    frame = numbers()
+    query = frame.drop(columns=["cost"]).iloc[:3]
+    with ps.KernelRidgeSession(numbers(changed), lam="0.1", domain=COSTS) as session:
         session._noise = replay(5)
         session.predict_one(query.iloc[:1], epsilon=1)
         session.predict_batch(query, epsilon=1)
@@ -438,10 +414,10 @@ def _source(function):
         return ""
 
 
-@pytest.mark.parametrize("name", PLANS)
+@each
 def test_a_summary_prints_nothing_of_what_it_holds(name):
     """The repr of a summary, and of each object of ours in it, says its type and no more."""
-    plan = PLANS[name]()
+    plan = planned(name)
     shown = []
 
     def spy(batches, key):
@@ -455,7 +431,7 @@ def test_a_summary_prints_nothing_of_what_it_holds(name):
                 todo += [part for _, part in parts(one) or () if not isinstance(part, np.ndarray)]
         return found
 
-    fitting.fit(dataclasses.replace(plan, summarise=spy), open_source(table(plan.domain)),
+    fitting.fit(dataclasses.replace(plan, summarise=spy), source_of(name),
                 noise=replay(5))
 
     for kind, text in shown:
@@ -485,9 +461,14 @@ def thrown(kind):
     return error
 
 
+#: Of the faults below, what they meet: a choice by counts of classes.
+BROKEN = next(name for name, (method, _) in CASES.items()
+              if method.options.get("score") == "class-counts")
+
+
 def broken(where, kind):
     """A plan, and a source, one of which raises when rows are there."""
-    plan, source = PLANS["noisy-top-k, class-counts"](), open_source(table(CLASSES, True))
+    plan, source = planned(BROKEN), source_of(BROKEN, changed=True)
 
     def cells(*_args):
         del _args
@@ -498,7 +479,7 @@ def broken(where, kind):
         source = dataclasses.replace(source, read=cells)
     elif where == "body":
         def body(*_args):
-            yield from open_source(table(CLASSES, True)).read([0, 1, 2, 3, 4], 100)
+            yield from source_of(BROKEN, changed=True).read([0, 1, 2, 3, 4], 100)
             cells()
 
         source = dataclasses.replace(source, read=body)
@@ -509,10 +490,8 @@ def broken(where, kind):
 
 @pytest.mark.parametrize("kind", RAISED)
 @pytest.mark.parametrize("where", ["read", "body", "summarise", "mechanism", "says"])
-def test_whatever_is_raised_after_the_charge_has_one_text(tmp_path, where, kind, caplog, capfd):
+def test_whatever_is_raised_after_the_charge_has_one_text(ledger, where, kind, caplog, capfd):
     """Type, text, notes, cause, context and the frames of what leaves say nothing of rows."""
-    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    ledger.grant(epsilon=3)
     plan, source = broken(where, kind)
     with warnings.catch_warnings(record=True) as warned, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
@@ -522,7 +501,7 @@ def test_whatever_is_raised_after_the_charge_has_one_text(tmp_path, where, kind,
     assert (None, None, {}) == (error.__cause__, error.__context__, vars(error))
     assert ([], []) == (warned, caplog.records)
     assert ("", "") == tuple(capfd.readouterr())
-    assert 2 == ledger.spent()
+    assert 1 == ledger.spent()
     assert not any(SECRET in text for text in locals_of(error))
 
 
@@ -551,13 +530,13 @@ def locals_of(error):
 @pytest.mark.parametrize("kind", RAISED)
 def test_a_session_that_fails_has_one_text_and_keeps_no_row(kind):
     """A fault while a session reads, or draws for a function, is told in the one text."""
-    source = open_source(table(NUMBER))
+    source = open_source(numbers())
 
     def cells(*_args):
         raise thrown(kind)
 
     with ps.KernelRidgeSession(dataclasses.replace(source, read=cells), lam="0.1",
-                               domain=NUMBER) as session, warnings.catch_warnings():
+                               domain=COSTS) as session, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         error = caught(lambda: session.predict_one([50, 3, 1, "A"], epsilon=1))
         memory = session._memory

@@ -13,7 +13,6 @@ import pytest
 
 import privsieve as ps
 import tables
-from attacks import RUNS, near, refuted, stands
 from exact import geometric_order, set_law
 from privsieve.check import choice
 from privsieve.check.verify import verify
@@ -23,14 +22,12 @@ from privsieve.methods import plan
 from privsieve.methods.choosing import Places, among
 from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
-from privsieve.noise.streams import Noise, replay, system
+from privsieve.noise.streams import Noise, replay
 from privsieve.public.option import Choosing
-from privsieve.report import html
 from privsieve.rows import open_source
 from privsieve.summaries.pairs import pair_scores
 from privsieve.summaries.rules import Layout
 from refitted import refit
-from test_report import Page
 
 FIVE = ps.Domain.box(0, 1, columns=5)
 WARD = ps.Domain(
@@ -194,26 +191,6 @@ def test_groups_are_raced_one_by_one():
         plan("rule-sieve", EIGHT, joint="pair", **asked)
 
 
-@pytest.mark.parametrize("options", [
-    {"k": 3, "always": ["x0"], "ordered": True},
-    {"k": 2, "groups": {"g": ["x0", "x4"]}, "delta": "1e-6"},
-    {"k": 2, "groups": {"g": ["x0", "x4"]}, "never": ["x3"]},
-    {"k": 7, "never": ["x3"]}])
-@pytest.mark.parametrize("method", ["rule-sieve", "noisy-top-k", "block-fwell"])
-def test_a_plan_and_a_release_verify(method, options, tmp_path):
-    """Every combination is charged, certified, verified, and has a page."""
-    X, y = clear(600)
-    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
-    ledger.grant(epsilon=3, delta="1e-5")
-    made = plan(method, EIGHT, epsilon=1, rows=600, **options)
-    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=ledger)
-    body, signed = json.loads(release.bytes), release.certificate
-
-    assert () == verify(signed, body).reasons
-    assert Page(html(body, signed)).words
-    assert made.settings["k"] == body["plan"]["settings"]["k"]
-
-
 def test_the_order_of_the_domain_does_not_matter():
     """Columns in another order have the same scores, and groups follow their names."""
     X, y = clear(400)
@@ -232,15 +209,6 @@ def test_the_order_of_the_domain_does_not_matter():
         found.append(dict(zip(items, scores, strict=True)))
 
     assert found[0] == found[1]
-
-
-def test_what_is_left_to_choose_may_be_nothing():
-    """All that can be chosen is asked for: the answer is known, and nothing is charged."""
-    made = plan("rule-sieve", FIVE, k=3, epsilon=1, rows=50, never=["x1", "x3"])
-    free = fit(made, open_source([[0.5] * 5] * 50, [0, 1] * 25), noise=replay(1))
-
-    assert made.cost.epsilon == 0
-    assert ("x0", "x2", "x4") == free.selected
 
 
 # refusals
@@ -304,27 +272,6 @@ def test_a_check_finds_what_was_not_asked_for(selected, holds):
     assert holds == choice.agrees(SAID, NAMES, selected)
 
 
-@pytest.fixture(scope="module")
-def charged(tmp_path_factory):
-    """A release with wishes, and its certificate."""
-    X, y = clear(100)
-    made = plan("rule-sieve", EIGHT, k=3, epsilon=1, rows=100, always=["x0"],
-                groups={"g": ["x1", "x2"]})
-    return fit(made, open_source(X.tolist(), y.tolist()),
-               ledger=granted(tmp_path_factory.mktemp("charged")))
-
-
-@pytest.mark.parametrize("poison", [None, 3, "x", [], {"g": 3}, {"g": [[]]}, [3], -1, "1e99",
-                                    {"x": {"y": 1}}])
-@pytest.mark.parametrize("setting", ["always", "never", "groups", "k"])
-def test_settings_of_a_stranger_are_read_with_care(setting, poison, charged):
-    """Whatever stands in a file: verify says yes or no, and raises nothing."""
-    body = json.loads(charged.bytes)
-    body["plan"]["settings"][setting] = poison
-
-    assert verify(charged.certificate, body).valid in (True, False)
-
-
 def granted(folder):
     """A ledger with enough."""
     ledger = ps.Ledger(str(folder / "budget.db"), population="people")
@@ -345,18 +292,6 @@ def test_a_forged_selection_is_found(tmp_path):
 
         assert any("columns as planned" in reason or "every group" in reason
                    for reason in verify(certificate, other).reasons), forged
-
-
-def test_a_page_says_what_was_fixed(tmp_path):
-    """The page names what was fixed in public, and forecasts the places that were raced."""
-    X, y = clear(600)
-    made = plan("rule-sieve", EIGHT, k=3, epsilon=1, rows=600, always=["x0"], never=["x3"],
-                groups={"both": ["x1", "x2"]})
-    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
-    words = Page(html(json.loads(release.bytes), release.certificate)).words
-
-    for said in ("Always in: x0;", "Never in: x3;", "x1, x2 (both)"):
-        assert said in words, said
 
 
 DOMAIN = """
@@ -422,45 +357,6 @@ def test_a_fraction_is_of_what_is_left():
     assert (2, 4) == (few.k, few.d)
 
 
-# attack
-
-
-def worst():
-    """Two tables of three columns, of which one row moves a group and a column alone."""
-    label = np.arange(12) % 2
-    first = np.stack([0 * label, label, label], axis=1)
-    first[[1, 3], 2] = 0
-    second = first.copy()
-    second[1, 1:] = [0, 1]
-    return first, second, label
-
-
-def attacked(epsilon, **options):
-    """The mechanism as it is shipped, at this epsilon, on summaries of the two tables."""
-    first, second, label = worst()
-    made = plan("noisy-top-k", tables.domain("fff"), epsilon=epsilon, rows=12, class_prior=None,
-                **options)
-    summary = {which: made.summarise([tables.batch(codes, label)], 1)
-               for which, codes in enumerate((first, second))}
-    noise = system()
-    return lambda which: tuple(made.mechanism(summary[which], noise))
-
-
-GROUPED = {"k": 1, "groups": {"g": ["x0", "x1"]}}
-
-
-@pytest.mark.slow
-def test_the_worst_pair_keeps_the_claim():
-    """The 99 % bound stays under epsilon = 1."""
-    assert stands(attacked(1, **GROUPED), 0, 1, epsilon=1, profile=RUNS, least=near(0.85))
-
-
-@pytest.mark.slow
-def test_a_third_of_the_noise_is_caught():
-    """A twin that runs at epsilon 3 is found out."""
-    assert refuted(attacked(3, **GROUPED), 0, 1, epsilon=1, profile=RUNS)
-
-
 class NoBits(Noise):
     """A source that nobody may ask."""
 
@@ -469,9 +365,10 @@ class NoBits(Noise):
         raise AssertionError(count)
 
 
-def test_what_is_certain_asks_for_no_noise():
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_certain_asks_for_no_noise(method):
     """All that is left is asked for: the mechanism draws nothing."""
-    made = plan("noisy-top-k", FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
+    made = plan(method, FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
     summary = made.summarise([tables.batch([[1, 2, 3, 4, 5]] * 12, [0, 1] * 6)], 1)
 
     assert (0, 2, 3, 4) == tuple(made.mechanism(summary, NoBits()))

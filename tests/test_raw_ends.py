@@ -40,7 +40,6 @@ from privsieve.public.canonical import (
 )
 from privsieve.public.domain import Csv
 from privsieve.rows import open_source
-from privsieve.rows.items import items_of
 from privsieve.trust.envelope import PLANNED
 from privsieve.trust.keys import PrivateKey
 
@@ -62,20 +61,6 @@ name = "dose"
 kind = "number"
 low = 1
 high = 9
-
-[target]
-name = "ill"
-kind = "label"
-values = [0, 1]
-"""
-DATE = """[table]
-unit = "row"
-
-[[column]]
-name = "age"
-kind = "date"
-low = {}
-high = {}
 
 [target]
 name = "ill"
@@ -170,23 +155,6 @@ def within(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize(("low", "high", "sentence"), [
-    ('"0001-01-01T00:00:00+05:00"', "2020-01-01", "takes out of the years 1 to 9999"),
-    ("0001-01-01T00:00:00+05:00", "2020-01-01", "takes out of the years 1 to 9999"),
-    ("2020-01-01", "9999-12-31T23:00:00-05:00", "takes out of the years 1 to 9999"),
-    ('"0000-01-01"', "2020-01-01", "write a date such as"),
-    ('"10000-01-01"', "2020-01-01", "write a date such as"),
-    (f'"2020-{LONG}"', "2020-01-01", "write a date such as"),
-    ('"\\u001b[31m"', "2020-01-01", r"low is '\x1b[31m'"),
-], ids=lambda case: case[:24])
-def test_a_date_beyond_the_calendar_is_refused_in_a_sentence(low, high, sentence):
-    """A bound whose offset leaves the years 1 to 9999 is said; it is no internal error."""
-    code, said = refused(*plan(DATE.format(low, high)))
-
-    assert 2 == code
-    assert sentence in said
-
-
 class Zone(dt.tzinfo):
     """A zone of somebody's own that fails."""
 
@@ -199,8 +167,9 @@ class Zone(dt.tzinfo):
 @pytest.mark.parametrize("bound", [
     dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5))),
     dt.datetime(9999, 12, 31, 23, tzinfo=dt.timezone(dt.timedelta(hours=-5))),
-    dt.datetime(2010, 1, 1, tzinfo=Zone()), object(), 10**5000],
-    ids=["early", "late", "zone", "object", "number"])
+    dt.datetime(2010, 1, 1, tzinfo=Zone()), object(), 10**5000, "0000-01-01", "10000-01-01",
+    f"2020-{LONG}", "\x1b[31m"],
+    ids=["early", "late", "zone", "object", "number", "year 0", "year 10000", "long", "escape"])
 def test_a_bound_of_any_type_is_a_date_or_is_refused(bound):
     """What the library is given as a bound of a date never raises anything but DomainError."""
     with pytest.raises(DomainError, match=r"column 'd': low is .*; write "):
@@ -280,14 +249,6 @@ def test_a_number_of_rows_is_a_whole_number_of_any_type():
     for rows in ("40", 40.0, -1):
         with pytest.raises(DomainError, match="it is a whole number up to"):
             ps.plan("rule-sieve", domain, k=1, epsilon=1, rows=rows)
-
-
-def test_a_long_level_is_kept_as_its_text():
-    """A level beyond 2^53 is compared as text, and stands as text in the domain's JSON."""
-    domain = ps.Domain([ps.Category("id", [2**53 + 1, 7])], target=ps.Label("y", [0, 1]))
-
-    assert ["9007199254740993", 7] == domain.json()["columns"][0]["values"]
-    assert 64 == len(domain.digest())
 
 
 # Tables.
@@ -375,16 +336,6 @@ def test_a_sparse_table_that_claims_too_much_is_refused_in_a_sentence(make, sent
     assert 3 == code
     assert sentence in said
     assert peak < 64 * 2**20
-
-
-def test_a_sparse_matrix_of_absurd_width_is_refused_in_a_sentence():
-    """The same for a SciPy matrix, whose other form would have a number for each column."""
-    from scipy.sparse import csr_matrix
-
-    for shape in ((3, 2**40), (2**40, 3)):
-        one = csr_matrix((3, 2**40)) if shape[0] == 3 else csr_matrix((3, 2**40)).T
-        with pytest.raises(SchemaError, match=TOO_LARGE):
-            items_of(one)
 
 
 def test_a_footer_that_claims_rows_its_groups_lack_is_refused():
@@ -476,18 +427,6 @@ def test_a_prediction_that_cannot_be_made_charges_nothing_and_says_so(golden):
 
 
 # Releases, certificates and ledgers.
-
-
-@pytest.fixture(scope="module")
-def golden(tmp_path_factory):
-    """Folders with a release of each kind."""
-    folder = tmp_path_factory.mktemp("golden")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        names = forged.golden(folder)
-    X, _y = forged.table()
-    forged.frame_of(X).iloc[:5].to_csv(folder / "new.csv", index=False)
-    return folder, names
 
 
 TEXTS = ["[" * DEEP + "]" * DEEP, '{"a":' * DEEP + "1" + "}" * DEEP, f'{{"a":{LONG}}}', LONG,
@@ -595,20 +534,12 @@ def test_a_file_without_an_end_is_not_read(verb):
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
-@pytest.mark.parametrize("name", ["request.json", "release.json", "certificate.json"])
-def test_nobody_waits_for_a_pipe(golden, name):
-    """A pipe under the name of a file is no file of ours."""
-    import shutil
-
-    shutil.copytree(golden[0] / "regression", "r")
-    (Path("r") / name).unlink(missing_ok=True)
-    os.mkfifo(Path("r") / name)
+def test_nobody_waits_for_a_pipe():
+    """A pipe under the name of a note is no note of ours."""
+    Path("r").mkdir()
+    os.mkfifo("r/request.json")
     with within(20):
-        if name == "request.json":
-            assert 3 == refused("recover", "r")[0]
-        else:
-            with pytest.raises(SchemaError, match="is a link or is not JSON"):
-                ps.load("r")
+        assert 3 == refused("recover", "r")[0]
 
 
 @pytest.mark.parametrize("columns", [[{}], [[]], [None], [{"a": []}], [1], {}, "age", None],
@@ -730,30 +661,21 @@ def test_a_refusal_that_quotes_a_file_is_harmless(monkeypatch):
 
 
 def test_a_library_that_panics_in_a_verb_gets_a_sentence(monkeypatch):
-    """What is no `Exception` leaves no traceback: its type is named, and nothing of its text."""
+    """What is no `Exception` leaves no traceback: its type is named, and nothing of its text.
+
+    Only who completes a word, or reads no more, ends without a word.
+    """
     import privsieve.cli as module
 
     class Panic(BaseException):
         """As a library in another language raises it."""
 
-    for kind in (Panic, SystemExit, GeneratorExit):
-        def work(*_args, kind=kind, **_kwargs):
-            raise kind("Zebedee")
+    for error in (Panic("Zebedee"), GeneratorExit("Zebedee"), *map(SystemExit, ("Zebedee", 0, 1))):
+        def work(*_args, error=error, **_kwargs):
+            raise error
 
         monkeypatch.setattr(module.verbs, "main", work)
-        assert (1, f"internal error ({kind.__name__})") == refused("plan")
-
-
-@pytest.mark.parametrize("code", [0, 1])
-def test_a_library_that_ends_the_program_is_no_success(monkeypatch, code):
-    """Only who completes a word, or reads no more, ends without a word."""
-    import privsieve.cli as module
-
-    def work(*_args, **_kwargs):
-        raise SystemExit(code)
-
-    monkeypatch.setattr(module.verbs, "main", work)
-    assert (1, "internal error (SystemExit)") == refused("plan")
+        assert (1, f"internal error ({type(error).__name__})") == refused("plan")
 
 
 def test_quoted_and_visible_show_what_is_there():

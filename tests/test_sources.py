@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -147,13 +146,15 @@ def test_names(make):
         == refused(make(columns))
 
 
-def test_loose():
-    """On the command line columns that the domain does not name are never read."""
+def test_loose(tmp_path):
+    """On the command line, and of a file, columns that the domain does not name are never read."""
     domain = Domain([Flag("f")])
+    path = csv_file(tmp_path, b"x,1\n", b"secret,f\n")
     bad = pa.array([b"x"], pa.binary())
     table = pa.table({"secret": bad, "f": [True]})
 
     assert [[[1]]] == [part.codes.tolist() for part in read(table, domain, strict=False)]
+    assert [[[1]]] == [part.codes.tolist() for part in read(path, domain)]
 
 
 def test_target_and_person():
@@ -320,13 +321,3 @@ def test_imports(tmp_path, kind, expected):
                           capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
 
     assert expected == said.stdout.strip()
-
-
-def test_counts_only_if_public(tmp_path):
-    """Under add-remove, and with persons, nothing is counted before the charge."""
-    frame = pl.DataFrame({"f": [1]})
-    domain = replace(DOMAIN, neighbours="add-remove", rows=5)
-
-    assert not domain.rows_are_public
-    assert shape(frame, count_rows=domain.rows_are_public).rows is None
-    assert shape(csv_file(tmp_path, b"1\n"), count_rows=domain.rows_are_public).rows is None

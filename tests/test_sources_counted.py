@@ -1,155 +1,343 @@
-"""Law: sources.  Where rows are of persons a group is of k persons, and their column stays."""
+"""Law: sources.  Where rows are of persons a group of a publication is k persons, not k rows.
+
+Who they are is said by a domain that names the person, or by a column of the table.
+"""
 
 from __future__ import annotations
 
+import csv
 import html
 import json
-import random
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from privsieve.check.table import Opened
+import privsieve as ps
 from privsieve.check.verify import verify
+from privsieve.containment import publish as publishing
+from privsieve.containment.breaking import closed
+from privsieve.containment.forward import forward
 from privsieve.containment.groups import source_crowds
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
-from privsieve.errors import SchemaError
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.ledger import Ledger
-from privsieve.rows.items import Reading, table_of
+from privsieve.rows.cutting import Cutting, shared_cuts
+from privsieve.rows.items import Reading, items_of, table_of
 from privsieve.rows.matrix import Items
 
-ROWS, PERSONS = 400, 90
-WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),
-        ("--method", "greedy", "--weights", "even"), ("--method", "greedy", "--absent", "smoker"),
-        ("--method", "greedy", "--l-diversity", "2")]
-LEDGER = ("--ledger", "budget.db", "--population", "clinic", "--snapshot", "2026")
+DOMAIN = """[table]
+unit = "person"
+person = "patient"
+persons = 60
+[[column]]
+name = "rare"
+kind = "flag"
+[[column]]
+name = "smoker"
+kind = "flag"
+[[column]]
+name = "ward"
+kind = "category"
+values = ["A", "B", "C"]
+[target]
+name = "ill"
+kind = "label"
+values = ["no", "yes"]
+default = "no"
+"""
+#: How a person is named: words of a command, and the word for persons in texts.
+SOURCE, PERSON = ("--target", "ill", "--source", "patient"), ("--domain", "d.toml")
+NOUN = {SOURCE: ("sources", "sources"), PERSON: ("persons", "people")}
+LEDGER = ("--ledger", "n.db", "--population", "clinic", "--snapshot", "2026")
+EVEN = ("--method", "greedy", "--weights", "even")
+WAYS = [(), ("--profile", "strict"), ("--method", "greedy"), EVEN, (*EVEN, "--absences", "all"),
+        ("--publish-target",), (*EVEN, "--publish-target"), ("--format", "parquet"),
+        ("--method", "greedy", "--absent", "smoker"), ("--method", "greedy", "--l-diversity", "2")]
+
+named = pytest.mark.parametrize("who", [SOURCE, PERSON], ids=["source", "person"])
 
 
-def table():
-    """Rows of persons: those of one person are alike, so that rows hide nobody from sources."""
-    rng = random.Random(5)
-    lines = ["age,dose,ward,smoker,who,ill"]
-    people = [(rng.randint(0, 3), rng.randint(0, 10), rng.choice("ABCD"), rng.randint(0, 1))
-              for _ in range(PERSONS)]
-    for row in range(ROWS):
-        who = row % PERSONS if row < 2 * PERSONS else rng.randrange(8)
-        age, dose, ward, smoker = people[who]
-        ill = "yes" if dose + rng.randint(-2, 2) > 5 else "no"
-        lines.append(f"{20 * age},{dose},{ward},{smoker},p{who},{ill}")
-    return "\n".join([*lines, ""])
+def visits():
+    """Rows of 60 patients: six that hold `rare` are one patient's, and ten rows are nobody's."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for at in range(240):
+        who = 0 if at < 6 else at % 60
+        rows.append((f"p{who}" if at < 230 else "", int(at < 6), int(rng.random() < 0.5),
+                     "ABC"[rng.integers(3)], "no" if at >= 6 and rng.random() < 0.6 else "yes"))
+    return pd.DataFrame(rows, columns=["patient", "rare", "smoker", "ward", "ill"])
 
 
 @pytest.fixture
 def privsieve(tmp_path, monkeypatch, cli):
-    """Run one command line in a folder with a table: its exit code, stdout and stderr."""
+    """Run one command line in a folder with the visits and their domain file."""
     monkeypatch.chdir(tmp_path)
-    Path("t.csv").write_text(table())
+    visits().to_csv("v.csv", index=False)
+    Path("d.toml").write_text(DOMAIN)
     return cli
 
 
-def publish(*more, out="out", k=5):
-    """The words of a publication by sources."""
-    return ("publish", "t.csv", "--target", "ill", "-k", k, "--out", out, "--source", "who", *more)
+def publish(who, *more, out="out"):
+    """The words of a publication that counts persons."""
+    return ("publish", "v.csv", *who, "-k", 5, "--out", out, *more)
 
 
-def poorest(columns, model, absent=()):
-    """The fewest persons in a group, from the private table, by the definition."""
-    from privsieve.rows.items import items_of
-
-    items, _, _ = items_of("t.csv", "ill", columns={"who": False, ...: None})
-    held = np.zeros((items.rows, len(columns)), int)
-    for at, name in enumerate(columns):
-        j = items.names.index(name)
-        held[items.indices[items.indptr[j]:items.indptr[j + 1]], at] = 1
-    who = [line.split(",")[4] for line in Path("t.csv").read_text().splitlines()[1:]]
-    known = [name in absent or model == "k-anonymity" for name in columns]
-
-    def fits(mine, other):
-        return all(b == a if seen else b >= a
-                   for a, b, seen in zip(mine, other, known, strict=True))
-
-    rows = [tuple(row) for row in held.tolist()]
-    return min(len({w for w, other in zip(who, rows, strict=True) if fits(mine, other)})
-               for mine in set(rows))
+def claim_of(folder="out"):
+    """What is claimed of a publication."""
+    return json.loads(Path(folder, "certificate.json").read_text())["claim"]
 
 
+def flat(text):
+    """A text without its line breaks."""
+    return " ".join(text.split())
+
+
+def people(rows, who, known, classes=None):
+    """For each row the people of its group, by loops: `known` are columns whose absences count."""
+    def fits(i, h):
+        return (classes is None or classes[i] == classes[h]) and all(
+            b == a if j in known else b >= a
+            for j, (a, b) in enumerate(zip(rows[i], rows[h], strict=True)))
+
+    return [len({who[h] for h in range(len(rows)) if fits(i, h)} - {-1, ""})
+            for i in range(len(rows))]
+
+
+def fewest(claim):
+    """The fewest patients in a group of a publication, from the private table."""
+    with Path("v.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    rows = [[int(line[name] == "1" if name in line else line["ward"] == name.partition("=")[2])
+             for name in claim["columns"]] for line in lines]
+    names = claim["columns"] if claim["model"] == "k-anonymity" else claim["absent"]
+    classes = [line["ill"] for line in lines] if claim["roles"]["target_known"] else None
+    return min(people(rows, [line["patient"] for line in lines],
+                      {claim["columns"].index(name) for name in names}, classes))
+
+
+@named
 @pytest.mark.parametrize("way", WAYS)
-def test_published_groups_are_of_k_sources(privsieve, way):
-    """Each group is of k persons; the file has as many rows in each; the persons do not leave."""
-    code, _out, err = privsieve(*publish(*way))
+def test_six_rows_of_one_patient_hide_nobody(privsieve, who, way):
+    """Every way of choosing counts patients, says so, and is verified; the six rows stay closed."""
+    code, _, err = privsieve(*publish(who, *way))
     assert 0 == code, err
-    claim = json.loads(Path("out/certificate.json").read_text())["claim"]
-    text = Path("out/table.csv").read_text()
-    level, _classes = Opened.of(text.encode(), claim).smallest()
+    counted, noun = NOUN[who]
+    claim, release = claim_of(), json.loads(Path("out/release.json").read_text())
+    table = f"out/table.{'parquet' if 'parquet' in way else 'csv'}"
 
-    assert "sources" == claim["counted"]
-    assert poorest(claim["columns"], claim["model"], claim["absent"]) >= 5
-    assert level == claim["level"] >= 5
-    assert "who" not in text
-    assert "p1" not in text
-    assert "finds rows of at least 5 different sources that fit" in " ".join(err.split())
-    release = json.loads(Path("out/release.json").read_text())
-    assert "sources" == release["plan"]["counted"]
+    assert (counted, counted) == (claim["counted"], release["plan"]["counted"])
+    assert fewest(claim) >= 5
+    assert not {"rare", "patient"} & {*claim["columns"]}
+    assert () == verify("out/certificate.json", "out/release.json", table=table).reasons
+    assert f"rows of at least 5 different {noun} that fit" in flat(err)
 
 
-def test_rows_alone_would_not_do(privsieve):
-    """The same choice by rows leaves groups of fewer persons: the option is what keeps them."""
-    way = ("--method", "greedy", "--weights", "even")
-    assert 0 == privsieve(*publish(*way, out="sources"))[0]
-    assert 0 == privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--out", "rows", *way,
-                          "--without", "who")[0]
-    counted, plain = (json.loads(Path(name, "certificate.json").read_text())["claim"]
-                      for name in ("sources", "rows"))
+def test_rows_would_have_published_them(privsieve):
+    """The same table by rows publishes the six rows of one patient: the person keeps them in."""
+    Path("d.toml").write_text(re.sub(r"unit.*\nperson.*\npersons.*\n", 'unit = "row"\n', DOMAIN))
+    assert 0 == privsieve(*publish(PERSON, *EVEN))[0]
+    claim = claim_of()
 
-    assert "counted" not in plain
-    assert poorest(plain["columns"], "containment") < 5
-    assert poorest(counted["columns"], "containment") >= 5
+    assert ("rare" in claim["columns"], "counted" in claim) == (True, False)
+    assert 1 == fewest(claim)
 
 
-def test_verify_says_what_it_cannot_count(privsieve):
-    """A checker recounts rows, notes that k counts sources, and finds a certificate without it."""
-    privsieve(*publish(*LEDGER, "--first"))
+GREEDY_ONLY = "--method greedy and by the profiles few and strict"
+
+
+@pytest.mark.parametrize(("who", "more", "code", "text"), [
+    (PERSON, ("--profile", "most"), 2, "one row a person"),
+    (PERSON, ("--method", "maximal"), 2, "one row a person"),
+    (PERSON, ("--method", "exact"), 2, "one row a person"),
+    (PERSON, ("--method", "greedy", "--suppress", "3"), 2, "suppress"),
+    (PERSON, ("--max-share", "0.9"), 2, "one row a person"),
+    (PERSON, ("--closeness", "0.5"), 2, "one row a person"),
+    (PERSON, ("--source", "ward"), 2, "the person of the domain file is 'patient'"),
+    (PERSON, ("--columns", "patient,ward"), 2, "never leaves the table"),
+    (PERSON, ("--sensitive", "patient"), 2, "never leaves the table"),
+    (PERSON, ("--long", "ward", "smoker"), 2, "in a log each user is one row"),
+    (PERSON, ("-k", "61"), 3, "of 60 people and k is 61"),
+    (SOURCE, ("--profile", "most"), 2, GREEDY_ONLY),
+    (SOURCE, ("--method", "exact"), 2, GREEDY_ONLY),
+    (SOURCE, ("--method", "greedy", "--suppress", "2"), 2, "suppress"),
+    (SOURCE, ("--source", "nobody"), 3, "'nobody' is"),
+    (SOURCE, ("--source", "ill"), 2, "never leaves the table"),
+    (SOURCE, ("--levels", "patient=p1"), 2, "never leaves the table"),
+    (SOURCE, ("--long", "patient", "ward"), 2, "each user is one row"),
+    (SOURCE, ("-k", "61", "--method", "greedy"), 3, "60 sources"),
+])
+def test_what_cannot_count_persons_is_refused(privsieve, who, more, code, text):
+    """What counts rows only is refused in one sentence with the way out, and writes nothing."""
+    found, out, err = privsieve(*publish(who), *more)
+
+    assert (code, "", 1, True) == (found, out, err.count("\n"), text in flat(err)), err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("command", [
+    publish(PERSON), ("explore", "v.csv", "--domain", "d.toml", "--out", "x.html"),
+    ("check", "v.csv", "--domain", "d.toml")])
+def test_a_person_that_the_file_lacks(privsieve, command):
+    """A domain whose person is no column of the file is refused in one sentence, before all."""
+    Path("v.csv").write_text(Path("v.csv").read_text().replace("patient", "pid", 1))
+    before = {*Path().iterdir()}
+
+    assert (3, "", "privsieve: column 'patient' is not in the table; correct its name\n") == (
+        privsieve(*command))
+    assert before == {*Path().iterdir()}
+
+
+@named
+def test_check_counts_persons(privsieve, who):
+    """`check` counts patients, says how many rows are nobody's, and asks for as many as -k."""
+    counted, noun = NOUN[who]
+    asked = ("check", "v.csv", *who, "--columns", "rare,smoker")
+    found = json.loads(privsieve(*asked, "--json")[1])
+    rows = visits()[["rare", "smoker"]].to_numpy().tolist()
+    expected = min(people(rows, visits()["patient"].tolist(), {0, 1}))
+    said = found[counted]
+
+    assert (1, 60, 10) == (expected, said["count"], said["nobody"])
+    assert expected == said["containment"]["level"] < found["containment"]["level"]
+    assert 0 == privsieve(*asked[:-1], "smoker", "-k", 2)[0]
+    code, out, _err = privsieve(*asked, "-k", 2)
+    assert (7, True) == (code, f"60 {noun}" in out)
+
+
+def test_the_holder_counts_a_folder_again(privsieve):
+    """A folder is counted again from its table in people, which nobody else can."""
+    assert 0 == privsieve(*publish(PERSON, *EVEN))[0]
+    claim = claim_of()
+    told = json.loads(privsieve("union", "v.csv", "out", "--domain", "d.toml", "--json")[1])
+    alone = privsieve("union", "v.csv", "out", "--target", "ill", "--without", "patient")[1]
+
+    assert fewest(claim) == told["lowest"] < claim["level"]
+    assert "k counts people in one of them, and rows here" in flat(alone)
+
+
+@named
+def test_all_texts_say_who_is_counted(privsieve, who):
+    """Page, form, label, `verify` and the page of each k: persons, as many rows as they have."""
+    noun = NOUN[who][1]
+    assert 0 == privsieve(*publish(who, *EVEN, "--publish-target", "--l-diversity", 1,
+                                   "--internal-report", "private.html"))[0]
+    assert 0 == privsieve("explore", "v.csv", *who, "--out", "x.html", "--seconds", 5)[0]
+    pages = [flat(html.unescape(re.sub("<[^>]*>", "", Path(name).read_text())))
+             for name in ("out/report.html", "private.html")]
+    officer, label = (privsieve("export", form, "out")[1] for form in ("officer", "label"))
+    verified, explored = privsieve("verify", "out")[1], Path("x.html").read_text()
+
+    rows = ("Each row is one person", "each row is one person", "one row of the table")
+    for text in (*pages, officer, label, verified, explored):
+        assert noun in text
+        assert not [said for said in rows if said in text]
+    for text in (*pages, officer, label, verified):
+        assert not [said for said in ("1 time in", "chance of a hit", "1 in 5") if said in text]
+        assert ("ources" in text) == (who == SOURCE)
+    assert f"k counts {noun}, which the table does not hold" in flat(verified)
+    if who == SOURCE:
+        assert all("Two sources are two people" in page for page in pages)
+        assert "how many are of one source is not bounded" in officer
+        return
+    assert "Several rows may be of one person: k counts people." in explored
+    for page in pages:
+        assert "A person may have any number of rows." in page
+        assert "counted in rows, of which a person may have several" in page
+    assert "one person, who may have any number of rows" in officer
+    assert "how many are of one person is not bounded" in officer
+
+
+def test_a_certificate_says_what_it_counts(privsieve):
+    """One that counts something else, or says nothing of it, does not hold."""
+    privsieve(*publish(SOURCE, *LEDGER, "--first"))
     good = json.loads(Path("out/certificate.json").read_text())
-    code, out, _err = privsieve("verify", "out", "--ledger", "budget.db")
-    assert (0, True) == (code, "k counts sources, which the table does not hold" in
-                         " ".join(out.split()))
-    for counted in ("rows", "people", "", ["persons"]):
+    for counted in ("rows", "people", "", ["persons"], 5):
         assert verify({**good, "claim": {**good["claim"], "counted": counted}}).reasons
     plain = {name: value for name, value in good["claim"].items() if name != "counted"}
+
     assert "noted in the ledger" in " ".join(verify({**good, "claim": plain}).reasons)
-    assert verify({**good, "claim": {**good["claim"], "counted": 5}}).reasons
 
 
-def test_the_pages_speak_of_sources(privsieve):
-    """No page gives odds in rows where k counts persons, who may have many of the rows that fit."""
-    way = ("--method", "greedy", "--weights", "even")
-    privsieve(*publish(*way, "--internal-report", "private.html"))
-    privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--out", "plain", *way,
-              "--without", "who")
-    *pages, plain = (" ".join(html.unescape(re.sub("<[^>]*>", "", Path(name).read_text())).split())
-                     for name in ("out/report.html", "private.html", "plain/report.html"))
-    odds = ("1 time in", "chance of a hit", "1 in 5", "Each row is one person.")
-    sources = ("ows of at least 5 different sources always fit", "Two sources are two people",
-               "has rows of at least 5 different sources that fit")
+@pytest.mark.parametrize(("who", "way_out"), [
+    (SOURCE, "--source COLUMN"), (PERSON, "the person of the domain file")])
+def test_publications_add_up(privsieve, who, way_out):
+    """Under one ledger all columns together are of k persons, and rows are refused beside them."""
+    assert 0 == privsieve(*publish(who, "--columns", "smoker", *EVEN, *LEDGER, "--first",
+                                   out="1"))[0]
+    assert 0 == privsieve(*publish(who, "--columns", "ward", *EVEN, *LEDGER, out="2"))[0]
+    code, _, err = privsieve("publish", "v.csv", "--target", "ill", "-k", 5, "--columns", "smoker",
+                             "--out", "3", *EVEN, *LEDGER)
 
-    assert [True] * 4 + [False] * 3 == [said in plain for said in odds + sources]
-    for page in pages:
-        assert [False] * 4 + [True] * 3 == [said in page for said in odds + sources]
-    label, officer = (privsieve("export", form, "out")[1] for form in ("label", "officer"))
-    assert "of at least 5 different sources" in label
-    assert "how many are of one source is not bounded" in officer
-    assert "1 time in" not in officer
+    assert (4, True) == (code, way_out in flat(err)), err
+    assert [NOUN[who][0]] * 2 == [
+        noted.claim["counted"] for noted in Ledger("n.db", population="clinic").publications()]
+    told = json.loads(privsieve("union", "v.csv", "1", "2", *who, "--json")[1])
+    assert told["lowest"] >= 5
 
 
-def test_closed_columns_are_counted_by_sources(privsieve):
+def test_rows_first_then_sources(privsieve):
+    """A later publication by sources asks of all columns together that groups are of k sources."""
+    plain = ("publish", "v.csv", "--target", "ill", "-k", 5, "--without", "patient", *EVEN, *LEDGER)
+    assert 0 == privsieve(*plain, "--first", "--out", "1")[0]
+    code, _out, err = privsieve(*publish(SOURCE, *EVEN, *LEDGER, out="2"))
+
+    assert (4, True) == (code, "rows in groups below k = 5" in err), err
+    assert not Path("2").exists()
+
+
+def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
+    """Sources of the chosen columns are counted again, apart from the choice."""
+    monkeypatch.setattr(publishing, "sources_at", lambda *_: np.array([4]))
+    code, _out, err = privsieve(*publish(SOURCE))
+
+    assert (7, True) == (code, "mistake of privsieve" in err)
+    assert not Path("out").exists()
+
+
+# --- below the commands --------------------------------------------------------------------------
+
+def test_people_are_counted_by_the_definition():
+    """On 300 random tables with rows of nobody all who count people agree with loops."""
+    rng, chosen = np.random.default_rng(4), 0
+    for _ in range(300):
+        n, d = rng.integers(2, 14), int(rng.integers(1, 6))
+        rows = (rng.random((n, d)) < rng.random()).astype(int)
+        who = rng.integers(-1, rng.integers(1, 8), n).astype(np.int32)
+        y, absent = rng.permutation(np.arange(n) % 2).astype(np.int32), rng.random(d) < 0.5
+        known, labelled = set(np.flatnonzero(absent).tolist()), bool(rng.integers(2))
+        classes = y if labelled else None
+        rule = Rule(2, 2, absent=absent, labelled=labelled)
+        table = Labelled(Items.dense(rows), y, ("n", "y"), sources=who)
+
+        assert people(rows, who, known, classes) == Knowledge.of(
+            table.items, rule, y, who).groups().sizes().tolist()
+        assert people(rows, who, set(range(d)), classes) == Knowledge.of(
+            table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), y,
+            who).groups().sizes().tolist()
+        found = source_crowds(table.items, who, 2, classes)
+        assert [len({*who.tolist()} - {-1}), *(
+            min(people(rows, who, seen, classes)) for seen in ((), set(range(d))))] == [
+            found.count, found.containment.level, found.equal.level]
+        if min(people(rows[:, :0], who, (), classes)) < 2:
+            with pytest.raises((ParameterError, SchemaError)):
+                by_sources(table, rule, np.ones(d, np.int64))
+            continue
+        for choice in (by_sources(table, rule, np.ones(d, np.int64)), forward(table, rule)):
+            at = list(choice.selected)
+            chosen += bool(at)
+            assert min(people(rows[:, at], who, {at.index(j) for j in known & {*at}},
+                              classes)) >= 2
+    assert chosen > 100
+
+
+def test_closed_columns_are_counted_by_sources():
     """What a closed column would do is told in persons: none is called free that exposes one."""
-    from privsieve.containment.breaking import closed
-
     items = Items.dense([[1, 1, 0]] * 6 + [[1, 0, 0]] * 6, ["a", "b", "c"])
     table = Labelled(items, np.zeros(12, np.int32), ("all",),
                      sources=np.array([0] * 6 + [1, 2, 3, 4, 5, 6]))
@@ -159,71 +347,23 @@ def test_closed_columns_are_counted_by_sources(privsieve):
     assert {"b": (1, 6), "c": (7, 0)} == found
 
 
-def test_publications_of_sources_add_up(privsieve):
-    """After a publication by sources all columns together are of k sources, or nothing leaves."""
-    even = ("--method", "greedy", "--weights", "even")
-    assert 0 == privsieve(*publish(*even, *LEDGER, "--first", out="1"))[0]
-    assert 0 == privsieve(*publish(*even, *LEDGER, out="2"))[0]
-    code, _out, err = privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--without", "who",
-                                "--out", "3", *even, *LEDGER)
-    assert (4, True) == (code, "--source COLUMN" in err), err
-    code, _out, err = privsieve(*publish("--method", "greedy", "--absent", "dose", *LEDGER,
-                                         "--cut", "dose=1,2,3,4,5,6,7,8,9", out="4"))
-    assert 4 == code, err
-    assert [("sources",), ("sources",)] == [(noted.claim["counted"],) for noted in
-                                            Ledger("budget.db", population="clinic").publications()]
+def test_a_cut_point_is_shared_by_people():
+    """Rows of nobody and of one person share no cut point, however many they are."""
+    values = np.repeat([1.0, 2.0, 3.0], 10)
+    many, alone = np.arange(30), np.repeat([0, 1, 2], 10)
+
+    assert shared_cuts(values, Cutting(k=5, sources=many))
+    for sources in (alone, np.full(30, -1), np.where(many < 14, many, -1)):
+        assert [] == shared_cuts(values, Cutting(k=5, sources=sources))
 
 
-def test_rows_first_then_sources(privsieve):
-    """A later publication by sources asks of all columns together that groups are of k sources."""
-    even = ("--method", "greedy", "--weights", "even")
-    plain = ("publish", "t.csv", "--target", "ill", "-k", 5, "--without", "who", *even, *LEDGER)
-    assert 0 == privsieve(*plain, "--first", "--out", "1")[0]
-    code, _out, err = privsieve(*publish(*even, *LEDGER, out="2"))
-
-    assert (4, True) == (code, "rows in groups below k = 5" in err), err
-    assert not Path("2").exists()
-
-
-def test_check_counts_sources(privsieve):
-    """`check --source` counts the persons of each group, and -k asks for that many."""
-    asked = ("check", "t.csv", "--target", "ill", "--source", "who", "--columns", "smoker,ward",
-             "--presences-only", "all")
-    found = json.loads(privsieve(*asked, "--json")[1])
-    level = poorest(["smoker", "ward=A", "ward=B", "ward=C", "ward=D"], "containment")
-
-    assert (PERSONS, level) == (found["sources"]["count"], found["sources"]["containment"]["level"])
-    assert level < found["containment"]["level"]
-    assert 0 == privsieve(*asked, "-k", level)[0]
-    code, out, err = privsieve(*asked, "-k", level + 1)
-    assert (7, True) == (code, f"level in sources is {level}" in err)
-    assert f"{PERSONS} sources" in out
-    assert "known, in sources" in out
-    assert "sources" not in json.loads(privsieve("check", "t.csv", "--without", "who", "--json")[1])
-
-
-def test_sources_are_counted_by_the_definition():
-    """On 300 random tables the distinct sources of each group are those of brute force."""
-    rng = np.random.default_rng(4)
-    for _ in range(300):
-        rows = (rng.random((rng.integers(1, 14), rng.integers(1, 6))) < rng.random()).astype(int)
-        sources = rng.integers(0, rng.integers(1, 8), len(rows)).astype(np.int32)
-        absent = rng.random(rows.shape[1]) < 0.3
-        expected = {
-            "containment": [len({int(s) for s, other in zip(sources, rows, strict=True)
-                                 if all(b >= a if not seen else b == a for a, b, seen
-                                        in zip(mine, other, absent, strict=True))})
-                            for mine in rows],
-            "k-anonymity": [len({int(s) for s, other in zip(sources, rows, strict=True)
-                                 if (mine == other).all()}) for mine in rows]}
-        for model, counts in expected.items():
-            rule = Rule(2, 1, model=model, absent=absent if model == "containment" else None)
-
-            groups = Knowledge.of(Items.dense(rows), rule, None, sources).groups()
-            assert counts == groups.sizes().tolist()
-        found = source_crowds(Items.dense(rows), sources, 2)
-        assert min(expected["k-anonymity"]) == found.equal.level
-        assert found.count == len(set(sources.tolist()))
+def test_ids_are_told_apart_as_persons_are(tmp_path):
+    """Of ids the text counts: 1 and 1.0 are one person; whole numbers beyond 2^53 are two."""
+    domain = ps.Domain([ps.Flag("a")], person="who", persons=3)
+    for who, expected in (([1, 1.0, "1", " 1.0 ", None, "b"], [0, 0, 0, 0, -1, 1]),
+                          ([2**53, 2**53 + 1, 2**53, 5, 5, 6], [0, 1, 0, 2, 2, 3])):
+        frame = pd.DataFrame({"a": [0, 1] * 3, "who": pd.Series(who)})
+        assert expected == table_of(frame, None, Reading(domain)).sources.tolist()
 
 
 def test_whose_rows(tmp_path):
@@ -234,51 +374,59 @@ def test_whose_rows(tmp_path):
     assert [0, 0, -1, 1, -1] == table_of(path, None, Reading(person="who")).sources.tolist()
     with pytest.raises(SchemaError, match="'whom' is not in the table"):
         table_of(path, None, Reading(person="whom"))
+    (tmp_path / "b.dat").write_text("1 2\n1\n")
+    with pytest.raises(ParameterError, match="no other columns than its items"):
+        table_of(tmp_path / "b.dat", None, Reading(person="who"))
 
 
-def test_weights_as_an_array():
-    """Weights in an array are weights, not a name."""
-    items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
-
-    assert (1,) == by_sources(Labelled(items, y, sources=np.array([0, 0, 1, 2])), Rule(2, 2),
-                              np.array([1, 1])).selected
-
-
-@pytest.mark.parametrize(("more", "code", "text"), [
-    (("--profile", "most"), 2, "--method greedy and by the profiles few and strict"),
-    (("--method", "exact"), 2, "--method greedy and by the profiles few and strict"),
-    (("--method", "greedy", "--suppress", "2"), 2, "suppress"),
-    (("--source", "nobody"), 3, "'nobody' is"),
-    (("--source", "ill"), 2, "never leaves the table"),
-    (("--columns", "age,who"), 2, "never leaves the table"),
-    (("--levels", "who=p1"), 2, "never leaves the table"),
-    (("--long", "who", "ward"), 2, "each user is one row"),
-    (("-k", "91", "--method", "greedy"), 3, "90 sources"),
-])
-def test_refusals(privsieve, more, code, text):
-    """What cannot be counted by sources is refused in a sentence, and leaves no folder."""
-    found, out, err = privsieve(*publish(), *more)
-
-    assert (code, "", 1) == (found, out, len(err.splitlines())), err
-    assert text in err
-    assert not Path("out").exists()
+COUNTING = [ps.GreedyContainment(5), ps.PublishableColumns(5),
+            ps.PublishableColumns(5, profile="strict")]
+ROWS_ONLY = [ps.MaximalContainment(5), ps.ExactContainment(5),
+             ps.PublishableColumns(5, profile="most"), ps.GreedyContainment(5, suppress=2),
+             ps.GreedyContainment(5, objective="distinct")]
 
 
-def test_a_matrix_has_no_source(privsieve):
-    """A file of items alone has no column of persons."""
-    Path("b.dat").write_text("1 2\n1\n2\n")
-    code, _out, err = privsieve("check", "b.dat", "--source", "who")
-
-    assert code in (2, 3)
-    assert "who" in err or "--source" in err
+@pytest.fixture
+def domain(tmp_path):
+    """The domain of the visits, and a file of it."""
+    (tmp_path / "d.toml").write_text(DOMAIN)
+    return tmp_path / "d.toml"
 
 
-def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
-    """Sources of the chosen columns are counted again, apart from the choice."""
-    from privsieve.containment import publish as module
+@pytest.mark.parametrize("kind", COUNTING, ids=str)
+def test_estimators_count_people(kind, domain):
+    """With a domain that names a person a group is k people, and the release says so."""
+    frame = visits()
+    made = kind.set_params(domain=domain).fit(frame)
+    held, _, _ = items_of(frame, domain=ps.Domain.of(domain))
+    at = [held.names.index(name) for name in made.release_.items]
+    bits = np.zeros((held.rows, len(at)), int)
+    for j, item in enumerate(at):
+        bits[held.indices[held.indptr[item]:held.indptr[item + 1]], j] = 1
 
-    monkeypatch.setattr(module, "sources_at", lambda *_: np.array([4]))
-    code, _out, err = privsieve(*publish())
+    assert min(people(bits, frame["patient"].tolist(), set(range(len(at))))) >= 5
+    assert "people" == made.release_.counted
+    assert "people" in str(made.release_)
+    assert not {"rare", "patient"} & {*made.release_.selected}
+    assert {"rare", "patient"} <= {*made.release_.columns}
 
-    assert (7, True) == (code, "mistake of privsieve" in err)
-    assert not Path("out").exists()
+
+@pytest.mark.parametrize("kind", ROWS_ONLY, ids=str)
+def test_estimators_that_count_rows_refuse_people(kind, domain):
+    """What cannot count people refuses a domain that names them; nothing is fitted."""
+    with pytest.raises(ParameterError, match=r"people|sources"):
+        kind.set_params(domain=domain).fit(visits())
+    assert not hasattr(kind, "release_")
+
+
+def test_estimators_refuse_other_people(domain):
+    """A table without the person, or sources beside it, are refused in a sentence."""
+    kind = ps.GreedyContainment(5, domain=domain)
+    with pytest.raises(SchemaError, match="'patient' is not in the table"):
+        kind.fit(visits().drop(columns="patient"))
+    with pytest.raises(ParameterError, match="leave one of them away"):
+        kind.fit(visits(), sources=range(240))
+    frame = visits()
+    by_name = ps.GreedyContainment(5).fit(frame[["rare", "smoker"]], frame["ill"],
+                                          sources=frame["patient"].replace("", None))
+    assert ("smoker",) == by_name.release_.selected

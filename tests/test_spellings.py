@@ -232,43 +232,6 @@ def test_both_spellings_are_one_table(tmp_path):
     assert ["900.5", "1200", "3500.25"] == [*english.sensitive[0].values]
 
 
-@pytest.mark.parametrize("command", ["publish", "check"])
-def test_both_spellings_release_the_same_columns(command, tmp_path, capsys):
-    """The command line releases the same columns of both, and says the same of both."""
-    folder = written(tmp_path)
-    found = []
-    for name in ("en", "de"):
-        out = ["--out", str(folder / f"out-{name}")] if command == "publish" else []
-        code = run([command, str(folder / f"{name}.csv"), "--domain", str(folder / f"{name}.toml"),
-                    "-k", "5", "--json", *out])
-        told = capsys.readouterr()
-        assert code in ((0,) if command == "publish" else (0, 7)), told.err
-        said = json.loads(told.out)
-        said.get("claim", {}).pop("table_sha256", None)
-        found.append(said)
-        if command == "publish":
-            table = (folder / f"out-{name}" / "table.csv").read_text()
-            found[-1]["rows"] = sorted(table.splitlines())
-
-    assert found[0] == found[1]
-
-
-def test_texts_in_a_column_of_numbers(tmp_path):
-    """A cell that says no number is missing; a column of another type is refused by its type."""
-    domain = Domain([Number("a", 0, 10, cuts=[5]), Flag("b")])
-    (tmp_path / "t.csv").write_text("a,b\n1,0\nmany,1\n9,1\n")
-    for table in (tmp_path / "t.csv", pd.DataFrame({"a": ["1", "many", "9"], "b": [0, 1, 1]})):
-        assert {"a<5": [0], "a>=5": [2], "b": [1, 2]} == rows_of(
-            items_of(table, domain=domain)[0])
-    for a, text in (([True, False], "holds true and false by its type, and the domain says number"),
-                    (pd.to_datetime(["2020-01-01"] * 2), "holds dates by its type")):
-        with pytest.raises(SchemaError, match=text):
-            items_of(pd.DataFrame({"a": a, "b": [0, 1]}), domain=domain)
-    with pytest.raises(SchemaError, match="target 'y' holds numbers by its type"):
-        items_of(pd.DataFrame({"b": [0, 1], "y": [0.0, 1.0]}),
-                 domain=Domain([Flag("b")], target=Label("y", ["no", "yes"])))
-
-
 def test_columns_that_no_domain_names():
     """Beside a domain's columns, numbers have its decimal, and 12.000 is a text there."""
     domain = Domain([Flag("f")], csv=Csv(";", ","))
@@ -348,25 +311,3 @@ def test_the_command_line_reads_files_beside_the_table(tmp_path, monkeypatch, ca
         told = capsys.readouterr()
         assert code == 0, told.err
         assert columns == json.loads(told.out)["columns"]
-
-
-def test_the_command_line_cuts_targets_and_dates(tmp_path, monkeypatch, capsys):
-    """--cut of a target makes classes, with --columns or not; that of a date needs no domain."""
-    monkeypatch.chdir(tmp_path)
-    lines = [f"{j % 2},{20000 + 350 * j},2020-{1 + j % 12:02d}-01" for j in range(120)]
-    Path("t.csv").write_text("\n".join(["a,salary,day", *lines]) + "\n")
-
-    def publish(*words):
-        return run(["publish", "t.csv", "--target", "salary", "-k", "5", *words])
-
-    assert publish("--out", "o0") != 0
-    assert "it is an identifier" in capsys.readouterr().err
-    assert not Path("o0").exists()
-    for out, words in (("o1", []), ("o2", ["--columns", "a,day"])):
-        code = publish("--cut", "salary=30000,50000", "--cut", "day=2020-07-01", "--publish-target",
-                       "--out", out, "--method", "greedy", "--weights", "even", *words)
-        assert code == 0, capsys.readouterr().err
-        head, *rows = Path(out, "table.csv").read_text().splitlines()
-        assert {"salary<30000", "salary=30000..50000", "salary>=50000"} == {
-            row.split(",")[-1] for row in rows}
-        assert {"day<2020-07-01", "day>=2020-07-01"} <= {*head.split(",")}

@@ -1,4 +1,4 @@
-"""Law: a release changes nothing of its process and warns of no row; threads release at once."""
+"""Law: a release changes nothing of its process; threads release at once."""
 
 from __future__ import annotations
 
@@ -15,25 +15,19 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from scipy import sparse
 
 import privsieve as ps
 from every_method import ESTIMATORS, WARD, table
 from privsieve import fit as fitting
 from privsieve.extras.spark import frame as spark
-from privsieve.fit import ConvertedWarning, UnsignedWarning
+from privsieve.fit import UnsignedWarning
 from privsieve.noise.streams import replay
-from privsieve.rows import open_source, resolve
+from privsieve.rows import open_source
 from privsieve.rows.room import Room
 
 SRC = Path(ps.__file__).parent
@@ -211,21 +205,6 @@ def test_each_due_warning_comes_once(given):
     assert all(Decimal(text[0]) / 10 == Decimal(text[text.index("epsilon") + 1]) for text in words)
 
 
-def test_each_converted_charge_is_said(tmp_path):
-    """Eight threads charge one ledger for other neighbours: each is said, and charged once."""
-    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
-    ledger.grant(epsilon=100, unit="person", rows_per_person=4, neighbours="add-remove")
-    rows, domain = table(60)[[*WARD.names, "back"]], replace(WARD, neighbours="add-remove", rows=60)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        at_once(lambda _number: [ps.NoisyTopK(1, epsilon="0.1", domain=domain, ledger=ledger).fit(
-            rows) for _ in range(3)])
-
-    assert [ConvertedWarning] * 24 == [one.category for one in said]
-    assert (24, True) == (len(ledger.charges()), ledger.verify_chain().valid)
-    assert Fraction("0.4") * 24 == ledger.spent()
-
-
 def test_threads_release_what_one_thread_does():
     """Under replayed noise eight threads with all methods give what one gives, bit for bit."""
     jobs = [(method, method.plan(), seed) for seed, method in enumerate(ESTIMATORS * 3)][:EACH]
@@ -243,110 +222,6 @@ def test_threads_release_what_one_thread_does():
 
     for found in at_once(shuffled):
         assert expected == [found[at] for at in range(len(jobs))]
-
-
-#: Cells at which a library might warn: beyond a type, no numbers, of odd types, or of none.
-HOSTILE = (float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, 10**30, -10**400,
-           2j, b"1", b"\xff", "1e999", "x" * 5000, "9" * 5000, "2020-02-30", "0001-01-01",
-           Decimal("sNaN"), Decimal("1e999999"), Fraction(1, 3), np.float16(65504),
-           np.longdouble("1e4000"), np.complex128(1j), np.array([1.0]), np.ma.masked,
-           np.datetime64("NaT"), np.datetime64(2**62, "s"), np.timedelta64(1, "Y"),
-           pd.Timestamp("2020-01-01T00:00:00.000000001"), pd.NaT, pd.NA, None, (), [1], {"a": 1},
-           object(), np.str_("1"), np.bytes_(b"1"), True, np.True_, pd.Series([1.0]),
-           pd.Timestamp("2020-01-01", tz="UTC"), pd.Period("2020"), pd.Interval(0, 1))
-
-
-def doubles(rows, width, kind):
-    """An array of numbers at the ends of their type, in no order."""
-    rng = np.random.default_rng(11)
-    ends = np.array([np.nan, np.inf, -np.inf, np.finfo(kind).max, -np.finfo(kind).max,
-                     np.finfo(kind).tiny, 0.0, 0.5, 1.0], kind)
-    return rng.choice(ends, (rows, width))
-
-
-def objects(rows=200):
-    """A frame of odd cells, with the names of the ward; its columns have no type of their own."""
-    rng = np.random.default_rng(12)
-    frame = pd.DataFrame({name: pd.Series([HOSTILE[at] for at in rng.integers(
-        0, len(HOSTILE), rows)], dtype=object) for name in (*WARD.names, "back", "cost")})
-    frame.loc[:9, "back"] = pd.Series([0, 1] * 5, dtype=object)
-    return frame
-
-
-def texts(rows=200):
-    """The same as texts, which all readers hold."""
-    return objects(rows).map(lambda cell: str(cell)[:40].replace("\n", " ")).astype(str)
-
-
-def numbers(kind):
-    """A frame of numbers at the ends of a type."""
-    return pd.DataFrame(doubles(200, 6, kind), columns=[*WARD.names, "back", "cost"]).assign(
-        ward="A")
-
-
-READERS = {
-    "pandas": lambda frame, _place: frame,
-    "nullable": lambda frame, _place: frame.convert_dtypes(),
-    "category": lambda frame, _place: frame.astype("category"),
-    "arrow": lambda frame, _place: pa.Table.from_pandas(frame, preserve_index=False),
-    "polars": lambda frame, _place: pl.from_pandas(frame),
-    "csv": lambda frame, place: _saved(place / "t.csv", lambda to: frame.to_csv(
-        to, index=False)),
-    "parquet": lambda frame, place: _saved(place / "t.parquet", lambda to: pq.write_table(
-        pa.Table.from_pandas(frame, preserve_index=False), to)),
-}
-
-
-def _saved(path, write):
-    write(path)
-    return path
-
-
-# Odd objects are held by pandas alone.
-@pytest.mark.parametrize(("cells", "reader"), [("objects", "pandas"), *(
-    (cells, reader) for cells in ("texts", "doubles", "halves") for reader in READERS)])
-@pytest.mark.parametrize("filters", ["always", "error"])
-def test_no_library_warns_of_rows(reader, cells, filters, tmp_path, monkeypatch):
-    """After the charge nothing warns, whatever the cells are: no release fails under `-W error`."""
-    made = {"objects": objects, "texts": texts, "doubles": lambda: numbers(np.float64),
-            "halves": lambda: numbers(np.float32)}[cells]()
-    for method in ESTIMATORS if reader in ("pandas", "arrow") else ESTIMATORS[:4]:
-        names = [*method.domain.names, method.domain.target.name]
-        given = READERS[reader](made[names], tmp_path)
-        source = open_source(given, csv=method.domain.csv)
-        plan = ps.plan(method.name, resolve(method.domain, source.shape(count_rows=True),
-                                            strict=True), rows=len(made),
-                       **{name: value for name, value in method.made().options().items()
-                          if value is not None or name in method.options})
-        with warnings.catch_warnings(record=True) as said, np.errstate(all="warn"):
-            warnings.simplefilter(filters)
-            with monkeypatch.context() as patched:
-                # Nor does a library that is called switch filters, which all threads have.
-                patched.setattr(warnings.catch_warnings, "__enter__", lambda _self: said.append(1))
-                fitting.fit(plan, source, noise=replay(5), room=Room(jobs=2))
-
-        assert [] == list(map(str, said)), method
-
-
-@pytest.mark.parametrize("make", [
-    lambda: doubles(300, 3, np.float64), lambda: doubles(300, 3, np.float32),
-    lambda: doubles(300, 3, np.longdouble), lambda: doubles(300, 3, np.float64).astype(object),
-    lambda: np.ma.masked_invalid(doubles(300, 3, np.float64)),
-    lambda: doubles(300, 3, np.float64).tolist(),
-    lambda: sparse.csr_array(np.nan_to_num(doubles(300, 3, np.float64))),
-    lambda: np.array([HOSTILE[at % len(HOSTILE)] if not isinstance(
-        HOSTILE[at % len(HOSTILE)], tuple | list | np.ndarray | pd.Series) else None
-        for at in range(900)], dtype=object).reshape(300, 3)])
-def test_no_array_warns_of_rows(make):
-    """Nor do arrays, masked or sparse ones, and lists; nor do the labels beside them."""
-    domain = ps.Domain.box(0.0, 1.0, columns=3)
-    labels = np.array([np.nan, np.inf, 0.0, 1.0] * 75)
-    for name in ("rule-sieve", "noisy-top-k", "block-fwell", "noisy-histogram"):
-        plan = ps.plan(name, domain, rows=300, epsilon=1,
-                       **({"columns": ["x0"]} if name == "noisy-histogram" else {"k": 1}))
-        with warnings.catch_warnings(), np.errstate(all="raise"):
-            warnings.simplefilter("error")
-            fitting.fit(plan, open_source(make(), labels), noise=replay(5))
 
 
 def test_threads_of_a_release_have_its_silence():
@@ -377,18 +252,3 @@ def test_the_last_reader_of_spark_turns_logs_on():
         levels.append(logging.root.manager.disable)
 
     assert [logging.CRITICAL] * 3 + [before] == levels
-
-
-def test_a_caller_hears_its_own_warnings():
-    """A release in one thread silences no other: what another thread warns of is heard."""
-    heard, plan = 0, ps.plan("noisy-top-k", WARD, k=1, epsilon=1, rows=60)
-    with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(1) as pool:
-        warnings.simplefilter("always")
-        other = pool.submit(lambda: [fitting.fit(plan, open_source(frame()), noise=replay(seed))
-                                     for seed in range(EACH)])
-        while not other.done():
-            warnings.warn("mine", stacklevel=1)
-            heard += 1
-
-    assert len(other.result()) == EACH
-    assert heard == len(said)

@@ -29,8 +29,6 @@ from privsieve.public.domain_file import parse, to_toml
 from privsieve.public.plan import UNIT
 from privsieve.rows import csv_file as csv_rows
 from privsieve.rows import open_source
-from privsieve.rows.inspect import look
-from privsieve.rows.items import items_of
 from privsieve.rows.source import reads
 
 # Many of these releases are of one process, and of nobody.
@@ -287,15 +285,6 @@ def test_one_hostile_cell(tmp_path, column, way):
             assert before is None
 
 
-def test_flags_in_a_file(tmp_path):
-    """A CSV file that says True and False is read by a label of False and True."""
-    file = csv_file(tmp_path, b"1,True\n1,False\n1,true\n0,1\n0,0\n", b"f,y\n")
-    domain = Domain([Flag("f")], target=Label("y", [False, True]))
-
-    assert [1, 0, 1, 1, 0] == [row[-1] for row in codes(file, domain)]
-    assert [1, 0, 1, 1, 0] == [row[-1] for row in python_codes(file, domain)]
-
-
 @pytest.mark.parametrize(("given", "words"), [
     ({"true": "no"}, "always says the other"), ({"false": ["nein", "Y"]}, "always says the other"),
     ({"true": "ja", "false": "JA"}, "stands for true and for false"),
@@ -321,13 +310,6 @@ def test_words_in_the_domain_file():
         == Domain([Flag("s")]).json()["columns"][0]
 
 
-def test_listed_twice():
-    """Two spellings of one value are one value, and are not listed both."""
-    for values in (["1", "1.0"], [0, "-0.0"], [3, "+3"], [True, 1]):
-        with pytest.raises(DomainError, match="listed twice"):
-            Category("c", values)
-
-
 def test_the_digest_of_a_domain():
     """A domain without words says no words: its digest is known."""
     domain = Domain(
@@ -336,16 +318,6 @@ def test_the_digest_of_a_domain():
         target=Label("y", [False, True]), person="who", persons=9)
 
     assert "cf91806a766f835bbcb50a121ccf6d8449026f6726ac075e06b750e7a96f8795" == domain.digest()
-
-
-def test_words_in_inspect_and_items():
-    """Inspect and the items of containment read the words of a flag as the reader does."""
-    part = Flag("s", true="ja", false="nein")
-    items, _, _ = items_of(pd.DataFrame({"s": ["Ja", "nein", "yes", None]}), domain=Domain([part]))
-
-    assert 1 == look(part, ["ja", "NEIN", "1", "vielleicht"], ".").unlisted
-    assert (("s",), [0, 2]) == (items.names, items.indices.tolist())
-    assert 0 == look(Label("y", [False, True]), ["True", "FALSE", True, 0, "1.0"], ".").unlisted
 
 
 ACCEPTED = {
@@ -398,32 +370,6 @@ def test_types(part):
                 assert "path" in str(caught.value)
 
 
-def test_polars_types():
-    """A target of polars is known by its declared type."""
-    domain = Domain([Flag("f")], target=Label("y", ["No", "Yes"]))
-    cells = [pl.Series(["No", "x"]), pl.Series(["No", "x"], dtype=pl.Categorical),
-             pl.Series([None, None]), pl.Series([object(), "No"], dtype=pl.Object)]
-
-    assert [[0, 0]] * 4 == [[row[-1] for row in codes([[1], [1]], domain, y)] for y in cells]
-    for y in (pl.Series([1, 2]), pl.Series([1.5, 2]), pl.Series([True, False]),
-              pl.Series([1, 2]).cast(pl.Date), pl.Series([1, 2]).cast(pl.Duration("us"))):
-        with pytest.raises(SchemaError, match="by its type"):
-            codes([[1], [1]], domain, y)
-
-
-def test_refused_before_the_charge(tmp_path):
-    """A refusal by type costs nothing and opens no row."""
-    ledger = ps.Ledger(tmp_path / "l.db", population="p")
-    ledger.grant(epsilon=1)
-    domain = Domain([Category("zip", ["00", "01"]), Number("x", 0, 1)], target=Label("y", [0, 1]))
-    frame = pd.read_csv(written(tmp_path, {"zip": ["00", "01"] * 5, "x": ["0", "1"] * 5,
-                                           "y": ["1", "0"] * 5}))
-    with pytest.raises(SchemaError, match="'00', which no number says"):
-        ps.RuleSieve(1, epsilon=1, domain=domain, ledger=ledger).fit(frame)
-
-    assert 1 == ledger.left()
-
-
 def test_an_array_of_flags():
     """An array of one type is the caller's: true and false are 1 and 0 in a box."""
     X = np.array([[True, False], [False, True]])
@@ -446,15 +392,6 @@ def test_lists(at):
             open_source(rows, [*rows[:at], odd, *rows[at + 1:]])
 
 
-def test_odd_cells_of_lists():
-    """A cell that no rule reads is the public default, in a list as in a frame."""
-    domain = Domain([Number("x", 0, 1)], target=Label("y", ["No", "Yes"], default="Yes"))
-    cells = [1j, {}, {"a": 1}, object(), [], [1, 2], None]
-
-    assert [[32768, 1]] * 7 == codes([[cell] for cell in cells], domain, ["?"] * 7)
-    assert [[65535, 1]] * 4 == codes([[1]] * 4, domain, [1j, {}, object(), None])
-
-
 @pytest.mark.parametrize("X", [[], np.empty((0, 1)), pd.DataFrame({"f": np.empty(0)})],
                          ids=["list", "array", "frame"])
 def test_no_rows(X):
@@ -473,16 +410,6 @@ def test_a_box_of_no_width():
         codes([], Domain.box(0, 1), [])
 
 
-def test_a_line_break_is_never_joined(tmp_path):
-    """A quoted cell with line breaks is as many records as it has lines."""
-    domain = Domain([Flag("f"), Category("t", ["a"])])
-    file = csv_file(tmp_path, b'1,"a\n' + b"1,a\n" * 200 + b'"\n1,a\n', b"f,t\n")
-
-    assert 203 == open_source(file).shape(count_rows=True).rows
-    assert [[0, 1, 0]] + [[1, 0, 0]] * 200 + [[0, 1, 0], [1, 0, 0]] == codes(file, domain)
-    assert codes(file, domain) == python_codes(file, domain)
-
-
 def lines(tmp_path, rows=400):
     """A file, its frame and its domains."""
     rng = np.random.default_rng(5)
@@ -492,16 +419,6 @@ def lines(tmp_path, rows=400):
     columns = [Number("a", 0, 1), Number("b", 0, 9)]
     return (tmp_path / "t.csv", frame, Domain(columns, target=Label("y", [0, 1])),
             Domain(columns, target=Number("y", 0, 1)))
-
-
-MADE = {
-    "selection": lambda d, _: ps.RuleSieve(1, epsilon=1, domain=d),
-    "noisy-top-k": lambda d, _: ps.NoisyTopK(1, epsilon=1, domain=d),
-    "block-fwell": lambda d, _: ps.BlockFWELL(1, epsilon=1, domain=d),
-    "weights": lambda d, _: ps.OutputFWELL(1, epsilon=2, domain=d, allow_weak=True),
-    "histogram": lambda d, _: ps.NoisyHistogram(["a"], bins=2, epsilon=1, domain=d),
-    "regression": lambda _, d: ps.PrivateKernelRidge("linear", epsilon=1, domain=d),
-}
 
 
 @pytest.mark.parametrize(("given", "words"), [
@@ -523,25 +440,15 @@ def test_the_plan_says_line(tmp_path, monkeypatch, capsys, given, words):
     assert path.name == "t.csv"
 
 
-@pytest.mark.parametrize("method", MADE)
-def test_a_line_is_the_unit(tmp_path, method):
+def test_a_line_is_the_unit(tmp_path):
     """Of a CSV file the certificate protects one line, of a frame one row; both verify."""
-    path, frame, labels, numbers = lines(tmp_path)
+    path, frame, labels, _ = lines(tmp_path)
     for X, words in ((path, UNIT["line"]), (frame, UNIT["row"])):
-        release = MADE[method](labels, numbers).fit(X).release_
+        release = ps.RuleSieve(1, epsilon=1, domain=labels).fit(X).release_
 
         assert words == release.certificate["claim"]["unit"]
         assert ps.verify(release.certificate, release.body).valid
     assert "one line of the file" == UNIT["line"]
-
-
-def test_a_person_in_a_file(tmp_path):
-    """Where persons are protected, a file's certificate says so."""
-    file = csv_file(tmp_path, b"1,0,a\n0,1,b\n" * 40, b"f,y,who\n")
-    domain = Domain([Flag("f")], target=Label("y", [0, 1]), person="who", persons=80)
-    release = ps.RuleSieve(1, epsilon=1, domain=domain).fit(file).release_
-
-    assert UNIT["person"] == release.certificate["claim"]["unit"]
 
 
 def test_a_line_in_a_session(tmp_path):
@@ -568,17 +475,6 @@ def test_the_report_says_line(tmp_path):
     assert "the number of lines, 400" in pages["line"]
     assert "one row of the table" in pages["row"]
     assert "the number of rows, 400" in pages["row"]
-
-
-def test_a_path_may_hold_other_columns(tmp_path):
-    """Columns of a file that the domain does not name are never read, in Python too."""
-    columns = {"f": ["1", "0"], "secret": ["x", "y"]}
-    path, domain = written(tmp_path, columns), Domain([Flag("f")])
-    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-
-    assert [[1, 0], [0, 0]] == codes(path, domain) == codes(tmp_path / "t.parquet", domain)
-    with pytest.raises(SchemaError, match="'secret'"):
-        codes(pd.DataFrame(columns), domain)
 
 
 @pytest.mark.parametrize(("text", "expected"), [

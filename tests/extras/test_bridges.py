@@ -35,7 +35,6 @@ from privsieve.public.columns import Category, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse
 from privsieve.rows.items import Reading, items_of, table_of
-from real_data import folder as data_folder
 
 #: What R says: the smallest group, all rows, and those in groups below k.
 BASE = re.compile(r"smallest group, base R: (\d+) of (\d+) rows; (\d+) rows in")
@@ -115,41 +114,14 @@ def test_every_counter_finds_our_k(tmp_path, seed):
     assert [said_by_r(found)] == BASE.findall(said)
 
 
-def test_check_counts_the_same_k(tmp_path, capsys):
-    """The level of an export is the k-anonymity that `privsieve check` prints for its columns."""
-    for seed in range(4):
-        path, table, roles = random_table(tmp_path, seed, target_known=False)
-        known = [*roles.presences, *roles.both]
-        cuts = [f"--cut={name}={','.join(map(str, CUTS[name]))}" for name in known if name in CUTS]
-        capsys.readouterr()
-        run(["check", str(path), "--columns", ",".join(known), *cuts, "--json"])
-        counted = json.loads(capsys.readouterr().out)["k_anonymity"]["level"]
-
-        assert counted == exported(path, table, roles, 2).level
-
-
-@pytest.mark.slow
-def test_every_counter_finds_our_k_of_adult(tmp_path):
-    """On the census table R, pandas' groups and our reader find our k, of 2 and of all columns."""
+def test_a_parquet_file_is_exported_as_its_lines(tmp_path):
+    """Numbers that are stored as such are the levels that their texts are."""
     pd = pytest.importorskip("pandas")
-    path = data_folder("adult") / "data.parquet"
-    names = [name for name in pd.read_parquet(path).columns if name != "y"]
-    for width, known in enumerate((("sex", "race"), ("age", "sex"), tuple(names))):
-        items, y, classes = items_of(str(path), "y", columns=list(known))
-        found = exported(path, Labelled(items, y, classes, "y"), Roles(both=known, target="y"), 5)
-        write_folder(tmp_path / f"arx{width}", arx(found), read_arx)
-        write_folder(tmp_path / f"sdc{width}", sdcmicro(found))
-        frame = pd.read_csv(tmp_path / f"sdc{width}" / "table.csv", dtype=str,
-                            keep_default_na=False, na_values=[])[list(known)]
-        for at, name in enumerate(known, 1):
-            [file] = (tmp_path / f"sdc{width}" / "levels").glob(f"v{at}_*.csv")
-            lines = pd.read_csv(file, dtype=str, keep_default_na=False, na_values=[])
-            frame[name] = frame[name].map(dict(zip(lines["value"], lines["level"], strict=True)))
+    path, table, roles = random_table(tmp_path, 1, target_known=False)
+    pd.read_csv(path, keep_default_na=False).to_parquet(tmp_path / "t.parquet")
+    lines, stored = (exported(one, table, roles, 5) for one in (path, tmp_path / "t.parquet"))
 
-        assert not frame.isna().any().any()
-        assert found.level == frame.groupby(list(known)).size().min()
-        _, said, _ = rscript("sdc.R", cwd=tmp_path / f"sdc{width}")
-        assert [said_by_r(found)] == BASE.findall(said)
+    assert (lines.level, lines.below) == (stored.level, stored.below)
 
 
 def test_r_reads_hostile_names_as_they_are(tmp_path):
@@ -398,18 +370,6 @@ def test_limits_are_models_of_arx(tmp_path):
     write_folder(tmp_path / "free", arx(found))
     assert ((), ("income", "ill")) == (read_arx(tmp_path / "free").settings.sensitive,
                                        read_arx(tmp_path / "free").settings.insensitive)
-
-
-def test_a_known_target_is_a_key_that_keeps_its_classes(tmp_path):
-    """A published target counts toward k, and no level of it is coarser than its classes."""
-    path, table, roles = random_table(tmp_path, 1, target_known=True)
-    write_folder(tmp_path / "out", arx(exported(path, table, roles, 3)), read_arx)
-    [target] = [one for one in read_arx(tmp_path / "out").settings.keys if one.name == "ill"]
-
-    assert (0, 0) == (target.lowest, target.highest)
-    domain = Domain.from_toml(tmp_path / "out" / "domain.toml")
-    assert Label("ill", ["n", "y"]) == domain.target
-    assert "ill" not in domain.names
 
 
 def test_the_command_writes_and_says_so(tmp_path, monkeypatch, cli):

@@ -212,17 +212,6 @@ def test_flowers_of_sas_spss_and_stata(name, sign):
     assert not any(one.why for one in found.values())
 
 
-def test_a_study_of_hearts():
-    """A file of SPSS itself: an identifier, levels without the code for missing, labels."""
-    found = real("electric.sav")
-
-    assert ("number", "AGE AT ENTRY", {}) == (
-        found["AGE"].kind, found["AGE"].says, found["AGE"].facts)
-    assert (ID, [1, 2, 3, 5, 6], [1, 2, 3, 4, 5, 6, 7], ["Y", "N"]) == (
-        found["CASEID"].why, *(found[key].facts["values"] for key in (
-            "FIRSTCHD", "DAYOFWK", "FAMHXCVR")))
-
-
 def test_odd_variables_of_spss():
     """Ranges of missing codes, texts with such codes, ends of a scale, a date."""
     found = real("testdata.sav")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
-import warnings
 
 import pytest
 
-from forged import golden
 from privsieve.cli import run
 from privsieve.extras.forms.exports import entry, label, results
 from privsieve.ledger.folder import Folder
@@ -38,13 +36,10 @@ LISTS = {"data_curators", "registry_authors"}
 LINE = re.compile(r' *(?:- )?(?:(\w+):)?(?: ?("(?:[^"\\]|\\.)*"|[0-9.]+))?(?: # <- .*)?')
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
+@pytest.fixture
+def made(golden):
     """The two files of a release of each kind, by its name."""
-    place = tmp_path_factory.mktemp("exports")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        names = golden(place)
+    place, names = golden
     return {name: tuple(json.loads((place / name / f"{one}.json").read_bytes())
                         for one in ("release", "certificate")) for name in names}
 
@@ -239,19 +234,6 @@ def test_what_leaves_beside_the_names_is_said(made):
     assert "2 of 3 columns\n" in markdown(form(less, certificate), "Form")
     assert "2 of 3 columns, noisy counts of the classes\n" in (
         markdown(form(release, certificate), "Form"))
-
-
-def test_sources_are_not_rows():
-    """Where k counts sources, no chance of a guess is promised: one of them may have many rows."""
-    release, certificate = publication(ROWS, ("a", "b", "c"))
-    claim = certificate["claim"]
-    plain = markdown(form(release, certificate), "Form")
-    counted = markdown(form(release, {**certificate, "claim": {**claim, "counted": "sources"}}),
-                       "Form")
-
-    assert f"at most 1 time in {claim['level']}" in plain
-    assert "1 time in" not in counted
-    assert f"rows of at least {claim['k']} different sources that fit" in counted
 
 
 def test_a_weak_promise_is_called_weak(made):

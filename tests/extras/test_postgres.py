@@ -27,7 +27,7 @@ from privsieve.ledger.chain import exported
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger, populations, recount, recount_export
 from privsieve.public.plan import Cost
-from test_ledger_kill import PLANTED, WORKER, grant, kill_many, wrong_of
+from test_ledger_kill import WORKER, grant, kill_many, wrong_of
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg, which reaches PostgreSQL, is missing")
 
@@ -178,22 +178,6 @@ def test_a_head_tells_an_older_copy(place, tmp_path):
         ledger.left()
 
 
-def test_two_writers_never_pass_the_limit(place):
-    """Eight threads ask for twenty times what there is; exactly all of it is spent."""
-    Ledger(place, population="p").grant(1)
-
-    def ask(_):
-        with suppress(BudgetExceeded):
-            return Ledger(place, population="p").reserve(Cost.of("0.1"), {}).seq
-        return None
-
-    with ThreadPoolExecutor(8) as pool:
-        found = [seq for seq in pool.map(ask, range(24)) if seq]
-    assert sorted(found) == list(range(2, 12))
-    assert Fraction(0) == Ledger(place, population="p").left()
-    assert recount(place)[0].valid
-
-
 # --- a place ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("url", [
@@ -339,13 +323,6 @@ def test_a_publication_is_noted_on_a_server(cli, postgres, base, tmp_path, monke
     assert not Path("fourth").exists()
     assert 3 == len(Ledger(url, population="p").publications())
     assert cli("ledger", "verify", "--ledger", url, "--head", "one.head", "first", "third")[0] == 0
-
-
-def test_without_psycopg_its_extra_is_named(monkeypatch):
-    """Who did not install what reaches a server is told how."""
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ParameterError, match=r"privsieve\[postgres\]"):
-        Ledger("postgresql://localhost/b", population="p").grant(1)
 
 
 # --- the server ---------------------------------------------------------------------------------
@@ -637,12 +614,3 @@ def test_missing_locks_are_found(postgres, base, monkeypatch):
     said = _at_once(postgres.url(base), monkeypatch)
 
     assert set(said) - {"charged", "denied"} or not recount(postgres.url(base))[0].valid
-
-
-def test_the_kills_find_a_witness_before_its_charge(tmp_path, postgres, base):
-    """A result that is shown before its charge is durable is found."""
-    url = postgres.url(base)
-    grant(tmp_path, url)
-    charged, committed, _, _ = kill_many(tmp_path, 12, PLANTED["witness first"], place=url)
-
-    assert "a charge was lost" in wrong_of(tmp_path, charged, committed, url)[0]

@@ -195,10 +195,6 @@ def test_no_cell_of_a_parquet_file_decides(tmp_path):
         assert expected == readings(odd), (name, cell)
 
 
-#: Cells of one field of a CSV file.
-FIELDS = ["x", "", '"', '"1" 2', "\0", "1e400", "nan", "-0", "9" * 400, "2020-99-99", "é", "ab;cd"]
-
-
 def outcome(X, ledger, domain, **how):
     """What a steward sees: a release, or the sentence of a refusal; and what was charged."""
     before = ledger.spent()
@@ -270,18 +266,6 @@ def test_no_cell_decides_whether_there_is_a_release(odd_tables, query, neighbour
         assert found[0] == ("released", Fraction(1, 100))
     else:
         assert (True, 0) == (refusal in found[0][0], found[0][1])
-
-
-@pytest.mark.parametrize("neighbours", NEIGHBOURS)
-def test_no_field_decides_whether_there_is_a_release(tmp_path, neighbours, ledger):
-    """The same of a CSV file, which is given by its path."""
-    domain = Domain([Category("a", ["1"]), Number("b", 0, 3)], target=Label("ill", [0, 1]), rows=30,
-                    neighbours=neighbours, unit_declared=True)
-    path = tmp_path / "c.csv"
-    for cell in FIELDS:
-        path.write_text("a,b,ill\n" + f"{cell},1,0\n" + "1,2,1\n" * 29)
-
-        assert outcome(str(path), ledger, domain) == ("released", Fraction(1, 100)), cell
 
 
 # --- what a query may say -------------------------------------------------------------------------

@@ -45,13 +45,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does 
 SECRET = "the-cell-of-somebody"
 ROWS = 400
 MODES = ("local[2]", "local-cluster[2,1,1024]", "connect")
-#: Two ways to ask: with executors apart the driver asks as it does without.
-ASKED = pytest.mark.parametrize("spark", MODES[::2], indirect=True)
-#: A choice, a table, a model: of each method whose summary is a sum (`test_spark_cluster` has all).
-SUMS = list({one.name: one for one in ESTIMATORS
-             if isinstance(one.plan().summarise, Stages)}.values())
-#: One pass, and several.
-PASSES = [one for one in SUMS if one.name in ("noisy-top-k", "rule-sieve")]
+#: One pass, and several (`test_spark_cluster` has every method).
+PASSES = {one.name: one for one in ESTIMATORS if one.name in ("noisy-top-k", "rule-sieve")}.values()
 
 
 class Spark:
@@ -121,15 +116,10 @@ def ward(tmp_path_factory):
     return folder
 
 
-def top_two(domain, rows=None):
-    """A plan of a method whose summary the tests replace."""
-    return ps.NoisyTopK(2, epsilon=1, domain=domain).plan(rows=rows)
-
-
 @pytest.fixture
 def plan():
-    """One for the table of the tests."""
-    return top_two(WARD, ROWS)
+    """A plan of a method whose summary the tests replace."""
+    return ps.NoisyTopK(2, epsilon=1, domain=WARD).plan(rows=ROWS)
 
 
 def of_codes(rows, _key, _found):
@@ -179,36 +169,13 @@ def summary(plan, X, *stages, placed=False):
     return [part.tolist() for part in kept[0]]
 
 
-@pytest.mark.parametrize("method", SUMS, ids=str)
-@pytest.mark.parametrize("spark", MODES[:1], indirect=True)
-def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
-    """Of each method, where tasks are fastest."""
-    same_release(spark, ward, method)
-
-
 @pytest.mark.parametrize("method", PASSES, ids=str)
-@pytest.mark.parametrize("spark", MODES[1:], indirect=True)
-def test_the_release_is_the_same_elsewhere(spark, ward, method):
-    """Wherever else tasks run: one pass, and several."""
-    same_release(spark, ward, method)
-
-
-def same_release(spark, ward, method):
-    """Under replayed noise the same bytes come out."""
+def test_the_release_is_that_of_the_frame_in_memory(spark, ward, method):
+    """Under replayed noise the same bytes come out; columns that no domain names are not read."""
     here, there = (fitting.fit(method.plan(), open_source(each), noise=replay(3))
                    for each in (method.table(), spark.read(ward)))
 
     assert here.bytes == there.bytes
-
-
-@ASKED
-def test_an_estimator_takes_a_frame(spark, ward, ledger):
-    """As it takes any other; columns that the domain does not name are never read."""
-    made = ps.NoisyTopK(2, epsilon=1, domain=WARD, ledger=ledger).fit(spark.read(ward))
-
-    assert set(WARD.names) == set(made.feature_names_in_)
-    assert made.get_support().sum() == 2
-    assert ledger.spent() == 1
 
 
 def test_places_are_those_of_the_files(spark, ward, plan):
@@ -219,23 +186,6 @@ def test_places_are_those_of_the_files(spark, ward, plan):
     assert expected == summary(plan, frame, of_codes, of_places, placed=True)
     assert expected == summary(plan, frame.select("back", *WARD.names), of_codes, of_places,
                                placed=True)
-
-
-@ASKED
-def test_rows_that_are_too_few_are_default_records(spark, ward, plan):
-    """Exactly the public number of rows comes out, or the release fails."""
-    more = replace(plan, units=ROWS + 3)
-    rows = table(ROWS)[[*WARD.names, "back"]]
-    frame = spark.read(ward)
-
-    assert summary(more, rows, of_codes) == summary(more, frame, of_codes)
-    for units in (ROWS + 3, ROWS - 3):
-        some = replace(plan, units=units)
-        assert summary(some, rows, of_codes, of_places, placed=True) == summary(
-            some, frame, of_codes, of_places, placed=True)
-    # Without places nobody can say which are too many.
-    with pytest.raises(ReleaseFailed):
-        summary(replace(plan, units=ROWS - 3), frame, of_codes)
 
 
 # The only mode with executors apart from the driver.
@@ -313,20 +263,12 @@ def test_the_log_is_as_before(spark, ward, plan):
 
 
 def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, ledger):
-    """A frame without places, or a summary that is no sum, costs nothing."""
+    """A frame without the places that a summary asks for costs nothing."""
     frame = spark.read(ward)
     placed, _ = added_up(plan, of_places, placed=True)
-    persons = ps.Domain(WARD.columns[1:], target=WARD.target, person="age", persons=50)
-    for made, rows, text in (
-            (placed, frame.repartition(2), "as it is"),
-            (placed, frame.orderBy("age"), "as it is"),
-            (placed, frame.union(frame), "as it is"),
-            (ps.BlockFWELL(2, epsilon=1, domain=WARD).plan(rows=ROWS), frame, "no sum"),
-            (added_up(top_two(persons), of_codes)[0], frame, "persons"),
-            (added_up(top_two(replace(WARD, neighbours="add-remove", rows=400)), of_codes,
-                      placed=True)[0], frame, "add-remove")):
-        with pytest.raises(ParameterError, match=text):
-            fitting.fit(made, open_source(rows), ledger=ledger)
+    for rows in (frame.repartition(2), frame.orderBy("age"), frame.union(frame)):
+        with pytest.raises(ParameterError, match="as it is"):
+            fitting.fit(placed, open_source(rows), ledger=ledger)
 
     assert ledger.spent() == 0
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from naive_containment import group
-from privsieve.cli import run
 from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.publishable import publishable
 from privsieve.errors import ParameterError
@@ -46,7 +45,6 @@ from privsieve.extras.steward.exploring import (
     method_way,
     profile_ways,
     ranked,
-    strangers,
 )
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -135,25 +133,6 @@ def test_strangers_are_counted_by_loops(drawn):
                 sizes = [len(crowd) for crowd in crowds]
                 assert sum(size < point.k for size in sizes) == one.below
                 assert sizes.count(1) == one.alone
-
-
-def test_more_knowledge_finds_no_fewer(drawn):
-    """Absences, and the class, add rows to those that are found; strict has none without it."""
-    for point in drawn[2].points:
-        of = point.strangers
-        assert of.has.below <= of.every.below <= of.every_class.below
-        assert of.has.below <= of.has_class.below <= of.every_class.below
-        assert 0 == of.has.below
-        if point.way == "strict":
-            assert 0 == of.every.below == of.every.alone
-
-
-def test_a_set_that_keeps_k_keeps_each_smaller_one(drawn):
-    """Rows below k do not become more as k falls, for the same columns: the theory's one law."""
-    table, _, found = drawn
-    for choice in found.choices.values():
-        below = [strangers(table, choice.selected, k).every_class.below for k in KS]
-        assert sorted(below) == below
 
 
 def test_what_a_column_costs_is_the_level_without_it(drawn):
@@ -435,11 +414,6 @@ def test_a_page_of_nothing_is_a_page():
     assert "How many people the rows were drawn from was not said" in words
 
 
-def test_the_same_nouns_give_the_same_page():
-    """Equal nouns give equal bytes, without a path or a time of day."""
-    assert explored_page(told()) == explored_page(told())
-
-
 def test_nouns_print_nothing():
     """What the page holds is not shown by a repr."""
     assert "4711" not in repr(told("4711"))
@@ -491,18 +465,6 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     assert "PRIVATE: not to be released" in said.err
 
 
-def test_nothing_of_the_page_leaves_with_a_publication(here):
-    """A folder that is published beside it holds nothing of the page, and no word of it."""
-    call("--out", "one.html", "-k", 5, "--population-size", 2000, "--method", "greedy")
-    assert 0 == run(["publish", "t.csv", "--target", "ill", "-k", "5", "--out", "out"])
-
-    assert {"table.csv", "release.json", "certificate.json", "report.html"} == files("out")
-    for name in files("out"):
-        data = (here / "out" / name).read_bytes().lower()
-        for word in (b"honest area", b"zayatz", b"curve", b"2,000", b"explore"):
-            assert word not in data, (name, word)
-
-
 def test_what_is_refused_leaves_no_file(here):
     """A file that exists, a k that cannot be, too few people: one sentence, and no new file."""
     Path("old.html").write_text("mine")
@@ -533,14 +495,6 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
     assert "Nobody named a k for the tables below: 5 is taken." in words
     assert "For k = 5, strict." in words
     assert "and the class of each row" in words
-
-
-@pytest.mark.usefixtures("here", "unjudged")
-def test_a_named_method_is_explored_alone():
-    """No profile stands beside it."""
-    call("--out", "one.html", "--method", "greedy", "-k", 4)
-    words = harmless(Path("one.html").read_bytes()).words
-    assert "k of 2, 3, 4, 5, 8, 10, 11, 20, 50, 100; greedy." in words
 
 
 @pytest.mark.usefixtures("here", "unjudged")

@@ -229,23 +229,6 @@ def test_folders_with_their_table(privsieve):
     assert 0 == privsieve("union", "t.csv", "one", "two", "-k", level)[0]
 
 
-def test_two_targets_with_the_table(privsieve):
-    """Two published targets may both be known, and are counted so."""
-    code = privsieve("publish", "t.csv", "--target", "c", "-k", 5, "--columns", "a", "--method",
-                     "greedy", "--weights", "even", "--publish-target", "--out", "other")[0]
-    assert 0 == code
-    found = json.loads(privsieve("union", "t.csv", "one", "other", "--json")[1])
-    rows = [line.split(",") for line in Path("t.csv").read_text().splitlines()[1:]]
-    names = json.loads(Path("one/certificate.json").read_text())["claim"]["columns"]
-    at = sorted({"abc".index(name) for name in [*names, "a"]})
-
-    def fits(mine, other):
-        return mine[2] == other[2] and mine[-1] == other[-1] and all(
-            other[j] == mine[j] for j in at)  # of a yes/no column absences are known, too
-
-    assert min(sum(fits(mine, other) for other in rows) for mine in rows) == found["lowest"]
-
-
 def test_a_target_that_is_a_column_elsewhere(privsieve):
     """The target of one folder may be a column of another: both are counted."""
     privsieve.publish("first", "c,b")
