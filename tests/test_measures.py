@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import astuple
 from fractions import Fraction
 
@@ -52,6 +53,32 @@ def test_levels(part):
         assert sizes == containment_level(items, per_row=True).tolist()
         assert copies == k_anonymity_level(items, per_row=True).tolist()
         assert (min(sizes), min(copies)) == (containment_level(items), k_anonymity_level(items))
+
+
+def test_the_level_of_many_patterns():
+    """The smallest group that is looked for is that of all groups, whatever patterns contain."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows = rng.random((300, int(rng.choice([5, 9, 70])))) < rng.random()
+        table = Items.dense(np.concatenate([rows & (rng.random(rows.shape) < 0.9), rows, rows]))
+
+        assert containment_level(table, per_row=True).min() == containment_level(table)
+        assert containment_level(table) == Knowledge(table).groups().level()
+
+
+def test_the_level_of_ten_times_the_rows():
+    """A level takes about as long as a sort: rows times log rows, with threefold slack."""
+    def seconds(rows, density):
+        table = np.random.default_rng(5).random((rows, 30)) < density
+        spent = []
+        for _ in range(4):
+            start = time.perf_counter()
+            containment_level(table)
+            spent.append(time.perf_counter() - start)
+        return sorted(spent[1:])[1]
+
+    for density in (0.15, 0.5, np.linspace(0.02, 0.5, 30)):
+        assert seconds(300_000, density) <= 3 * 14 * seconds(30_000, density)
 
 
 @pytest.mark.parametrize("part", PARTS)

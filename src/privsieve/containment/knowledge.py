@@ -23,7 +23,7 @@ from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table, superset_counts
 from privsieve.rows.matrix import Items
 
-#: Sources that are counted at a time: bounds memory.
+#: Units, or patterns, that are counted at a time: bounds memory.
 _AT_ONCE = 256
 
 
@@ -107,6 +107,12 @@ class Groups:
         size: Ints = self.equals() if self.equal else self.over.sum(axis=1)[pattern]
         return size if who is None else size[who]
 
+    def level(self) -> int:
+        """Return the size of the smallest group; 0 of no rows."""
+        if self.equal or self.unit is not None:
+            return int(self.sizes().min(initial=len(self.table.pattern)))
+        return smallest_group(self.table.masks, self.table.counts.sum(axis=1))
+
     def equals(self) -> Ints:
         """Count the rows, or the distinct units, that have the pattern of each row."""
         _, counts, pattern = self.table
@@ -119,6 +125,37 @@ class Groups:
     def of_one_class(self) -> int:
         """Count the rows whose whole group has one class."""
         return int(self.table.counts[(self.over > 0).sum(axis=1) == 1].sum())
+
+
+def smallest_group(masks: Masks, rows: Ints) -> int:
+    """Return the size of the smallest group of patterns with so many rows each; 0 of no pattern.
+
+    The smallest group is that of a pattern which no other pattern contains, and so it has the rows
+    of that pattern alone.  The widest patterns are such.  Of the others only those with fewer rows
+    than the smallest group so far are compared with the table.
+    """
+    if not len(masks):
+        return 0
+    width = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
+    level = int(rows[width == width.max()].min())
+    rest, many = np.argsort(-width, kind="stable"), _AT_ONCE
+    while len(rest := rest[rows[rest] < level]):
+        over, _ = around(masks, rows[:, None], masks[rest[:many]], rows[rest[:many]])
+        level, rest, many = min(level, int(over.min())), rest[many:], 4 * many
+    return level
+
+
+def distinct_masks(items: Items) -> tuple[Masks, Ints]:
+    """Return the distinct patterns of at most 64 items, and the rows of each.
+
+    >>> [part.tolist() for part in distinct_masks(Items.dense([[1, 0], [1, 1], [1, 0]]))]
+    [[[1], [3]], [2, 1]]
+    """
+    mask = np.zeros(items.rows, np.uint64)
+    for j in range(len(items)):
+        mask[items.indices[items.indptr[j]:items.indptr[j + 1]]] |= np.uint64(1 << j)
+    masks, rows = np.unique(mask, return_counts=True)
+    return masks[:, None], rows
 
 
 def rows_beyond(counts: Ints, over: Ints, rule: Rule) -> tuple[int, int]:

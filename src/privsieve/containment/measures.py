@@ -16,7 +16,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.knowledge import Knowledge
+from privsieve.containment.knowledge import Knowledge, distinct_masks, smallest_group
 from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
@@ -29,6 +29,8 @@ Positions = npt.NDArray[np.signedinteger[Any]]
 MOST_WORK = 5 * 10**9
 #: Rows of a sample that nobody asked for, and patterns from which the work is foreseen.
 SAMPLE, FORESEEN = 10_000, 256
+#: Patterns of so many items are one number each, which are sorted.
+_NARROW = 64
 #: Above this share of rows that lose k with the busiest rows, a measure warns.
 HUB_LIMIT = (1, 5)
 
@@ -249,8 +251,10 @@ def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
 
 def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: bool) -> int | Ints:
     items, _, _ = read(X)
-    sizes = Knowledge.of(items, Rule(1, 1, model=model)).groups().sizes()
-    return sizes if per_row else int(sizes.min()) if len(sizes) else 0
+    if model == "containment" and not per_row and len(items) <= _NARROW:
+        return smallest_group(*distinct_masks(items))
+    groups = Knowledge.of(items, Rule(1, 1, model=model)).groups()
+    return groups.sizes() if per_row else groups.level()
 
 
 def classification_metric(X: Any, y: Any, k: int) -> int:
