@@ -19,7 +19,7 @@ import numpy as np
 
 from measure import Goal, call, paired
 from privsieve import kernels
-from privsieve.containment.choice import modular_order, weights
+from privsieve.containment.choose import modular_order, weights
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import containment_level
 from privsieve.containment.publishable import publishable

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 import naive_disclosure as naive
-from privsieve.containment import disclosure
-from privsieve.containment.disclosure import columns_of, disclosures, groups_of, strangers
+from privsieve.containment import limits
 from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.limits import Limits, failing, missed
+from privsieve.containment.limits import (
+    Limits,
+    columns_of,
+    disclosures,
+    failing,
+    groups_of,
+    missed,
+    strangers,
+)
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -74,8 +81,8 @@ def test_figures_are_loops(monkeypatch):
         matrix, table = table_of(rng)
         rule = rule_of(rng, matrix.shape[1], len(table.classes))
         if turn % 2:  # a few values at a time
-            monkeypatch.setattr(disclosure, "_CELLS", 1)
-            monkeypatch.setattr(disclosure, "_VALUES", int(rng.integers(1, 4)))
+            monkeypatch.setattr(limits, "_CELLS", 1)
+            monkeypatch.setattr(limits, "_VALUES", int(rng.integers(1, 4)))
         told = disclosures(table, rule)
         assert [(column.name, role) for column, role in columns_of(table)] == [
             (one.column, one.role) for one in told]
@@ -159,7 +166,7 @@ def test_a_limit_that_is_met_exactly_is_kept():
 
 def test_what_cannot_be_compared_is_missed(monkeypatch):
     """Where a group is too large to be counted exactly, a limit that it may just miss is missed."""
-    monkeypatch.setattr(disclosure, "_EXACT", 7)
+    monkeypatch.setattr(limits, "_EXACT", 7)
     table = Labelled(Items.dense(np.ones((8, 1))), np.array([0] * 4 + [1, 2, 3, 4], np.int32),
                      tuple(range(5)))
 
@@ -214,7 +221,7 @@ def test_limits_are_demanded():
 
 def test_too_many_values_are_refused(monkeypatch):
     """A column of which the distances could not be counted in whole numbers is refused by name."""
-    monkeypatch.setattr(disclosure, "_LARGEST", 100)
+    monkeypatch.setattr(limits, "_LARGEST", 100)
     items, column = Items.dense(np.ones((9, 1))), Sensitive("pay", np.arange(9, dtype=np.int32),
                                                             tuple("abcdefghi"), ordered=True)
     with pytest.raises(SchemaError, match=r"'pay' has 9 values in 9 rows.*cut them"):

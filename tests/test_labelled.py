@@ -17,14 +17,10 @@ import cp_sat
 import naive_containment as naive
 import naive_search
 from kernel_calls import serve
-from privsieve.containment.breaking import closed
-from privsieve.containment.choice import kept_rows, standing
-from privsieve.containment.exact import exact
-from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.groups import source_crowds, sources_at
-from privsieve.containment.knowledge import Knowledge
-from privsieve.containment.labelled import Labelled, with_classes
-from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.choose import demand_rule, exact, greedy, maximal
+from privsieve.containment.knowledge import Knowledge, kept_rows, standing
+from privsieve.containment.labelled import Labelled, as_known
+from privsieve.containment.measures import closed
 from privsieve.containment.publish import project
 from privsieve.containment.publishable import by_sources, largest_k, publishable
 from privsieve.errors import NothingFits, ParameterError
@@ -70,7 +66,7 @@ class Case:
     def fits(self):
         """Whether the rule is one that containment takes for this table."""
         try:
-            demand_rule(self.items, self.rule, self.y)
+            demand_rule(Labelled(self.items, self.y), self.rule)
         except ParameterError:
             return False
         return naive.feasible(self.rows, self.y, set(), self.rule)
@@ -145,7 +141,9 @@ def test_as_if_classes_were_items():
         rule = replace(case.rule, l_diversity=1, suppress=0, stop="skip")
         if np.bincount(case.y).min() < rule.k:
             continue
-        both, absent = with_classes(case.items, case.y, rule.absent)
+        many = int(case.y.max()) + 1
+        both = as_known(case.items, None, ("class", case.y, [str(c) for c in range(many)]))
+        absent = None if rule.absent is None else np.append(rule.absent, np.zeros(many, np.bool_))
         first = np.arange(case.d, len(both))
         plain = replace(rule, absent=absent, labelled=False)
         found = patterns.greedy((both.indptr, both.indices), case.label,
@@ -184,7 +182,7 @@ def test_what_stays():
                 for some in combinations(range(case.n), size)]
         kept = [some for some in sets
                 if all(naive.kept(case.rows, case.y, S, rule, some, i) for i in some)]
-        found = kept_rows(case.items, case.y, rule, range(case.d))
+        found = kept_rows(Labelled(case.items, case.y), rule, range(case.d))
         left_out += 0 < found.sum() < case.n
 
         assert sorted(set().union(*kept)) == np.flatnonzero(found).tolist()
@@ -204,9 +202,9 @@ def test_standing(part):
                    if case.y[h] == case.y[i]} for i in left]
         expected = min(map(len, groups), default=0), case.n - len(left)
 
-        assert expected == standing(case.items, case.y, case.rule, sorted(S))
+        assert expected == standing(Labelled(case.items, case.y), case.rule, sorted(S))
         assert sorted(left) == np.flatnonzero(
-            kept_rows(case.items, case.y, case.rule, sorted(S))).tolist()
+            kept_rows(Labelled(case.items, case.y), case.rule, sorted(S))).tolist()
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -214,11 +212,11 @@ def test_public_choices(part):
     """Each choice says its level and keeps the rule; the optimum is no worse than the others."""
     for case in fitting(part):
         rule = replace(case.rule, stop="skip")
-        given = case.items, case.y, rule
+        given = Labelled(case.items, case.y), rule
         chosen = [greedy(*given, by) for by in (case.weights, "distinct", "class-errors")]
         best = exact(*given, case.weights)
         if rule.model == "containment":
-            chosen += [maximal(*given, by) for by in (case.weights, "distinct")]
+            chosen.append(maximal(*given, case.weights))
         for choice in (*chosen, best):
             level, suppressed = standing(*given, choice.selected)
 
@@ -237,14 +235,13 @@ def test_maximal(part):
         rule = replace(case.rule, model="containment", suppress=0)
         if np.bincount(case.y).min() < rule.k:
             continue
-        given = case.items, case.y, rule
-        for by in (case.weights, "size", "distinct"):
-            loose = maximal(case.items, case.y, replace(rule, labelled=False), by,
-                            Mining(complete=False))
-            plain = maximal(*given, by, Mining(complete=False))
-            whole = maximal(*given, by)
+        table = Labelled(case.items, case.y)
+        for by in (case.weights, np.ones(case.d, np.int64)):
+            loose = maximal(table, replace(rule, labelled=False), by, complete=False)
+            plain = maximal(table, rule, by, complete=False)
+            whole = maximal(table, rule, by)
             S = set(whole.selected)
-            more = set(range(case.d)) - S if not isinstance(by, str) or by == "size" else ()
+            more = set(range(case.d)) - S
             cut += loose.selected != plain.selected
 
             assert naive.feasible(case.rows, case.y, set(plain.selected), rule)
@@ -313,14 +310,16 @@ def test_sources(part):
     for case in cases(part):
         everything = set(range(case.d))
         table = Labelled(case.items, case.y, ("a", "b", "c"), sources=case.sources)
-        found = source_crowds(case.items, case.sources, 2, case.y)
-        for model, crowd in (("containment", found.containment), ("k-anonymity", found.equal)):
+        found = Knowledge(case.items, None, (case.y,), case.sources).groups()
+        for model, sizes in (("containment", found.sizes()), ("k-anonymity", found.equals())):
             rule = replace(case.rule, model=model)
             expected = distinct_sources(case, everything, model)
 
-            assert expected == sources_at(table, rule, range(case.d)).tolist()
+            known = Knowledge.of(table, replace(rule, labelled=True), range(case.d)).groups()
+            assert expected == known.sizes().tolist()
+            assert min(expected) == known.level()
             if case.rule.absent is None:
-                assert min(expected) == crowd.level
+                assert expected == sizes.tolist()
         rule = replace(case.rule, l_diversity=1, suppress=0, k=2, stop="skip")
         if min(distinct_sources(case, set(), rule.model)) < 2:
             with pytest.raises(ParameterError, match=r"classes have rows of fewer than k = 2 "
@@ -341,30 +340,22 @@ def test_sources(part):
 
 
 SMALL = np.array([0] * 5 + [1] * 2 + [2], np.int32)
-TABLE = Items.dense(np.tri(8, 4, dtype=int))
+TABLE = Labelled(Items.dense(np.tri(8, 4, dtype=int)), SMALL)
 SAYS = ("2 of 3 classes have fewer than k = 3 rows, 3 in all, and the class may be known; a class "
         "takes at least 3 rows: merge classes, leave the target unpublished, choose another")
 
 
 @pytest.mark.parametrize("choose", [
-    lambda rule: greedy(TABLE, SMALL, rule), lambda rule: exact(TABLE, SMALL, rule),
-    lambda rule: maximal(TABLE, SMALL, rule), lambda rule: demand_rule(TABLE, rule, SMALL),
-    lambda rule: publishable(Labelled(TABLE, SMALL), rule, "strict")])
+    greedy, exact, maximal, demand_rule, lambda table, rule: publishable(table, rule, "strict")])
 def test_a_class_below_k(choose):
     """A class of fewer than k rows is refused, unless its rows may be left out."""
     with pytest.raises(ParameterError, match=SAYS):
-        choose(Rule(3, 3, labelled=True))
+        choose(TABLE, Rule(3, 3, labelled=True))
     with pytest.raises(ParameterError, match=SAYS):
-        choose(Rule(3, 3, labelled=True, suppress=2))
+        choose(TABLE, Rule(3, 3, labelled=True, suppress=2))
 
-    demand_rule(TABLE, Rule(3, 3), SMALL)
-    assert greedy(TABLE, SMALL, Rule(3, 3, labelled=True, suppress=3)).level >= 3
-
-
-def test_sources_without_classes():
-    """Whoever counts sources where classes may be known must give the classes."""
-    with pytest.raises(ParameterError, match="classes may be known, and none are given; give"):
-        Knowledge.of(TABLE, Rule(2, 3, labelled=True), None, SMALL)
+    demand_rule(TABLE, Rule(3, 3))
+    assert greedy(TABLE, Rule(3, 3, labelled=True, suppress=3)).level >= 3
 
 
 def test_nothing_fits():
@@ -373,6 +364,6 @@ def test_nothing_fits():
     table = Labelled(items, np.array([0, 0, 1, 1] * 2, np.int32), ("a", "b"), "ill")
     rule = Rule(3, 2, labelled=True)
 
-    choice = greedy(items, table.y, rule, np.ones(1, np.int64))
+    choice = greedy(Labelled(items, table.y), rule, np.ones(1, np.int64))
     with pytest.raises(NothingFits, match="one alone keeps at most k = 2"):
         project(table, choice, rule, with_target=True)

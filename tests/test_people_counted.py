@@ -15,8 +15,7 @@ import pytest
 import privsieve as ps
 from privsieve.check.verify import verify
 from privsieve.containment.forward import forward
-from privsieve.containment.groups import numbered, source_crowds
-from privsieve.containment.knowledge import Knowledge
+from privsieve.containment.knowledge import Knowledge, numbered
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import ParameterError, SchemaError
@@ -240,11 +239,10 @@ def test_people_are_counted_by_the_definition():
         table = Labelled(Items.dense(rows), y, ("n", "y"), sources=who)
 
         assert people(rows, who, known, classes) == Knowledge.of(
-            table.items, rule, y, who).groups().sizes().tolist()
+            table, rule, range(d)).groups().sizes().tolist()
         assert people(rows, who, set(range(d)), classes) == Knowledge.of(
-            table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), y,
-            who).groups().sizes().tolist()
-        assert len({*who.tolist()} - {-1}) == source_crowds(table.items, who, 2).count
+            table, Rule(2, 2, model="k-anonymity", labelled=labelled),
+            range(d)).groups().sizes().tolist()
         if min(people(rows[:, :0], who, (), classes)) < 2:
             with pytest.raises((ParameterError, SchemaError)):
                 by_sources(table, rule, np.ones(d, np.int64))
@@ -276,11 +274,10 @@ def test_ids_are_told_apart_as_persons_are(tmp_path):
         assert expected == table_of(frame, None, Reading(domain)).sources.tolist()
 
 
-COUNTING = [ps.GreedyContainment(5), ps.PublishableColumns(5),
-            ps.PublishableColumns(5, profile="strict")]
-ROWS_ONLY = [ps.MaximalContainment(5), ps.ExactContainment(5),
-             ps.PublishableColumns(5, profile="most"), ps.GreedyContainment(5, suppress=2),
-             ps.GreedyContainment(5, objective="distinct")]
+COUNTING = [ps.PublishableColumns(5, method=how) for how in ("greedy", "few", "strict")]
+ROWS_ONLY = [*(ps.PublishableColumns(5, method=how) for how in ("maximal", "exact", "most")),
+             ps.PublishableColumns(5, method="greedy", suppress=2),
+             ps.PublishableColumns(5, method="greedy", weights="distinct")]
 
 
 @pytest.fixture
@@ -318,14 +315,14 @@ def test_estimators_that_count_rows_refuse_people(kind, domain):
 
 def test_estimators_refuse_other_people(domain):
     """A table without the person, or sources beside it, are refused in a sentence."""
-    kind = ps.GreedyContainment(5, domain=domain)
+    kind = ps.PublishableColumns(5, method="greedy", domain=domain)
     with pytest.raises(SchemaError, match="'patient' is not in the table"):
         kind.fit(visits().drop(columns="patient"))
     with pytest.raises(ParameterError, match="leave one of them away"):
         kind.fit(visits(), sources=range(240))
     frame = visits()
-    by_name = ps.GreedyContainment(5).fit(frame[["rare", "smoker"]], frame["ill"],
-                                          sources=frame["patient"].replace("", None))
+    by_name = ps.PublishableColumns(5, method="greedy").fit(
+        frame[["rare", "smoker"]], frame["ill"], sources=frame["patient"].replace("", None))
     assert ("smoker",) == by_name.release_.selected
     people = numbered(frame["patient"].replace("", None))
     rare = Items.dense(frame[["rare"]].to_numpy())

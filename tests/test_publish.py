@@ -16,7 +16,7 @@ import pytest
 from forged import claim_of
 from privsieve.check.table import Opened, Unreadable
 from privsieve.check.verify import verify
-from privsieve.containment.choice import Choice
+from privsieve.containment.choose import Choice
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publish import project, written
 from privsieve.errors import CheckFailed, LedgerError, ParameterError

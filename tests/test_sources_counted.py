@@ -13,7 +13,6 @@ import pytest
 
 from privsieve.check.table import Opened
 from privsieve.check.verify import verify
-from privsieve.containment.groups import source_crowds
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import by_sources
@@ -148,7 +147,7 @@ def test_the_pages_speak_of_sources(privsieve):
 
 def test_closed_columns_are_counted_by_sources(privsieve):
     """What a closed column would do is told in persons: none is called free that exposes one."""
-    from privsieve.containment.breaking import closed
+    from privsieve.containment.measures import closed
 
     items = Items.dense([[1, 1, 0]] * 6 + [[1, 0, 0]] * 6, ["a", "b", "c"])
     table = Labelled(items, np.zeros(12, np.int32), ("all",),
@@ -219,11 +218,11 @@ def test_sources_are_counted_by_the_definition():
         for model, counts in expected.items():
             rule = Rule(2, 1, model=model, absent=absent if model == "containment" else None)
 
-            groups = Knowledge.of(Items.dense(rows), rule, None, sources).groups()
+            table = Labelled(Items.dense(rows), np.zeros(len(rows), np.int32), sources=sources)
+            groups = Knowledge.of(table, rule, range(rows.shape[1])).groups()
             assert counts == groups.sizes().tolist()
-        found = source_crowds(Items.dense(rows), sources, 2)
-        assert min(expected["k-anonymity"]) == found.equal.level
-        assert found.count == len(set(sources.tolist()))
+            assert min(counts) == groups.level()
+            assert expected["k-anonymity"] == groups.equals().tolist()
 
 
 def test_whose_rows(tmp_path):
@@ -275,9 +274,10 @@ def test_a_matrix_has_no_source(privsieve):
 
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """Sources of the chosen columns are counted again, apart from the choice."""
-    from privsieve.containment import publish as module
+    from privsieve.containment.knowledge import Groups
 
-    monkeypatch.setattr(module, "sources_at", lambda *_: np.array([4]))
+    level = Groups.level
+    monkeypatch.setattr(Groups, "level", lambda one: level(one) if one.unit is None else 4)
     code, _out, err = privsieve(*publish())
 
     assert (7, True) == (code, "mistake of privsieve" in err)

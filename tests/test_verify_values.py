@@ -11,9 +11,8 @@ import pytest
 import naive_disclosure as naive
 from forged import claim_of
 from privsieve.check.table import Disclosed, Opened, Unreadable, limit_notes, limit_reasons
-from privsieve.containment.disclosure import disclosures
 from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.limits import Limits, missed
+from privsieve.containment.limits import Limits, disclosures, missed
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 from test_disclosure import MODELS, naive_groups

@@ -15,14 +15,13 @@ from privsieve.cli.options import HEAD, POLICY, asking, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
-from privsieve.containment.breaking import closed
-from privsieve.containment.choice import Choice, gap, listening
-from privsieve.containment.greedy import demand_rule
+from privsieve.containment.choose import Choice, demand_rule, gap, listening
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import RUNS, Method, limited
+from privsieve.containment.measures import closed
 from privsieve.containment.publish import Form, Issued, Promise, Snapshot, issue, people_of
 from privsieve.containment.publishable import PROFILES, by_method, publishable
-from privsieve.containment.together import open_part, recognise, tightened, tightened_limits
+from privsieve.containment.snapshot import open_part, recognise, tightened, tightened_limits
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.folder import Folder
@@ -57,8 +56,8 @@ choosing = asking(
     click.option("--method", type=click.Choice(["greedy", "maximal", "exact"]),
                  help="Or: how to choose."),
     click.option("--weights", metavar="NAME",
-                 help="With a method: mutual-information (default), hamming, excess, youden, "
-                      "distinct, or even (needs no target)."),
+                 help="With a method: mutual-information (default), hamming, distinct, or even "
+                      "(needs no target)."),
     click.option("--model", type=click.Choice(["containment", "k-anonymity"]),
                  default="containment", show_default=True,
                  help="Whether absences count of all columns, or by role."),
@@ -162,7 +161,7 @@ def _read(data: str, options: Mapping[str, Any],
         recognise(table, people.before, people.seal)
     promise = promise_of(table, options)
     if options["publish_target"]:  # also where nobody is said to know it
-        demand_rule(table.items, replace(promise.rule, labelled=True), table.y)
+        demand_rule(table, replace(promise.rule, labelled=True))
     return table, promise
 
 
