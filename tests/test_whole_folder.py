@@ -192,14 +192,6 @@ def test_a_pipe_with_a_release_in_it_is_no_file(copy):
             ps.load(folder)
 
 
-def test_two_tables_are_a_reason(copy):
-    """Of two tables one was certified."""
-    folder = copy("containment")
-    (folder / "table.parquet").write_bytes(b"PAR1")
-
-    assert ("the folder holds two tables, and one was certified",) == ps.verify(folder).reasons
-
-
 def test_an_edited_published_table_is_found(copy):
     """A published table is counted again in its folder."""
     folder = copy("containment")

@@ -327,7 +327,7 @@ def test_refusals(privsieve, args, code, said):
 
 def test_parquet_and_texts(privsieve):
     """Folders in Parquet tell the same as in CSV."""
-    privsieve.publish("p", "c,ward", "--publish-target", "--format", "parquet")
+    privsieve.publish("p", "c,ward", "--publish-target")
 
     assert 0 == privsieve("union", "p", "two")[0]
     found = [json.loads(privsieve("union", "one", name, "--json")[1]) for name in ("p", "two")]

@@ -26,9 +26,8 @@ from typing import Any
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.public.canonical import canonical
 
-PARQUET = b"PAR1"
 #: A table of more rows, or of more cells, is not counted again,
-MOST_ROWS, MOST_CELLS = 2**24, 2**27
+MOST_ROWS, MOST_CELLS = 2**23, 2**27
 #: nor one of so many patterns that groups and columns, times patterns, are more than this,
 MOST_STEPS = 10**12
 #: nor one of so many texts that patterns times texts are more than this,
@@ -39,11 +38,6 @@ MOST_VALUES = 10**7
 _LEAST_STEPS = 2**14
 #: Rows that are read together.
 _CHUNK = 2**14
-#: How a Parquet file may be packed: so that what is unpacked is not very much larger.
-_PACKED = {"UNCOMPRESSED", "SNAPPY"}
-_CODED = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_DAMAGED = "the table is a damaged Parquet file"
-_BITS = bytes.maketrans(b"\0\1", b"01")
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")
 #: Figures stand in a release as so many parts of one.
@@ -92,7 +86,7 @@ class Opened:
 
     @classmethod
     def of(cls, data: bytes, claim: Mapping[str, Any]) -> Opened:
-        """A file, CSV or Parquet, that holds what is claimed and no other column."""
+        """Read a file that holds what is claimed and no other column."""
         table = read_columns(data)
         beside = {*claim["sensitive"], claim["target"]}
         names = [name for name in table if name not in beside]
@@ -392,22 +386,28 @@ def _text(parts: int) -> str:
 # --- the file -----------------------------------------------------------------------------------
 
 def read_columns(data: bytes) -> dict[str, Sequence[str]]:
-    """The cells of each column, as texts; a column of zeros and ones is one text."""
-    names, chunks = _parquet(data) if data.startswith(PARQUET) else read_csv(data)
+    """Return the cells of each column of a CSV file; a column of zeros and ones is one text."""
+    wrong = Unreadable("the table is not CSV in UTF-8 with equally many fields in each line")
+    lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
+    rows, known = 0, dict[str, str]()  # each text is held once
+    try:
+        names = next(lines, None) or []
+        parts: list[list[Sequence[str]]] = [[] for _ in names]
+        while chunk := list(islice(lines, _CHUNK)):
+            if any(len(line) != len(names) for line in chunk):
+                raise wrong
+            rows += len(chunk)
+            _demand(rows, "rows", MOST_ROWS)
+            _demand(rows * len(names), "cells", MOST_CELLS)
+            for part, cells in zip(parts, zip(*chunk, strict=True), strict=True):
+                part.append("".join(cells) if set(cells) <= {"0", "1"} else
+                            [known.setdefault(cell, cell) for cell in cells])
+    except (UnicodeError, csv.Error):
+        raise wrong from None
+    if not names:
+        raise wrong
     if len(set(names)) != len(names):
         raise Unreadable("two columns of the table have the same name")
-    parts: list[list[Sequence[str]]] = [[] for _ in names]
-    rows = 0
-    known: dict[str, str] = {}  # each text is held once
-    for chunk in chunks:
-        rows += len(chunk[0])
-        _demand(rows, "rows", MOST_ROWS)
-        _demand(rows * len(names), "cells", MOST_CELLS)
-        for part, cells in zip(parts, chunk, strict=True):
-            if not isinstance(cells, str) and set(cells) <= {"0", "1"}:
-                cells = "".join(cells)  # noqa: PLW2901  # the same, in less memory
-            part.append(cells if isinstance(cells, str) else
-                        [known.setdefault(cell, cell) for cell in cells])
     return {name: "".join(part) if all(isinstance(cells, str) for cells in part) else  # type: ignore[arg-type]
             [*chain.from_iterable(part)] for name, part in zip(names, parts, strict=True)}
 
@@ -416,76 +416,3 @@ def _demand(many: int, what: str, most: int) -> None:
     """Refuse more of something than is counted in seconds."""
     if many > most:
         raise Unreadable(f"the table has too many {what} to be counted again")
-
-
-#: The names of a file's columns, and some rows after the other, a sequence of cells for each name.
-Chunks = tuple[Sequence[str], Iterator[Sequence[Sequence[str]]]]
-
-
-def read_csv(data: bytes, what: str = "the table") -> Chunks:
-    """The names of a CSV file, and its rows."""
-    wrong = Unreadable(f"{what} is not CSV in UTF-8 with equally many fields in each line")
-    lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
-
-    def some(rows: int) -> list[list[str]]:
-        try:
-            return list(islice(lines, rows))
-        except (UnicodeError, csv.Error):
-            return [[]]
-
-    head = some(1)
-
-    def chunks() -> Iterator[Sequence[Sequence[str]]]:
-        while chunk := some(_CHUNK):
-            if any(len(line) != len(head[0]) for line in chunk):
-                raise wrong
-            yield [*zip(*chunk, strict=True)]
-
-    if not head or not head[0]:
-        raise wrong
-    return head[0], chunks()
-
-
-def _parquet(data: bytes) -> Chunks:
-    """Parquet is decoded by pyarrow, which is needed for nothing else."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        plain = pq.ParquetFile(pa.BufferReader(data))
-        schema, footer = plain.schema_arrow, plain.metadata
-        texts = [field.name for field in schema if pa.types.is_string(field.type)]
-        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
-        groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
-        packed = [group.column(at) for group in groups for at in range(group.num_columns)]
-    except Exception:  # noqa: BLE001  # pyarrow raises of many types, and none may leave
-        raise Unreadable(_DAMAGED) from None
-    rows = sum(group.num_rows for group in groups)
-    _demand(rows, "rows", MOST_ROWS)
-    _demand(rows * len(schema.names), "cells", MOST_CELLS)
-    if any(plain.schema.column(at).max_repetition_level for at in range(footer.num_columns)) or (
-            len(schema.names) != footer.num_columns) or not all(
-            one.compression in _PACKED and set(one.encodings) <= _CODED for one in packed):
-        raise Unreadable("the table is packed in another way than privsieve packs Parquet")
-
-    def chunks() -> Iterator[Sequence[Sequence[str]]]:
-        try:
-            for batch in file.iter_batches(_CHUNK):
-                yield [*map(_cells, batch.columns)]
-        except Exception:  # noqa: BLE001  # as above
-            raise Unreadable(_DAMAGED) from None
-
-    return schema.names, chunks()
-
-
-def _cells(column: Any) -> Sequence[str]:
-    """Cells of Parquet as texts; each value of a dictionary that is used is unpacked once."""
-    if column.type == "int8" and not column.null_count:  # as `publish` writes zeros and ones
-        cells = column.buffers()[1][column.offset:column.offset + len(column)].to_pybytes()
-        if not cells.strip(b"\0\1"):
-            return str(cells.translate(_BITS), "ascii")
-    if not hasattr(column, "dictionary"):
-        return [*map(str, column.to_pylist())]
-    places = column.indices.to_pylist()
-    texts = {at: str(column.dictionary[at].as_py()) for at in set(places)}
-    return [texts[at] for at in places]

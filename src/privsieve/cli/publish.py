@@ -80,8 +80,6 @@ choosing = asking(
               help="Publish the sensitive columns, too, as they are.")
 @click.option("--suppress", metavar="N", type=click.IntRange(0), default=0, show_default=True,
               help="Leave out at most so many rows.")
-@click.option("--format", "form", type=click.Choice(["csv", "parquet"]), default="csv",
-              show_default=True, help="How the table is written.")
 @click.option("--ledger", metavar="FILE", help="The ledger that notes what was published.")
 @click.option("--population", metavar="NAME", help="The people of the table.")
 @click.option("--snapshot", metavar="NAME", help="The state of their table, such as 2026-spring.")
@@ -129,7 +127,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
             progress.stage("reading the table")
             table, promise = _read(data, options, people)
             form = Form(_plan(table, promise, options), options["publish_target"],
-                        options["publish_sensitive"], options["form"])
+                        options["publish_sensitive"])
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")

@@ -23,7 +23,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,15 +137,6 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     return Projection(part.names, held[order], target, labels, tuple(sensitive))
 
 
-def written(table: Projection, form: str) -> bytes:
-    r"""The file of a projection, "csv" or "parquet".
-
-    >>> written(Projection(("a", "b"), np.array([[1, 0]], np.uint8), "ill", ("no",)), "csv")
-    b'a,b,ill\n1,0,no\n'
-    """
-    return _parquet(table) if form == "parquet" else _csv(table)
-
-
 def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
              ) -> dict[str, Json]:
     """What is claimed of the table, but for its level and digest: these come from the file.
@@ -213,7 +204,12 @@ def _check_cells(texts: Sequence[str]) -> None:
                               "or is not printable; rename it")
 
 
-def _csv(table: Projection) -> bytes:
+def written(table: Projection) -> bytes:
+    r"""Return the CSV file of a projection.
+
+    >>> written(Projection(("a", "b"), np.array([[1, 0]], np.uint8), "ill", ("no",)))
+    b'a,b,ill\n1,0,no\n'
+    """
     head = _line([*table.names, *(name for name, _ in table.beside)])
     rows, width = table.cells.shape
     body = np.full((rows, 2 * width), ord(","), np.uint8)
@@ -231,21 +227,6 @@ def _line(fields: Sequence[str]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(fields)
     return text.getvalue().encode()
-
-
-def _parquet(table: Projection) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arrays = [pa.array(column.astype(np.int8)) for column in table.cells.T]
-    fields = [pa.field(name, pa.int8(), nullable=False) for name in table.names]
-    for name, texts in table.beside:
-        arrays.append(pa.array(texts, pa.string()))
-        fields.append(pa.field(name, pa.string(), nullable=False))
-    sink = io.BytesIO()
-    pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
-                   store_schema=False, compression="snappy")
-    return sink.getvalue()
 
 
 def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
@@ -348,12 +329,11 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Form:
-    """How a choice leaves: its plan, with target and sensitive columns or not, as which file."""
+    """How a choice leaves: its plan, with target and sensitive columns or not."""
 
     plan: Mapping[str, Json]
     with_target: bool = False
     with_sensitive: bool = False
-    kind: Literal["csv", "parquet"] = "csv"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -396,9 +376,8 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     rule = promise.rule
     projected = project(table, choice, rule, with_target=form.with_target,
                         with_sensitive=form.with_sensitive)
-    name = f"table.{form.kind}"
-    folder.stage(name, written(projected, form.kind))
-    data = folder.staged(name)
+    folder.stage("table.csv", written(projected))
+    data = folder.staged("table.csv")
     claim = claim_of(table, projected, choice, promise)
     claim["level"] = _level(table, choice, rule, data, claim)
     claim["table_sha256"] = digest(data)

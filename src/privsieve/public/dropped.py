@@ -55,6 +55,7 @@ _CONTAINMENT = ("there is one estimator of publishable columns: "
                 'PublishableColumns(method="greedy"), "maximal" or "exact"')
 _RATES = ('the weights "excess" and "youden" are gone: write "mutual-information", which finds '
           "columns that predict better, or give a number for each item")
+_FORMAT = "--format is gone: the table is written as CSV, which any program reads and recounts"
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Values of options that are gone; one may be the name of an option that is there.
@@ -109,6 +110,7 @@ DROPPED = {
     "GreedyContainment": _CONTAINMENT,
     "MaximalContainment": _CONTAINMENT,
     "ExactContainment": _CONTAINMENT,
+    "format": _FORMAT,
     "PlanDisplay": _FIGURE,
     "ReleaseDisplay": _FIGURE,
 }

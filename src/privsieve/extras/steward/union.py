@@ -36,7 +36,7 @@ from privsieve.release import load
 from privsieve.rows.matrix import Items
 
 #: What `publish` calls the table in its folder.
-TABLES = ("table.csv", "table.parquet")
+TABLE = "table.csv"
 #: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
 MOST_KEPT, MOST = 2**25, 10**9
 
@@ -86,12 +86,12 @@ def is_folder(path: str) -> bool:
 def published(path: str) -> Verified:
     """Read a folder that `publish` wrote; refused where it is not what its certificate claims."""
     place = Path(path)
-    inside = [place / name for name in TABLES if (place / name).is_file()]
-    if len(inside) != 1:
-        raise ParameterError(f"{path} holds no published table, or two; name folders that "
+    inside = place / TABLE
+    if not inside.is_file():
+        raise ParameterError(f"{path} holds no published table; name folders that "
                              "`privsieve publish` wrote")
     certificate = load(place).certificate  # refuses what is no plain file, before it is waited for
-    found = verify(place / "certificate.json", place / "release.json", table=inside[0])
+    found = verify(place / "certificate.json", place / "release.json", table=inside)
     if not found.valid:
         raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
                           "the folder as `privsieve publish` wrote it")
@@ -100,7 +100,7 @@ def published(path: str) -> Verified:
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
                              "promises")
     beside = [*claim["sensitive"], *([claim["target"]] if claim["target"] else [])]
-    cells = _cells(inside[0])
+    cells = _cells(inside)
     held = [cells[name] == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
     return Verified(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
@@ -220,12 +220,6 @@ def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
 
     A name may be a number, as of the items of a basket, which a reader of tables refuses.
     """
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path)
-        return {name: np.asarray(column.to_pylist()).astype(np.str_)
-                for name, column in zip(table.column_names, table.columns, strict=True)}
     with path.open(encoding="utf-8", newline="") as file:
         names, *rows = csv.reader(file, strict=True)
     return {name: np.asarray(cells) for name, cells in zip(names, zip(*rows, strict=True),
