@@ -3,7 +3,7 @@
 The checker is not the maker: nothing here is shared with the methods that choose and measure, and
 NumPy is not needed.  Rows that are alike on the columns of zeros and ones are one pattern.  A set
 of patterns is one large integer, a bit for each pattern; the group of a pattern is the intersection
-of the columns that it holds.  Figures are fractions, entropies decimals of fifty digits.
+of the columns that it holds.  Figures are fractions.
 
 Anybody may have written the file: what takes more than seconds to count is refused in a sentence.
 """
@@ -17,10 +17,9 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import chain, islice
-from math import log
+from math import exp, fsum, log
 from typing import Any
 
 from privsieve.check.reasons import Unreadable, failed
@@ -44,11 +43,8 @@ STEPS = ("0.8", "0.95")
 PARTS = 10**6
 #: The text of a cell that is missing; it comes after all numbers and dates.
 MISSING = "missing"
-_EXACT = Context(prec=50)
-#: Entropies nearer than this in floating point are compared as decimals,
-_NEAR = 1e-9
-#: and decimals nearer than this are equal.
-_SAME = Decimal("1e-40")
+#: What a sum of logarithms may be wrong by, as a share: an entropy is told too small by that much.
+_ROUNDED = 1e-12
 _DATE = r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?"
 #: What follows the column's name in the name of a bin; a bin lies where it begins.
 _BIN = r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)"
@@ -233,13 +229,13 @@ def weigh(group: int, digits: Digits) -> int:
 
 @dataclass(repr=False)
 class Disclosed:
-    """What the groups tell of a column at worst, exactly but for the entropy; it grows by group.
+    """What the groups tell of a column at worst; it grows by group.
 
     of : the column, its role, whether it is ordered, and the rows of the table
     whole : how many rows have each value, in the order of values
     above : for each step the rows whose group has at least such a share of one value
-    poorest : groups of hardly another entropy than the `least` in floating point, each as how many
-        values have which count
+    entropy : the smallest, as e to its power; of a group whose values are as common it is exact,
+        of another one no more than it is
     """
 
     of: Mapping[str, Any]
@@ -247,8 +243,7 @@ class Disclosed:
     share: Fraction = Fraction(0)
     distinct: int = 1 << 62
     closeness: Fraction = Fraction(0)
-    least: float = float("inf")
-    poorest: set[tuple[tuple[int, int], ...]] = field(default_factory=set)
+    entropy: Fraction = Fraction(1 << 62)
     above: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
 
     def see(self, counts: Sequence[int]) -> Fraction:
@@ -256,16 +251,14 @@ class Disclosed:
         size = sum(counts)
         share = Fraction(max(counts), size)
         # How many values have each count: of many values these are few.
-        held = tuple(sorted(Counter(filter(None, counts)).items()))
+        held = Counter(filter(None, counts))
+        values = sum(held.values())
         self.share = max(self.share, share)
-        self.distinct = min(self.distinct, sum(values for _, values in held))
+        self.distinct = min(self.distinct, values)
         self.closeness = max(self.closeness, self._distance(counts, size))
-        entropy = log(size) - sum(values * count * log(count) for count, values in held) / size
-        if entropy < self.least - _NEAR:
-            self.poorest = set()
-        if entropy <= self.least + _NEAR:
-            self.poorest.add(held)
-        self.least = min(self.least, entropy)
+        spread = log(size) - fsum(many * count * log(count) for count, many in held.items()) / size
+        self.entropy = min(self.entropy, Fraction(
+            values if len(held) == 1 else exp(spread) * (1 - _ROUNDED)))
         return share
 
     def mark(self, rows: int, share: Fraction) -> None:
@@ -285,11 +278,6 @@ class Disclosed:
             total += one
             moved += abs(total)
         return Fraction(moved, rows * size * max(len(counts) - 1, 1))
-
-    @property
-    def entropy(self) -> Fraction:
-        """The smallest, as e to its power; for the maker where fifty digits do not tell."""
-        return Fraction(_EXACT.add(min(map(_entropy, self.poorest)), _SAME))
 
     def says(self, figures: Mapping[str, Any]) -> bool:
         """Whether a release says this; of large groups it may say a millionth less of entropy.
@@ -334,16 +322,6 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
     if hidden:
         yield ("limits on what a group tells hold for columns that are not published, too: these "
                "were not recounted")
-
-
-def _entropy(held: Sequence[tuple[int, int]]) -> Decimal:
-    """Return e to the power of a group's entropy; of each count, how many values have it."""
-    size = Decimal(sum(count * values for count, values in held))
-    total = _EXACT.ln(size)
-    for count, values in held:
-        total = _EXACT.subtract(total, _EXACT.multiply(
-            _EXACT.divide(Decimal(count * values), size), _EXACT.ln(Decimal(count))))
-    return _EXACT.exp(total)
 
 
 def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]:

@@ -179,14 +179,6 @@ class Groups:
         """Sum counts of patterns over the patterns in each group."""
         return counts if self.equal else superset_counts(self.table.masks, counts)
 
-    def inside(self, at: int) -> Bools:
-        """Mark the rows in the group of a pattern."""
-        masks, pattern = self.table.masks, self.table.pattern
-        if self.equal:
-            return pattern == at  # type: ignore[no-any-return]
-        inside: Bools = ((masks & masks[at]) == masks[at]).all(axis=1)[pattern]
-        return inside
-
     def sizes(self) -> Ints:
         """Count the rows, or the distinct units, in the group of each row."""
         if self.unit is None:

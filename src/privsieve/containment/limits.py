@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd, log
+from math import log
 
 import numpy as np
 
@@ -56,10 +56,8 @@ PARTS = 10**6
 _CELLS, _VALUES = 2**22, 8
 #: What whole numbers of 64 bits hold.
 _LARGEST = 2**62
-#: A logarithm in floating point is wrong by far less; what is nearer to a limit is counted exactly,
+#: A logarithm in floating point is wrong by far less; what is nearer to a limit counts as missed.
 _NEAR = 1e-9
-#: in groups that are multiples of so few rows; of a larger one the limit counts as missed.
-_EXACT = 4096
 _DECIMAL = r"\d{1,9}(\.\d{1,9})?"
 #: What each limit is of, as a sentence says it, and how it is asked for.
 OF = {"distinct": "smallest number of values in a group",
@@ -104,22 +102,14 @@ class GroupValues:
         """The group of each row."""
         return self.groups.table.pattern
 
-    def counts(self, at: int) -> list[int]:
-        """How often each value stands in a group, without those that do not."""
-        found = np.bincount(self.codes[self.groups.inside(at)])
-        return [int(count) for count in found[found > 0]]
-
     def poor(self, least: Fraction) -> Bools:
-        """The groups whose entropy l is below `least`; never one too few.
+        """Return the groups whose entropy l is below `least`, or too near to it to tell.
 
-        Where floating point cannot tell, whole numbers do.
+        Where each value has as many rows, entropy l is the number of values.
         """
-        above = self.logs - log(least)
-        below: Bools = above < 0
-        even = self.most * self.values == self.size  # then entropy l is the number of values
-        below[even] = ~at_least(self.values[even], np.ones_like(self.values[even]), least)
-        for at in np.flatnonzero((np.abs(above) <= _NEAR) & ~even).tolist():
-            below[at] = not _diverse(self.counts(at), least)
+        even = self.most * self.values == self.size
+        below: Bools = np.where(even, ~at_least(self.values, np.ones_like(self.values), least),
+                                self.logs - log(least) <= _NEAR)
         return below
 
 
@@ -270,19 +260,6 @@ def _least_entropy(found: GroupValues) -> Fraction:
     """The least entropy l, rounded down."""
     least = Fraction(round(float(np.exp(found.logs.min())) * PARTS), PARTS)
     return least - Fraction(1, PARTS) if found.poor(least).any() else least
-
-
-def _diverse(counts: list[int], least: Fraction) -> bool:
-    """Whether entropy l is at least so much: G^G >= least^G times the product of all c^c."""
-    part = gcd(*counts)
-    counts = [count // part for count in counts]
-    size = sum(counts)
-    if size > _EXACT:
-        return False
-    product = least.numerator ** size
-    for count in counts:
-        product *= count ** count
-    return bool((size * least.denominator) ** size >= product)
 
 
 # --- limits ---------------------------------------------------------------------------------------
