@@ -26,7 +26,7 @@ from privsieve.containment.forward import (
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
-from privsieve.containment.publishable import PROFILES, by_sources, largest_k, publishable
+from privsieve.containment.publishable import PROFILES, by_sources, publishable
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -353,17 +353,6 @@ def test_sources(part):
 
         assert fewest(items.take(choice.selected), sources) >= rule.k
         assert choice.level == containment_level(items.take(choice.selected))
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_largest_k(part):
-    """The hint is the largest k that an item alone keeps."""
-    for matrix, y, rule, _ in tables(part):
-        rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
-        expected = max((k for k in range(1, len(y) + 1) for j in range(matrix.shape[1])
-                        if naive_containment.feasible(rows, y, {j}, replace(rule, k=k))), default=0)
-
-        assert expected == largest_k(Items.dense(matrix), y, rule)
 
 
 TINY = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])

@@ -22,17 +22,14 @@ from privsieve.containment.knowledge import (
     shortfall,
     smallest_group,
 )
-from privsieve.containment.labelled import Codes, Ints, Labelled, bits_of, cells, rows_of
+from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
+from privsieve.kernels.patterns import Rule, around, pattern_table
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items, by_item
 
-#: A count of more work than this (pairs of patterns that contain each other, and a hundredth of
-#: those that are compared) takes minutes.
-MOST_WORK = 5 * 10**9
-#: Rows of a sample that nobody asked for, and patterns from which the work is foreseen.
-SAMPLE, FORESEEN = 10_000, 256
+#: Of more patterns a sample of so many rows is drawn, where nobody says how many.
+MANY_PATTERNS, SAMPLE = 500_000, 10_000
 #: Above this share of rows that lose k with the busiest rows, a measure warns.
 HUB_LIMIT = (1, 5)
 #: Patterns of so many items are one number each, which are sorted.
@@ -47,7 +44,7 @@ MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
 
 def sampled(known: Knowledge, y: Codes | None = None, classes: int = 1, *, k: int | None = None,
             sample: int | None = None) -> Groups:
-    """Count the groups of all rows, or of a sample where all would take minutes.
+    """Count the groups of all rows, or of a sample where there are very many patterns.
 
     k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
     sample : so many rows, drawn at random (always the same ones), whatever it takes; 0 is all.
@@ -60,7 +57,7 @@ def sampled(known: Knowledge, y: Codes | None = None, classes: int = 1, *, k: in
     if not rows:
         raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
     groups = known.groups(y, classes)
-    if sample is None and work(groups.table) > MOST_WORK:
+    if sample is None and len(groups.table.masks) > MANY_PATTERNS:
         some = replace(groups, who=_drawn(rows, SAMPLE))
         return some if k is None or int(some.sizes().min()) < k else groups
     return replace(groups, who=_drawn(rows, sample)) if sample else groups
@@ -71,20 +68,6 @@ def _drawn(rows: int, sample: int) -> Ints | None:
     if sample >= rows:
         return None
     return np.sort(np.random.default_rng(0).choice(rows, sample, replace=False))
-
-
-def work(table: PatternTable) -> float:
-    """Return what a count of all groups would take, foreseen from some patterns; 0 of little."""
-    many = len(table.masks)
-    if many**2 <= MOST_WORK:
-        return 0.0
-    some = np.random.default_rng(0).choice(many, min(FORESEEN, many), replace=False)
-    masks = table.masks[np.sort(some)]
-    over, _ = around(table.masks, np.ones((many, 1), np.int64), masks,
-                     np.ones(len(masks), np.int64))
-    held = bits_of(masks, 64 * masks.shape[1]).astype(np.bool_)  # each pattern is looked for
-    listed = np.where(held, held.mean(axis=0), 1).min(axis=1)  # among those with its rarest item
-    return float((over[:, 0] + many * listed / 100).mean() * many)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ from privsieve.containment.choose import (
     weights_of,
 )
 from privsieve.containment.forward import Patterns, forward, pair_area
-from privsieve.containment.labelled import Codes, Ints, Labelled, narrowed
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import NothingFits, ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, class_counts
-from privsieve.rows.matrix import Items
+from privsieve.kernels.patterns import Rule
 
 #: How each profile chooses.  What is promised is said of the rule, whatever the roles are.
 PROFILES = {
@@ -222,39 +221,11 @@ def demand_some(table: Labelled, rule: Rule, choice: Choice) -> None:
     if not choice.complete:
         raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
                           "give it more time (--time-limit SECONDS)")
-    # of columns that somebody has, however few their classes
-    some = np.flatnonzero(np.diff(table.items.indptr)).tolist()
-    largest = largest_k(table.items.take(some), table.y,
-                        replace(narrowed(rule, some), l_diversity=1))
+    support = np.diff(table.items.indptr)
+    known = np.full(len(support), rule.model == "k-anonymity")
+    known |= False if rule.absent is None else rule.absent
+    lacking = np.where(known & (support < table.items.rows), table.items.rows - support, support)
+    largest = int(np.minimum(support, lacking).max(initial=0))
     raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
                       f"classes; one alone keeps at most k = {largest}: ask for less, cut the "
                       "columns more coarsely, or let some rows be left out (--suppress N)")
-
-
-def largest_k(items: Items, y: Codes, rule: Rule) -> int:
-    """The largest k that some item alone would keep under the rest of the rule; 0 for none.
-
-    >>> items = Items.dense([[1, 1], [1, 0], [1, 0], [0, 0]])
-    >>> largest_k(items, np.zeros(4, np.int32), Rule(k=4, classes=1))
-    3
-    """
-    held = class_counts(items.indptr, items.indices, np.ascontiguousarray(y, np.int32),
-                        rule.classes)
-    totals = np.bincount(y, minlength=rule.classes)
-    known = np.full(len(items), rule.model == "k-anonymity")
-    if rule.absent is not None:
-        known |= rule.absent
-    size = np.full(len(items), _crowd(totals, labelled=rule.labelled))
-    for counts, told in ((held, True), (totals - held, known)):
-        rows = _crowd(counts, labelled=rule.labelled)
-        diverse = (counts > 0).sum(axis=1) >= rule.l_diversity
-        size = np.where((rows > 0) & told, np.minimum(size, rows * diverse), size)
-    return int(size.max(initial=0))
-
-
-def _crowd(counts: Ints, *, labelled: bool) -> Ints:
-    """The rows of all classes, or of the smallest one that is there; 0 for none."""
-    rows: Ints = counts.sum(axis=-1)
-    if labelled:
-        rows = np.where(counts > 0, counts, rows[..., None]).min(axis=-1)
-    return rows
