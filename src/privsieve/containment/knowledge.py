@@ -206,11 +206,12 @@ class Groups:
     def of_one_class(self) -> int:
         """Count the rows whose group has one class; of a sample, estimate it."""
         one = (self.over > 0).sum(axis=1) == 1
-        return self.estimate(int(one[self.place].sum()))
+        return of_all(int(one[self.place].sum()), self.counted, self.rows)
 
-    def estimate(self, among: int) -> int:
-        """Return how many of all rows, if so many were found among those that were counted."""
-        return among if self.counted == self.rows else round(among * self.rows / self.counted)
+
+def of_all(among: int, counted: int, rows: int) -> int:
+    """Return how many of all rows, if so many were found among those that were counted."""
+    return among if counted == rows else round(among * rows / max(counted, 1))
 
 
 def smallest_group(masks: Masks, rows: Ints) -> int:

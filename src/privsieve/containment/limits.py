@@ -85,7 +85,6 @@ class GroupValues:
     size, most, values : of each group its rows, those of its commonest value, its values.
     logs : the natural logarithm of its entropy l, in floating point.
     apart, unit : its distance to the whole table is apart / (size * unit), exactly.
-    codes : the value of each row.
     """
 
     groups: Groups
@@ -95,22 +94,45 @@ class GroupValues:
     logs: Floats
     apart: Ints
     unit: int
-    codes: Codes
 
-    @property
-    def pattern(self) -> Codes:
-        """The group of each row."""
-        return self.groups.table.pattern
+    def worst(self, name: str) -> Fraction:
+        """Return a figure of the worst group; risks are rounded up, and protection down."""
+        if name == "distinct":
+            return Fraction(int(self.values.min()))
+        if name == "entropy":
+            least = Fraction(round(float(np.exp(self.logs.min())) * PARTS), PARTS)
+            return least - Fraction(1, PARTS) if self._missed(name, least).any() else least
+        parts, wholes = self._shares(name)
+        share = parts / wholes
+        near = np.flatnonzero(share >= share.max() - _NEAR)
+        pairs = np.unique(np.stack([parts[near], wholes[near]]), axis=1).T.tolist()
+        return Fraction(max(-(-part * PARTS // whole) for part, whole in pairs), PARTS)
 
-    def poor(self, least: Fraction) -> Bools:
-        """Return the groups whose entropy l is below `least`, or too near to it to tell.
+    def missed(self, name: str, limit: Fraction) -> Bools:
+        """Mark the rows of which the group misses a limit."""
+        return self._missed(name, limit)[self.groups.table.pattern]
+
+    def is_one_value(self, share: Fraction) -> Bools:
+        """Mark the rows of which the group has at least such a share of one value."""
+        return at_least(self.most, self.size, share)[self.groups.table.pattern]
+
+    def _missed(self, name: str, limit: Fraction) -> Bools:
+        """Mark the groups that miss a limit, or are too near to one of entropy to tell.
 
         Where each value has as many rows, entropy l is the number of values.
         """
-        even = self.most * self.values == self.size
-        below: Bools = np.where(even, ~at_least(self.values, np.ones_like(self.values), least),
-                                self.logs - log(least) <= _NEAR)
-        return below
+        few = ~at_least(self.values, np.ones_like(self.values), limit)
+        if name == "distinct":
+            return few
+        if name == "entropy":
+            even = self.most * self.values == self.size
+            return np.where(even, few, self.logs - log(limit) <= _NEAR)
+        parts, wholes = self._shares(name)
+        return ~at_least(wholes, parts, 1 / limit)
+
+    def _shares(self, name: str) -> tuple[Ints, Ints]:
+        """Return the share of the commonest value, or the distance, as parts of wholes."""
+        return (self.most, self.size) if name == "share" else (self.apart, self.size * self.unit)
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,14 +180,13 @@ def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
     told = []
     for column, role in columns_of(table):
         found = strangers(table, rule, column, role)
-        above = {step: [at_least(one.most, one.size, Fraction(step))[one.pattern] for one in found]
-                 for step in STEPS}
+        above = tuple((step, int(np.any([one.is_one_value(Fraction(step)) for one in found],
+                                        axis=0).sum())) for step in STEPS)
+        worst = {name: (min if name in _MORE_IS_BETTER else max)(one.worst(name) for one in found)
+                 for name in OF}
         told.append(Disclosure(
-            column.name, role, len(column.codes), len(np.unique(column.codes)),
-            max(_largest(one.most, one.size) for one in found),
-            tuple((step, int(np.any(sure, axis=0).sum())) for step, sure in above.items()),
-            min(int(one.values.min()) for one in found), min(_least_entropy(one) for one in found),
-            max(_largest(one.apart, one.size * one.unit) for one in found), column.ordered))
+            column.name, role, len(column.codes), len(np.unique(column.codes)), worst["share"],
+            above, int(worst["distinct"]), worst["entropy"], worst["closeness"], column.ordered))
     return told
 
 
@@ -221,8 +242,7 @@ def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = Non
             carried = more[:, -1]
         apart += np.abs(more).sum(axis=1)
     assert size is not None
-    return GroupValues(groups, size, most, distinct, np.log(size) - inner / size, apart, unit,
-                       codes)
+    return GroupValues(groups, size, most, distinct, np.log(size) - inner / size, apart, unit)
 
 
 def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
@@ -234,11 +254,6 @@ def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
     return np.asarray(parts.astype(object) * left >= wholes.astype(object) * right, np.bool_)
 
 
-def beyond(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
-    """Whether a share is above so much, each, exactly."""
-    return ~at_least(wholes, parts, 1 / limit)
-
-
 def shown(figure: Fraction) -> str:
     """A figure that was rounded, as a decimal text.
 
@@ -246,20 +261,6 @@ def shown(figure: Fraction) -> str:
     ('0.8', '1')
     """
     return decimal(int(figure * PARTS), PARTS)
-
-
-def _largest(parts: Ints, wholes: Ints) -> Fraction:
-    """The largest of some shares, rounded up."""
-    share = parts / wholes
-    near = np.flatnonzero(share >= share.max() - _NEAR)
-    pairs = np.unique(np.stack([parts[near], wholes[near]]), axis=1).T.tolist()
-    return Fraction(max(-(-part * PARTS // whole) for part, whole in pairs), PARTS)
-
-
-def _least_entropy(found: GroupValues) -> Fraction:
-    """The least entropy l, rounded down."""
-    least = Fraction(round(float(np.exp(found.logs.min())) * PARTS), PARTS)
-    return least - Fraction(1, PARTS) if found.poor(least).any() else least
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -318,8 +319,8 @@ class Limits:
 
     def failing(self, groups: Sequence[GroupValues]) -> dict[str, Bools]:
         """For each limit the rows of which a group misses it; `groups` are of several strangers."""
-        return {name: np.any([self._missed(name, one)[one.pattern] for one in groups], axis=0)
-                for name in self.asked()}
+        return {name: np.any([one.missed(name, Fraction(getattr(self, name))) for one in groups],
+                             axis=0) for name in self.asked()}
 
     def monotone(self, rule: Rule) -> Limits:
         """The limits that, once missed, are missed with every further column, too.
@@ -337,18 +338,6 @@ class Limits:
             return NONE
         parts = rule.model == "k-anonymity" or (rule.absent is not None and bool(rule.absent.all()))
         return self if parts else Limits(distinct=self.distinct)
-
-    def _missed(self, name: str, groups: GroupValues) -> Bools:
-        """The groups that miss a limit."""
-        limit = getattr(self, name)
-        if name == "distinct":
-            few: Bools = groups.values < limit
-            return few
-        if name == "entropy":
-            return groups.poor(limit)
-        if name == "share":
-            return beyond(groups.most, groups.size, limit)
-        return beyond(groups.apart, groups.size * groups.unit, limit)
 
 
 #: What asks nothing.

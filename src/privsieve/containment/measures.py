@@ -19,6 +19,7 @@ from privsieve.containment.knowledge import (
     Groups,
     Knowledge,
     distinct_masks,
+    of_all,
     shortfall,
     smallest_group,
 )
@@ -260,12 +261,7 @@ def hub_of(groups: Groups, k: int) -> Hub:
     sizes = (groups.sizes() - lost[groups.place, 0])[~np.isin(who, busiest)]
     left = groups.rows - len(busiest)
     return Hub(int((held == groups.counted).sum()), left,
-               *(_of_all(int(rare.sum()), len(sizes), left) for rare in (sizes < k, sizes == 1)))
-
-
-def _of_all(among: int, counted: int, rows: int) -> int:
-    """Return how many of all rows, if so many were found among those that were counted."""
-    return among if counted == rows else round(among * rows / max(counted, 1))
+               *(of_all(int(rare.sum()), len(sizes), left) for rare in (sizes < k, sizes == 1)))
 
 
 def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
@@ -291,7 +287,7 @@ def crowd(group: Ints, k: int, rows: int | None = None) -> Crowd:
     sizes, many = np.unique(group, return_counts=True)
     chance = 1 / np.maximum(sizes, 1)
     return Crowd(int(sizes[0]), float(chance[0]), float((many * chance).sum() / len(group)),
-                 _of_all(int(many[sizes < k].sum()), len(group), rows or len(group)),
+                 of_all(int(many[sizes < k].sum()), len(group), rows or len(group)),
                  tuple(zip(sizes.tolist(), many.tolist(), strict=True)))
 
 
