@@ -380,7 +380,7 @@ def test_one_target_only(privsieve):
     assert 0 == privsieve(*publish(*GREEDY, *LEDGER, "--first", out="1"))[0]
     code, _out, err = privsieve("publish", "t.csv", "--target", "smoker", "-k", 5, *GREEDY, *LEDGER,
                                 "--out", "2")
-    assert (4, True) == (code, "another target" in err)
+    assert (4, True) == (code, "name that target (--target)" in err)
 
 
 def test_a_search_says_what_it_proved(privsieve):

@@ -539,17 +539,11 @@ def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
     """Refuse a table without the classes or sensitive values on which an earlier claim rests."""
     classes, sensitive = rests_on(before)
     name = target_of(before)
-    if classes and table.target is None:
-        raise LedgerError(f"of this snapshot something was published whose classes count in "
-                          f"groups, and this table is read without them; name the target"
-                          f"{f' {name!r}' if name else ''}, too (--target)")
     if classes and name != table.target:
-        why = ("was published, and both together are not counted"
-               if before["target"] is not None else
-               f"was promised in {before['l_diversity']} classes a group or within a "
-               "limit, which the classes at hand cannot show")
-        raise LedgerError(f"another target of this snapshot, {name!r}, {why}; publish with that "
-                          f"target, or nothing more of this snapshot")
+        here = f"with the target {table.target!r}" if table.target else "without a target"
+        raise LedgerError(f"classes of the target {name!r} were published of this snapshot, or "
+                          f"count in its groups, and this table is read {here}; name that target "
+                          "(--target), or publish nothing more of this snapshot")
     lost = sorted(set(sensitive) - {one.name for one in table.sensitive})
     if lost:
         raise LedgerError(f"the sensitive column {lost[0]!r} of this snapshot was published or "
@@ -560,7 +554,9 @@ def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
 def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None:
     """Refuse another table than the one of which a claim was made."""
     if before.get("counted") and table.sources is None:
-        _refuse_sources()
+        raise LedgerError("of this snapshot something was published whose groups are of k people; "
+                          "name the column that says whose row each is, too: --source COLUMN, or "
+                          "the person of the domain file")
     if fingerprint(table, before, seal) == before["fingerprint"]:
         return
     rows = before["rows"] + before["suppressed"]
@@ -576,10 +572,8 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
     """Refuse columns that together break the strictest of the rules."""
     rule, limits = strictest(table.items, claims, len(table.classes)), limits_of(claims)
     selected = counted_items(table, claims)
-    sources = any(claim.get("counted") for claim in claims)
-    if sources and table.sources is None:
-        _refuse_sources()
-    counted = table if sources else replace(table, sources=None)
+    people = any(claim.get("counted") for claim in claims)
+    counted = table if people else replace(table, sources=None)
     sensitive = [name for claim in claims for name in rests_on(claim)[1]]
     beyond = union_of(counted, rule, selected, sensitive)
     together = (f"together with what was published of {snapshot} the {len(selected)} columns would "
@@ -592,12 +586,6 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
         named = ", ".join(f"{name} {text}" for name, text in limits.items())
         raise LedgerError(f"{together} {most} of {table.items.rows} rows beyond a limit ({named}); "
                           f"{out}")
-
-
-def _refuse_sources() -> None:
-    raise LedgerError("of this snapshot something was published whose groups are of k people; name "
-                      "the column that says whose row each is, too: --source COLUMN, or the person "
-                      "of the domain file")
 
 
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
