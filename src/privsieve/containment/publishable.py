@@ -59,6 +59,7 @@ def publishable(table: Labelled, rule: Rule, profile: str = "few") -> Choice:
 
     Examples
     --------
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
     >>> table = Labelled(items, np.array([1, 1, 0, 1, 0, 0], np.int32))
     >>> publishable(table, Rule(k=3, classes=2), "strict").selected
@@ -150,6 +151,7 @@ def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, se
               ) -> Choice:
     """Choose by a method that somebody named; `seconds` are for those that search.
 
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
     >>> by_method(Labelled(items, y), Rule(k=2, classes=2), "greedy", "hamming", 60).selected
     (0, 1)
@@ -170,6 +172,7 @@ def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, se
 def by_sources(table: Labelled, rule: Rule, objective: Objective) -> Choice:
     """Choose greedily by weights, with groups of k distinct sources.
 
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
     >>> table = Labelled(items, y, sources=np.array([0, 0, 1, 2], np.int32))
     >>> by_sources(table, Rule(k=2, classes=2), "hamming").selected
