@@ -19,8 +19,9 @@ import numpy as np
 
 from measure import Goal, call, paired
 from privsieve import kernels
-from privsieve.containment.choice import modular_order, weights
+from privsieve.containment.choose import modular_order, weights
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.measures import containment_level
 from privsieve.containment.publishable import publishable
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
@@ -34,8 +35,40 @@ COLUMNS, ENTRIES, K = 5000, 45, 5
 def goals(*, short):
     """Goals of the referee's page, at k = 5; the short form has a tenth of the rows."""
     rows = 100_000 if short else 1_000_000
-    return [*email(), *large(rows, 3 if short else 5),
+    return [*email(), *large(rows, 3 if short else 5), *growth(),
             *archives(1 if short else 5), *few(300_000 if short else 1_000_000)]
+
+
+#: Of 30 columns so many ones each: few, half, and from few to half.
+DENSITIES = {"few ones": 0.15, "half ones": 0.5, "few to half": np.linspace(0.02, 0.5, 30)}
+#: A level of ten times the rows takes at most so many times as long: rows times log rows is 12.
+GROWTH = 14
+
+
+def growth(rows=100_000):
+    """How much longer a level takes of ten times the rows; wall, median of three."""
+    found = []
+    for name, density in DENSITIES.items():
+        few, many = (wall(table_of_ones(size, density)) for size in (rows, 10 * rows))
+        found.append(Goal(f"level of {10 * rows:,} x 30, {name} / of {rows:,} x 30", many / few,
+                          GROWTH, f"{few:.3f} s, {many:.3f} s"))
+    return found
+
+
+def table_of_ones(rows, density):
+    """A table of 30 columns of zeros and ones."""
+    return (np.random.default_rng(5).random((rows, 30)) < density).astype(np.uint8)
+
+
+def wall(table, runs=3):
+    """Median seconds of the level of a table, after one that warms up."""
+    containment_level(table)
+    spent = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        containment_level(table)
+        spent.append(time.perf_counter() - start)
+    return sorted(spent)[runs // 2]
 
 
 def generated(rows, columns=COLUMNS):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from measure import Goal, call
-from privsieve.containment.choice import weights
+from privsieve.containment.choose import weights
 from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import search
 from privsieve.rows.matrix import Items

@@ -81,8 +81,7 @@ def chosen(table: Table, rule: Rule, profile: str, train: np.ndarray) -> list[in
     """The columns of a profile, with the labels of the training rows."""
     marked = np.zeros(len(table.y), np.bool_)
     marked[train] = True
-    known = Labelled(table.items, table.y)
-    return list(publishable(known, rule, profile, label_rows=marked).selected)
+    return list(publishable(Labelled(table.items, table.y, marked=marked), rule, profile).selected)
 
 
 def score(table: Table, columns: list[int], train: np.ndarray, test: np.ndarray) -> float:

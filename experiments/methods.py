@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from privsieve.containment.greedy import greedy
+from privsieve.containment.choose import greedy, maximal
 from privsieve.containment.labelled import Labelled
-from privsieve.containment.maximal import maximal
 from privsieve.containment.publishable import publishable
 from privsieve.kernels.patterns import Rule
 from privsieve.papers import containment as paper
@@ -48,7 +47,7 @@ PRINTED: dict[str, Method] = {
 
 def greedy_skip(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
     """The product's greedy choice by mutual information, passing over what breaks k."""
-    return greedy(items, y.astype(np.int32), Rule(k, 2), label_rows=marked).selected
+    return greedy(Labelled(items, y.astype(np.int32), marked=marked), Rule(k, 2)).selected
 
 
 def heaviest_completed(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
@@ -56,14 +55,14 @@ def heaviest_completed(items: Items, y: np.ndarray, k: int, marked: np.ndarray) 
 
     It is what the profile most chooses from, without its rule of two classes.
     """
-    return maximal(items, y.astype(np.int32), Rule(k, 2), label_rows=marked).selected
+    return maximal(Labelled(items, y.astype(np.int32), marked=marked), Rule(k, 2)).selected
 
 
 def profile(name: str) -> Method:
     """A profile of `PublishableColumns`."""
     def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
-        return publishable(Labelled(items, y.astype(np.int32)), Rule(k, 2), name,
-                           label_rows=marked).selected
+        table = Labelled(items, y.astype(np.int32), marked=marked)
+        return publishable(table, Rule(k, 2), name).selected
 
     return method
 

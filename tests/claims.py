@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privsieve.containment.fingerprint import Seal, fingerprint
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.snapshot import Seal, fingerprint
 from privsieve.ledger.ledger import Publication
 from privsieve.rows.matrix import Items
 

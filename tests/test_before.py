@@ -10,7 +10,7 @@ import pytest
 
 from claims import claimed
 from privsieve.containment.labelled import Labelled
-from privsieve.containment.together import beside, read_also, reading
+from privsieve.containment.snapshot import beside, read_also, reading
 from privsieve.rows.items import Thermometer, items_of
 
 

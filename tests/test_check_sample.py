@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 
 from privsieve.containment import measures as module
-from privsieve.containment.breaking import gains
-from privsieve.containment.groups import source_crowds
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import as_known
 from privsieve.containment.measures import (
     containment_level,
+    crowd,
     disclosure_risk,
+    gains,
     hub_of,
     risk_of,
-    surveyed,
-    work,
+    sampled,
 )
-from privsieve.kernels.patterns import pattern_table
 from privsieve.rows.matrix import Items
 from row_groups import levels
 
@@ -38,11 +36,11 @@ def test_groups_of_a_sample_are_exact():
         plain, y = some(seed)
         absent = np.random.default_rng(seed).random(len(plain)) < 0.5
         for items in (plain, as_known(plain, absent, None)):
-            found = surveyed(items, y, 2, sample=200)
+            found = sampled(Knowledge(items), y, 2, sample=200)
             whole = levels((items.indptr, items.indices), y, 2)
-            held = surveyed(items, y, 2, sample=0).held
+            held = sampled(Knowledge(items), y, 2, sample=0).held
 
-            assert whole.group[found.who].tolist() == found.group().tolist()
+            assert whole.group[found.who].tolist() == found.sizes().tolist()
             assert whole.held.tolist() == held[found.table.pattern].tolist()
             assert 200 == len(set(found.who.tolist()))
             assert found.held.max() <= 200
@@ -54,7 +52,7 @@ def test_estimates_are_within_the_margin():
     """The share below k, its average chance and the share of one class are near the true ones."""
     items, y = some(1, rows=4000)
     whole = disclosure_risk(items, y, k=9)
-    found = surveyed(items, y, 2, sample=500)
+    found = sampled(Knowledge(items), y, 2, sample=500)
     part = risk_of(found, 9, labelled=True)
     margin = sqrt(log(40) / 1000)
 
@@ -69,20 +67,19 @@ def test_estimates_are_within_the_margin():
     assert abs(whole.containment.below - part.containment.below) < margin * items.rows
     assert abs(whole.hub.below - part.hub.below) < margin * items.rows
     assert whole.hub.left == part.hub.left == hub_of(found, 9).left
-    assert {} == gains(items, found)
 
 
 def test_sources_of_a_sample():
     """Sources in the groups of a sample are counted among all rows."""
     items, _ = some(2, rows=900)
     sources = np.random.default_rng(2).integers(0, 300, items.rows).astype(np.int32)
-    found = surveyed(items, np.zeros(items.rows, np.int32), 1, sample=80)
-    exact = Knowledge(items, unit=sources).groups().sizes()[found.who]
-    crowds = source_crowds(items, sources, 5, survey=found)
+    whole = Knowledge(items, unit=sources).groups()
+    part = sampled(Knowledge(items, unit=sources), sample=80)
+    exact = whole.sizes()[part.who]
+    found = crowd(part.sizes(), 5, part.rows)
 
-    assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (
-        crowds.containment.level, crowds.containment.below)
-    assert source_crowds(items, sources, 5).equal == crowds.equal
+    assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (found.level, found.below)
+    assert whole.equals().tolist() == part.equals().tolist()
 
 
 def test_when_a_sample_is_drawn(monkeypatch):
@@ -90,18 +87,13 @@ def test_when_a_sample_is_drawn(monkeypatch):
     monkeypatch.setattr(module, "SAMPLE", 300)
     items, y = some(3)
     same = Items.dense(np.repeat(np.eye(6, dtype=int), 400, axis=0))
-    few = np.zeros(same.rows, np.int32)
-    table = pattern_table((items.indptr, items.indices), y, 2)
-    support = np.diff(items.indptr)
 
-    assert 0 == work(table, support)
-    assert surveyed(items, y, 2).complete
-    monkeypatch.setattr(module, "MOST_WORK", 0)
-    assert 0 < work(table, support) < len(table.masks)**2
-    assert [300, 300, 3000, 20] == [len(surveyed(items, y, 2, **how).who) for how in (
+    assert sampled(Knowledge(items), y, 2).who is None
+    monkeypatch.setattr(module, "MANY_PATTERNS", 2)
+    assert [300, 300, 3000, 20] == [sampled(Knowledge(items), y, 2, **how).counted for how in (
         {}, {"k": 2}, {"sample": 0}, {"sample": 20})]
     assert containment_level(items) < 2
-    assert [300, 2400, 300] == [len(surveyed(same, few, 1, **how).who) for how in (
+    assert [300, 2400, 300] == [sampled(Knowledge(same), **how).counted for how in (
         {}, {"k": 400}, {"k": 401})]
 
 
@@ -166,7 +158,7 @@ def test_what_columns_cost_in_many_rounds():
         width = int(rng.integers(3, 9))
         matrix = rng.random((1500, width)) < 0.6 * rng.random(width)
         matrix[rng.integers(0, 1500)] = True
-        items, nobody = Items.dense(matrix), np.zeros(1500, np.int32)
+        items = Items.dense(matrix)
         items = Items(items.indptr, items.indices, 1500, items.names,
                       ("pair", "pair", *items.origin[2:]))
         absent = rng.random(width) < 0.5 if seed % 2 else None
@@ -176,14 +168,13 @@ def test_what_columns_cost_in_many_rounds():
             return int(levels((part.indptr, part.indices), np.zeros(1500, np.int32), 1,
                               None if absent is None else absent[kept]).group.min())
 
-        known = as_known(items, absent, None)
-        now, survey = level(list(range(width))), surveyed(known, nobody, 1, sample=0)
+        known, now = Knowledge(items, absent), level(list(range(width)))
         without = {name: level([j for j in range(width) if items.origin[j] != name])
                    for name in dict.fromkeys(items.origin)}
         wanted = {name: one for name, one in without.items() if one > now}
         found += sum(one > 50 for one in wanted.values())
 
-        assert wanted == gains(known, survey) == gains(known)
+        assert wanted == gains(known, known.groups().sizes())
     assert found
 
 
@@ -196,4 +187,4 @@ def test_a_later_round_may_hold_the_smallest_group():
     rows[alike * 41:, alike + 1] = True
     items = Items.dense(rows, [*(f"x{j}" for j in range(alike)), "c", "t"])
 
-    assert {"c": 30} == gains(items)
+    assert {"c": 30} == gains(Knowledge(items), Knowledge(items).groups().sizes())

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from naive_cuts import bins, enough, period, public, shared, shared_date
-from privsieve.containment.disclosure import disclosures
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.limits import disclosures
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.columns import Category, Date, Flag, Label, Number

@@ -7,17 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from privsieve.containment import exact as exact_module
+from privsieve.containment import choose as choose_module
 from privsieve.containment import forward
-from privsieve.containment import maximal as maximal_module
 from privsieve.containment import publishable as profiles
-from privsieve.containment.choice import Choice, listening
-from privsieve.containment.estimators import ExactContainment, MaximalContainment
-from privsieve.containment.exact import exact
-from privsieve.containment.greedy import greedy
+from privsieve.containment.choose import Choice, exact, greedy, listening, maximal
+from privsieve.containment.estimators import PublishableColumns
 from privsieve.containment.labelled import Labelled
-from privsieve.containment.maximal import Mining, maximal
 from privsieve.containment.publish import body_of, project
 from privsieve.containment.publishable import publishable
 from privsieve.errors import NothingFits
@@ -92,7 +89,7 @@ def test_greedy_by_a_signal(objective, name, monkeypatch):
             return kernel(*arguments)
 
     monkeypatch.setattr(patterns, f"_{name}", begun)
-    choice = greedy(items, y, patterns.Rule(5, 2), objective)
+    choice = greedy(Labelled(items, y), patterns.Rule(5, 2), objective)
 
     assert not choice.complete
     assert 0 < len(choice.selected) < len(items) - 5
@@ -106,8 +103,8 @@ def test_others_by_a_signal(how):
     items, y = random_table(3000, 1500)
     rule = patterns.Rule(5, 2)
     calls = {
-        "maximal": lambda: maximal(items, y, rule),
-        "exact": lambda: exact(items, y, rule),
+        "maximal": lambda: maximal(Labelled(items, y), rule),
+        "exact": lambda: exact(Labelled(items, y), rule),
         "few": lambda: publishable(Labelled(items, y), rule, "few"),
         "most": lambda: publishable(Labelled(items, y), rule, "most"),
     }
@@ -139,18 +136,18 @@ def test_greedy_keeps_what_it_has(objective, monkeypatch):
     """The part of a greedy choice is its beginning; without any item the interrupt goes on."""
     items, y = nested(60, 12)
     rule, name = patterns.Rule(2, 2), OBJECTIVES[objective]
-    whole = greedy(items, y, rule, objective)
+    whole = greedy(Labelled(items, y), rule, objective)
     kernel = getattr(patterns, name)
     for after in (1, 4):
         monkeypatch.setattr(patterns, name, ending(kernel, after))
-        part = greedy(items, y, rule, objective)
+        part = greedy(Labelled(items, y), rule, objective)
 
         assert (after, False, True) == (len(part.selected), part.complete, whole.complete)
         assert set(part.selected) < set(whole.selected)
         assert part.level >= 2
     monkeypatch.setattr(patterns, name, ending(kernel, 0))
     with pytest.raises(KeyboardInterrupt):
-        greedy(items, y, rule, objective)
+        greedy(Labelled(items, y), rule, objective)
 
 
 def test_the_twin_is_ended_in_the_same_way(monkeypatch):
@@ -181,52 +178,15 @@ def test_maximal_says_it(monkeypatch):
     """Sets that time or Ctrl-C cut are not all; nor are those that were not compared or grown."""
     items, y = random_table()
     rule = patterns.Rule(5, 2)
-    short, whole = (maximal(items, y, rule, "size", Mining(time_limit=limit, complete=False))
-                    for limit in (1e-6, None))
+    table, even = Labelled(items, y), np.ones(len(items), np.int64)
+    short, whole = (maximal(table, rule, even, limit, complete=False) for limit in (1e-6, None))
 
     assert (False, True) == (short.complete, whole.complete)
     assert keeps(items, whole)
-    monkeypatch.setattr(maximal_module, "greedy", lambda *a, prefix=(), **_: Choice(
+    monkeypatch.setattr(choose_module, "greedy", lambda *a, prefix=(), **_: Choice(
         tuple(prefix)[:1], 5, Fraction(0), complete=False))
-    cut = maximal(items, y, rule, "size")
+    cut = maximal(table, rule, even)
     assert (whole.selected, False) == (cut.selected, cut.complete)
-
-
-def test_sets_that_cannot_be_listed(monkeypatch):
-    """Where time or Ctrl-C ends the listing of all sets, the largest are compared instead."""
-    items, y = random_table()
-    rule = patterns.Rule(5, 2)
-    monkeypatch.setattr(maximal_module, "MOST_SETS", 10**8)
-    late = maximal(items, y, rule, "distinct", Mining(time_limit=1e-9))
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(maximal_module.mining, "all_maximal", interrupted)
-    cut = maximal(items, y, rule, "distinct")
-    assert (False, False) == (late.complete, cut.complete)
-    assert keeps(items, late)
-    assert late == cut
-
-
-def test_comparing_is_ended(monkeypatch):
-    """Ctrl-C while sets are compared leaves the best of those that were."""
-    items, y = random_table(80, 12)
-    rule = patterns.Rule(5, 2)
-    measure, calls = maximal_module.choice_of, []
-
-    def third(*arguments, **named):
-        calls.append(0)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return measure(*arguments, **named)
-
-    whole = maximal(items, y, rule, "distinct", Mining(complete=False))
-    monkeypatch.setattr(maximal_module, "choice_of", third)
-    cut = maximal(items, y, rule, "distinct", Mining(complete=False))
-
-    assert (3, False, True) == (len(calls), cut.complete, whole.complete)
-    assert cut.objective <= whole.objective
 
 
 def test_forward_keeps_its_best_prefix(monkeypatch):
@@ -279,15 +239,16 @@ def test_exact_says_it():
     items, y = hard(1000)
     held = np.random.default_rng(0).random((1000, 60)) < 0.3
     rule = patterns.Rule(5, 2)
-    short = exact(items, y, rule, "hamming", 0.05)
-    made = ExactContainment(5, time_limit=0.05).fit(held, y).release_
-    proved = ExactContainment(5).fit(held[:, :8], y).release_
+    short = exact(Labelled(items, y), rule, "hamming", 0.05)
+    kind = PublishableColumns(5, method="exact", weights="hamming")
+    made = clone(kind).set_params(time_limit=0.05).fit(held, y).release_
+    proved = kind.fit(held[:, :8], y).release_
 
     assert (False, False) == (short.proved, short.complete)
     assert (made.proved, made.complete) == (False, False)
     assert made.gap == (made.bound - made.objective) / made.objective > 0
     assert (True, True, 0) == (proved.proved, proved.complete, proved.gap)
-    free = MaximalContainment(5).fit(held[:, :8], y).release_
+    free = PublishableColumns(5, method="maximal").fit(held[:, :8], y).release_
     assert (None, True) == (free.gap, free.complete)
 
 
@@ -296,7 +257,7 @@ def test_the_exact_search_is_told(monkeypatch):
     items, y = hard(1000)
     heard = []
     with listening(heard.append):
-        choice = exact(items, y, patterns.Rule(5, 2), "hamming", 1)
+        choice = exact(Labelled(items, y), patterns.Rule(5, 2), "hamming", 1)
     assert not choice.complete
     assert " nodes, best at " in heard[-1]
 
@@ -306,9 +267,9 @@ def test_the_exact_search_is_told(monkeypatch):
         asked.append(True)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(exact_module, "tell_nodes", enough)
+    monkeypatch.setattr(choose_module, "tell_nodes", enough)
     with listening(heard.append):
-        cut = exact(items, y, patterns.Rule(5, 2), "hamming", 60)
+        cut = exact(Labelled(items, y), patterns.Rule(5, 2), "hamming", 60)
     assert (False, 1) == (cut.complete, len(asked))
 
 

@@ -15,8 +15,8 @@ import pytest
 import cp_sat
 import naive_search as naive
 from kernel_calls import serve
-from privsieve.containment.choice import gap, weights
-from privsieve.containment.exact import exact
+from privsieve.containment.choose import exact, gap, weights
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.kernels.search import Effort, search
@@ -123,7 +123,7 @@ def test_choice():
     items, y = random_table(60, 12, 0.3)
     marked = np.arange(60) < 40
     for objective in ("hamming", "distinct", "mutual-information", np.arange(12)):
-        choice = exact(items, y, Rule(4, 2), objective, label_rows=marked)
+        choice = exact(Labelled(items, y, marked=marked), Rule(4, 2), objective)
         shorter = replace(choice, bound=choice.objective * 2)
 
         assert choice.proved
@@ -135,7 +135,7 @@ def test_choice():
 def test_limit_is_kept():
     """A time limit ends a search, and what is not proved then has a bound above the value."""
     items, y = random_table(1000, 60, 0.3)
-    choice = exact(items, y, Rule(5, 2), "hamming", 0.5)
+    choice = exact(Labelled(items, y), Rule(5, 2), "hamming", 0.5)
 
     assert not choice.proved
     assert choice.bound > choice.objective > 0
@@ -146,7 +146,7 @@ def test_limit_changes_no_proof():
     """What is proved within a limit is what is proved without one."""
     items, y = random_table(150, 70, 0.2)
     for rule in (Rule(8, 2), Rule(8, 2, l_diversity=2), Rule(8, 2, model="k-anonymity")):
-        limited, free = (exact(items, y, rule, "hamming", t) for t in (300, None))
+        limited, free = (exact(Labelled(items, y), rule, "hamming", t) for t in (300, None))
 
         assert limited == free
         assert free.proved
@@ -155,7 +155,8 @@ def test_limit_changes_no_proof():
 INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
-from privsieve.containment.exact import exact
+from privsieve.containment.choose import exact
+from privsieve.containment.labelled import Labelled
 from privsieve.rows.matrix import Items
 from privsieve.kernels.patterns import Rule
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
@@ -163,7 +164,7 @@ rng = np.random.default_rng(0)
 items = Items.dense(rng.random((1000, 60)) < 0.3)
 y = rng.integers(0, 2, 1000).astype(np.int32)
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-choice = exact(items, y, Rule(5, 2), "hamming", None)
+choice = exact(Labelled(items, y), Rule(5, 2), "hamming", None)
 print(choice.proved, choice.level >= 5, choice.bound > choice.objective > 0)
 """
 
@@ -192,7 +193,7 @@ def test_other_signals():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(Alarm):
-            exact(items, y, Rule(5, 2), "hamming", 30)
+            exact(Labelled(items, y), Rule(5, 2), "hamming", 30)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -202,7 +203,7 @@ def test_other_signals():
 def test_adult(k):
     """The optimum on Adult is the one of the evidence page, proved."""
     items, y = adult()
-    choice = exact(items, y, Rule(k, 2), "hamming", None)
+    choice = exact(Labelled(items, y), Rule(k, 2), "hamming", None)
 
     assert f"{float(choice.objective):.3f}" == ADULT[k]
     assert choice.proved
@@ -231,7 +232,7 @@ def test_second_opinion():
         items, y = random_table(80, 14, 0.4, seed)
         rule = Rule(4, 2, model=model, l_diversity=1 + seed // 2, absent=np.arange(14) < seed)
         values = weights(items, y, 2, "hamming").values
-        choice = exact(items, y, rule, "hamming")
+        choice = exact(Labelled(items, y), rule, "hamming")
         for start in ((), choice.selected[:1]):
             other = cp_sat.search((items.indptr, items.indices), y, values, rule, start, 300)
 
@@ -252,14 +253,14 @@ def test_refused(wrong, text):
     items, y = random_table(30, 6, 0.4)
     asked = {"rule": Rule(3, 2), "objective": "hamming", **wrong}
     with pytest.raises(ParameterError, match=text):
-        exact(items, y, **asked)
+        exact(Labelled(items, y), **asked)
 
 
 def test_too_many(monkeypatch):
     """More columns than memory has room for are refused, before anything is searched."""
-    from privsieve.containment import exact as module
+    from privsieve.containment import choose as module
 
     monkeypatch.setattr(module, "MANY", 5)
     items, y = random_table(30, 6, 0.4)
     with pytest.raises(ParameterError, match="6 columns could be chosen, but"):
-        exact(items, y, Rule(3, 2), "hamming")
+        exact(Labelled(items, y), Rule(3, 2), "hamming")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from claims import SEAL, claimed, sealed, table_of
-from privsieve.containment.fingerprint import Seal, fingerprint, key_digits, rests_on, seal_of
 from privsieve.containment.labelled import Sensitive
+from privsieve.containment.snapshot import Seal, fingerprint, key_digits, rests_on, seal_of
 from privsieve.errors import LedgerError
 from privsieve.ledger.ledger import Ledger
 

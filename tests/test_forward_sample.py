@@ -74,6 +74,6 @@ def test_k_holds_on_all_rows(monkeypatch, k):
 def test_tables_of_usual_size_are_not_sampled(read):
     """The Adult table and the e-mails fit the bound with all their candidates."""
     items, y = read()
-    pool = _pool(items, y, Rule(5, 2), np.ones(items.rows, bool))
+    pool = _pool(Labelled(items, y), Rule(5, 2))
 
     assert items.rows * len(pool) <= MOST_CELLS

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import naive_containment as naive
-from privsieve.containment.choice import choice_of, kept_rows, modular_order, weights
-from privsieve.containment.greedy import greedy
+from privsieve.containment.choose import choice_of, greedy, kept_rows, modular_order, weights
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -58,25 +58,6 @@ def test_hamming(part):
         assert found == Fraction(naive.differences(rows, y, hidden, S), total)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_youden_and_excess(part):
-    """Youden is the mean gap of two classes' rates over cross-class pairs; excess its square."""
-    for seed in range(part * 50, (part + 1) * 50):
-        items, rows, y, marked = table(seed)
-        use = [i for i in range(len(y)) if marked is None or marked[i]]
-        classes = int(y.max()) + 1
-        gaps = np.zeros((len(items), 2))
-        for j in range(len(items)):
-            rate = {c: np.mean([j in rows[i] for i in use if y[i] == c]) for c in set(y[use])}
-            apart = [abs(rate[y[a]] - rate[y[b]]) for a, b in pairs(y, marked)]
-            gaps[j] = np.mean(apart or [0]), np.mean(np.square(apart or [0]))
-        youden = weights(items, y, classes, "youden", marked)
-        excess = weights(items, y, classes, "excess", marked)
-
-        assert np.allclose(youden.values * float(youden.unit), gaps[:, 0], atol=1e-12)
-        assert np.allclose(excess.values * float(excess.unit), gaps[:, 1], atol=1e-9)
-
-
 def test_mutual_information():
     """Mutual information is the sum over the joint table, rounded to a thousand-millionth."""
     for seed in range(100):
@@ -111,7 +92,7 @@ def test_objectives(part):
         items, rows, y, marked = table(seed)
         rule = Rule(2, int(y.max()) + 1)
         for objective in ("hamming", "distinct", "class-errors"):
-            choice = greedy(items, y, rule, objective, label_rows=marked)
+            choice = greedy(Labelled(items, y, marked=marked), rule, objective)
             S = set(choice.selected)
             levels = [len(naive.group(rows, i, S, rule)) for i in range(len(rows))]
             assert choice.level == min(levels) >= 2
@@ -121,26 +102,26 @@ def test_objectives(part):
 def test_toy():
     """The toy table: HamDist 6/9 and 8/9, DistCnt 6/9 and 4/9, and what Algorithm 2 picks."""
     items, rule = Items.dense(TOY), Rule(2, 2)
-    value = {(S, by): choice_of(items, TOY_Y, rule, S, by).objective
+    value = {(S, by): choice_of(Labelled(items, TOY_Y), rule, S, by).objective
              for S in ((0, 1, 4), (2, 3, 4)) for by in ("hamming", "distinct")}
 
     assert value == {((0, 1, 4), "hamming"): Fraction(6, 9),
                      ((0, 1, 4), "distinct"): Fraction(6, 9),
                      ((2, 3, 4), "hamming"): Fraction(8, 9),
                      ((2, 3, 4), "distinct"): Fraction(4, 9)}
-    assert greedy(items, TOY_Y, rule, "hamming").selected == (1,)
-    assert greedy(items, TOY_Y, rule, np.array([1, 0, 1, 1, 1])).selected == (0, 2, 3, 4)
-    assert greedy(items, TOY_Y, rule, "hamming", prefix=(2,)).selected == (2, 3)
+    assert greedy(Labelled(items, TOY_Y), rule, "hamming").selected == (1,)
+    assert greedy(Labelled(items, TOY_Y), rule, np.array([1, 0, 1, 1, 1])).selected == (0, 2, 3, 4)
+    assert greedy(Labelled(items, TOY_Y), rule, "hamming", prefix=(2,)).selected == (2, 3)
 
 
 def test_skip_is_maximal():
     """With "skip" no item of weight can be added; with "break" the heaviest are a prefix."""
     for seed in range(80):
         items, rows, y, _ = table(seed)
-        S = set(greedy(items, y, Rule(3, 3), np.ones(len(items), int)).selected)
+        S = set(greedy(Labelled(items, y), Rule(3, 3), np.ones(len(items), int)).selected)
         by = weights(items, y, 3, "hamming").values
         order = modular_order(by, np.flatnonzero(by > 0))
-        first = greedy(items, y, Rule(3, 3, stop="break"), "hamming").selected
+        first = greedy(Labelled(items, y), Rule(3, 3, stop="break"), "hamming").selected
 
         assert not any(naive.feasible(rows, y, S | {j}, Rule(3, 3))
                        for j in set(range(len(items))) - S)
@@ -153,13 +134,14 @@ def test_suppressed():
     for seed in range(80):
         items, rows, y, _ = table(seed)
         rule = Rule(2 + seed % 2, 3, suppress=3)
-        choice = greedy(items, y, rule, "hamming")
+        choice = greedy(Labelled(items, y), rule, "hamming")
         left = naive.stays(rows, y, set(choice.selected), rule)
         kept = [len(naive.group(rows, i, set(choice.selected), rule) & left) for i in left]
         seen += choice.suppressed > 0
 
         assert (choice.suppressed, choice.level) == (len(rows) - len(left), min(kept))
-        assert np.flatnonzero(kept_rows(items, y, rule, choice.selected)).tolist() == sorted(left)
+        kept = kept_rows(Labelled(items, y), rule, choice.selected)
+        assert np.flatnonzero(kept).tolist() == sorted(left)
         assert all(left & naive.holds(rows, j) for j in choice.selected)
         assert choice.suppressed <= 3
     assert seen > 8
@@ -172,7 +154,7 @@ def test_suppressed():
 def test_refused_rules(rule, says):
     """A rule that protects nobody or cannot be kept is refused in one sentence."""
     with pytest.raises(ParameterError, match=says):
-        greedy(Items.dense(TOY), TOY_Y, rule)
+        greedy(Labelled(Items.dense(TOY), TOY_Y), rule)
 
 
 @pytest.mark.parametrize(("asked", "says"), [
@@ -182,14 +164,14 @@ def test_refused_rules(rule, says):
 def test_refused_weights(asked, says):
     """Weights are known names or numbers that are not negative."""
     with pytest.raises(ParameterError, match=says):
-        greedy(Items.dense(TOY), TOY_Y, Rule(2, 2), asked)
+        greedy(Labelled(Items.dense(TOY), TOY_Y), Rule(2, 2), asked)
 
 
 def test_refused_prefix():
     """A prefix that breaks the rule is refused, not shortened."""
     for objective in ("hamming", "distinct", "class-errors"):
         with pytest.raises(ParameterError, match="prefix of 2 items does not keep k = 2"):
-            greedy(Items.dense(TOY), TOY_Y, Rule(2, 2), objective, prefix=(1, 3))
+            greedy(Labelled(Items.dense(TOY), TOY_Y), Rule(2, 2), objective, prefix=(1, 3))
 
 
 @cache
@@ -227,7 +209,7 @@ PU1 = [("hamming", "break", "containment", [11, 11, 11]),
 def test_paper_email(objective, stop, model, columns):
     """On the paper's e-mails the printed methods choose as many columns as it reports."""
     items, y = real("pu1")
-    chosen = [greedy(items, y, Rule(k, 2, stop, model), objective) for k in (5, 8, 11)]
+    chosen = [greedy(Labelled(items, y), Rule(k, 2, stop, model), objective) for k in (5, 8, 11)]
 
     assert [len(choice.selected) for choice in chosen] == columns
     assert all(choice.level >= k for choice, k in zip(chosen, (5, 8, 11), strict=True))
@@ -236,8 +218,8 @@ def test_paper_email(objective, stop, model, columns):
 def test_adult():
     """On the census data greedy skip finds 13, 12, 11 columns of the values on record."""
     items, y = real("adult19")
-    chosen = [greedy(items, y, Rule(k, 2), "hamming") for k in (5, 8, 11)]
-    errors = [greedy(items, y, Rule(k, 2, "break"), "class-errors") for k in (5, 8, 11)]
+    chosen = [greedy(Labelled(items, y), Rule(k, 2), "hamming") for k in (5, 8, 11)]
+    errors = [greedy(Labelled(items, y), Rule(k, 2, "break"), "class-errors") for k in (5, 8, 11)]
 
     assert [len(choice.selected) for choice in chosen] == [13, 12, 11]
     assert [f"{float(choice.objective):.3f}" for choice in chosen] == ["5.085", "4.860", "4.520"]
@@ -247,7 +229,7 @@ def test_adult():
 def test_adult_mixed():
     """With two classes in every group, no group of the choice has one class."""
     items, y = real("adult19")
-    choice = greedy(items, y, Rule(5, 2, l_diversity=2), "hamming")
+    choice = greedy(Labelled(items, y), Rule(5, 2, l_diversity=2), "hamming")
     part = items.take(choice.selected)
 
     assert levels((part.indptr, part.indices), y, 2).classes.min() == 2

@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 
 import naive_containment as naive
-from privsieve.containment.breaking import closed
-from privsieve.containment.choice import kept_rows, standing
-from privsieve.containment.exact import exact
-from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.knowledge import Knowledge
+from privsieve.containment.choose import demand_rule, exact, greedy, maximal
+from privsieve.containment.knowledge import kept_rows, standing
 from privsieve.containment.labelled import Labelled
-from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.measures import closed
 from privsieve.containment.publish import project
 from privsieve.containment.publishable import publishable
 from privsieve.errors import NothingFits, ParameterError
@@ -52,7 +49,7 @@ class Case:
     def fits(self):
         """Whether the rule is one that containment takes for this table."""
         try:
-            demand_rule(self.items, self.rule, self.y)
+            demand_rule(Labelled(self.items, self.y), self.rule)
         except ParameterError:
             return False
         return naive.feasible(self.rows, self.y, set(), self.rule)
@@ -78,9 +75,9 @@ def test_standing(part):
                    if case.y[h] == case.y[i]} for i in left]
         expected = min(map(len, groups), default=0), case.n - len(left)
 
-        assert expected == standing(case.items, case.y, case.rule, sorted(S))
+        assert expected == standing(Labelled(case.items, case.y), case.rule, sorted(S))
         assert sorted(left) == np.flatnonzero(
-            kept_rows(case.items, case.y, case.rule, sorted(S))).tolist()
+            kept_rows(Labelled(case.items, case.y), case.rule, sorted(S))).tolist()
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -88,11 +85,11 @@ def test_public_choices(part):
     """Each choice says its level and keeps the rule; the optimum is no worse than the others."""
     for case in fitting(part):
         rule = replace(case.rule, stop="skip")
-        given = case.items, case.y, rule
+        given = Labelled(case.items, case.y), rule
         chosen = [greedy(*given, by) for by in (case.weights, "distinct", "class-errors")]
         best = exact(*given, case.weights)
         if rule.model == "containment":
-            chosen += [maximal(*given, by) for by in (case.weights, "distinct")]
+            chosen.append(maximal(*given, case.weights))
         for choice in (*chosen, best):
             level, suppressed = standing(*given, choice.selected)
 
@@ -111,14 +108,13 @@ def test_maximal(part):
         rule = replace(case.rule, model="containment", suppress=0)
         if np.bincount(case.y).min() < rule.k:
             continue
-        given = case.items, case.y, rule
-        for by in (case.weights, "size", "distinct"):
-            loose = maximal(case.items, case.y, replace(rule, labelled=False), by,
-                            Mining(complete=False))
-            plain = maximal(*given, by, Mining(complete=False))
-            whole = maximal(*given, by)
+        table = Labelled(case.items, case.y)
+        for by in (case.weights, np.ones(case.d, np.int64)):
+            loose = maximal(table, replace(rule, labelled=False), by, complete=False)
+            plain = maximal(table, rule, by, complete=False)
+            whole = maximal(table, rule, by)
             S = set(whole.selected)
-            more = set(range(case.d)) - S if not isinstance(by, str) or by == "size" else ()
+            more = set(range(case.d)) - S
             cut += loose.selected != plain.selected
 
             assert naive.feasible(case.rows, case.y, set(plain.selected), rule)
@@ -150,38 +146,30 @@ def test_closed():
 
 
 SMALL = np.array([0] * 5 + [1] * 2 + [2], np.int32)
-TABLE = Items.dense(np.tri(8, 4, dtype=int))
+TABLE = Labelled(Items.dense(np.tri(8, 4, dtype=int)), SMALL)
 SAYS = ("2 of 3 classes have fewer than k = 3 rows, 3 in all, and the class may be known; a class "
         "takes at least 3 rows: merge classes, leave the target unpublished, choose another")
 
 
 @pytest.mark.parametrize("choose", [
-    lambda rule: greedy(TABLE, SMALL, rule), lambda rule: exact(TABLE, SMALL, rule),
-    lambda rule: maximal(TABLE, SMALL, rule), lambda rule: demand_rule(TABLE, rule, SMALL),
-    lambda rule: publishable(Labelled(TABLE, SMALL), rule, "strict")])
+    greedy, exact, maximal, demand_rule, lambda table, rule: publishable(table, rule, "strict")])
 def test_a_class_below_k(choose):
     """A class of fewer than k rows is refused, unless its rows may be left out."""
     with pytest.raises(ParameterError, match=SAYS):
-        choose(Rule(3, 3, labelled=True))
+        choose(TABLE, Rule(3, 3, labelled=True))
     with pytest.raises(ParameterError, match=SAYS):
-        choose(Rule(3, 3, labelled=True, suppress=2))
+        choose(TABLE, Rule(3, 3, labelled=True, suppress=2))
 
-    demand_rule(TABLE, Rule(3, 3), SMALL)
-    assert greedy(TABLE, SMALL, Rule(3, 3, labelled=True, suppress=3)).level >= 3
-
-
-def test_sources_without_classes():
-    """Whoever counts sources where classes may be known must give the classes."""
-    with pytest.raises(ParameterError, match="classes may be known, and none are given; give"):
-        Knowledge.of(TABLE, Rule(2, 3, labelled=True), None, SMALL)
+    demand_rule(TABLE, Rule(3, 3))
+    assert greedy(TABLE, Rule(3, 3, labelled=True, suppress=3)).level >= 3
 
 
 def test_nothing_fits():
-    """Where no column keeps k the sentence names the largest k that one would, by class."""
+    """Where no column keeps k the sentence names what the largest support allows."""
     items = Items.dense([[1], [1], [1], [1], [0], [0], [0], [0]])
     table = Labelled(items, np.array([0, 0, 1, 1] * 2, np.int32), ("a", "b"), "ill")
     rule = Rule(3, 2, labelled=True)
 
-    choice = greedy(items, table.y, rule, np.ones(1, np.int64))
-    with pytest.raises(NothingFits, match="one alone keeps at most k = 2"):
+    choice = greedy(Labelled(items, table.y), rule, np.ones(1, np.int64))
+    with pytest.raises(NothingFits, match="one alone keeps at most k = 4"):
         project(table, choice, rule, with_target=True)

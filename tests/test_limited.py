@@ -14,15 +14,11 @@ import naive_disclosure as naive
 from forged import claim_of
 from naive_containment import feasible, stays
 from privsieve.check.table import Opened
-from privsieve.containment.choice import weights
-from privsieve.containment.disclosure import columns_of
-from privsieve.containment.exact import exact
+from privsieve.containment.choose import exact, greedy, maximal, weights
 from privsieve.containment.forward import forward
-from privsieve.containment.greedy import greedy
-from privsieve.containment.groups import sources_at
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled, Sensitive
-from privsieve.containment.limits import Limits, Method, limited
-from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.limits import Limits, Method, columns_of, limited
 from privsieve.errors import NothingFits
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -31,13 +27,11 @@ from test_disclosure import naive_groups, rule_of, table_of
 
 MUTUAL = "mutual-information"
 METHODS = {
-    "greedy": Method(lambda part, rule: greedy(part.items, part.y, rule), MUTUAL),
-    "distinct": Method(lambda part, rule: greedy(part.items, part.y, rule, "distinct"),
-                       "distinct"),
-    "forward": Method(lambda part, rule: forward(Labelled(part.items, part.y), rule)),
-    "maximal": Method(lambda part, rule: maximal(part.items, part.y, rule, MUTUAL, Mining()),
-                      MUTUAL),
-    "exact": Method(lambda part, rule: exact(part.items, part.y, rule), MUTUAL),
+    "greedy": Method(greedy, MUTUAL),
+    "distinct": Method(lambda part, rule: greedy(part, rule, "distinct"), "distinct"),
+    "forward": Method(forward),
+    "maximal": Method(maximal, MUTUAL),
+    "exact": Method(exact, MUTUAL),
 }
 
 
@@ -165,15 +159,15 @@ def test_a_refusal_says_what_would_work(asked, least):
 
 
 def test_a_refusal_says_it_of_the_whole_table():
-    """Where not even all rows together keep a limit, the sentence has their figure."""
+    """Where no column keeps a limit, the sentence has the best figure."""
     ward = Sensitive("ward", np.array([0, 0, 0, 0, 0, 1], np.int32), ("a", "b"))
     with pytest.raises(NothingFits) as refused:
         limited(toy(sensitive=(ward,)), Rule(2, 2), Limits.of(distinct=3), METHODS["greedy"])
 
     assert str(refused.value) == (
         "--l-diversity 3 for 'ill' is kept by no set of columns that was found: the smallest "
-        "number of values in a group is 2 without any column, and 2 with the best column alone; "
-        "ask for at most 2, and less of other limits or columns, which miss theirs as well")
+        "number of values in a group is 2 with the best column; ask for at most 2, and less of "
+        "other limits or columns, which may miss theirs as well")
 
 
 def test_refusals_are_true():
@@ -209,8 +203,7 @@ def test_counted_columns_stay():
     """What was published before is counted in every group, and is never taken away."""
     items = Items.dense([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 0, 0], [0, 1, 1], [0, 0, 0]])
     table = replace(toy(), items=items, counted=(2,))
-    how = Method(lambda part, rule: greedy(part.items, part.y, rule, prefix=part.counted), MUTUAL)
-    choice = limited(table, Rule(2, 2), Limits.of(share="0.7"), how)
+    choice = limited(table, Rule(2, 2), Limits.of(share="0.7"), METHODS["greedy"])
 
     assert 2 in choice.selected
     assert not broken(items_matrix(items), table, Rule(2, 2), Limits.of(share="0.7"),
@@ -232,17 +225,15 @@ def test_sources_are_counted_again():
     for _ in range(36):
         matrix, table, rule, limits = hard(rng)
         table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
-        how = Method(lambda part, rule: forward(Labelled(part.items, part.y, sources=part.sources),
-                                                rule))
         try:
-            choice = limited(table, rule, limits, how)
+            choice = limited(table, rule, limits, METHODS["forward"])
         except NothingFits:
             continue
         if choice.selected:
             found += 1
 
             assert not broken(matrix, table, rule, limits, choice.selected)
-            assert sources_at(table, rule, choice.selected).min() >= rule.k
+            assert Knowledge.of(table, rule, choice.selected).groups().level() >= rule.k
     assert found > 2
 
 

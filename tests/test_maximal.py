@@ -10,12 +10,12 @@ import pytest
 import naive_containment
 import naive_mining as naive
 import real_data
-from privsieve.containment import maximal as module
-from privsieve.containment.choice import choice_of, weights
-from privsieve.containment.maximal import Mining, heaviest, maximal
+from privsieve.containment.choose import choice_of, maximal, weights
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import ParameterError
 from privsieve.kernels import implementation, mining
 from privsieve.kernels.patterns import Rule
+from privsieve.papers import containment as paper
 from privsieve.rows.matrix import Items
 
 #: The paper's Table 1, and labels that make x5 useless.
@@ -38,11 +38,12 @@ class Case:
         absent = rng.random(d) < 0.4 if seed % 4 == 0 else None
         self.rule = Rule(int(rng.integers(2, 5)), classes, absent=absent,
                          l_diversity=int(rng.choice([1, 1, 2])))
+        self.table = Labelled(self.items, self.y)
         self.allowed = [j for j in range(d) if absent is None or not absent[j]]
 
     def best(self, sets, objective):
         """The largest objective among these sets."""
-        values = [choice_of(self.items, self.y, self.rule, S, objective).objective for S in sets]
+        values = [choice_of(self.table, self.rule, S, objective).objective for S in sets]
         return max(values, default=0)
 
     def maximal(self, among):
@@ -62,8 +63,8 @@ def test_toy():
     rows = [{j for j in range(5) if row[j]} for row in TOY]
     found = [tuple(S) for S in mining.all_maximal((items.indptr, items.indices), items.rows, 2)]
     ones = np.ones(5)
-    completed = {maximal(items.take(range(5)), TOY_Y, rule, ones * 0.01 + np.isin(range(5), S),
-                         Mining(r=None)).selected for S in found}
+    completed = {maximal(Labelled(items, TOY_Y), rule, ones * 0.01 + np.isin(range(5), S),
+                         ).selected for S in found}
     feasible = [set(S) for S in naive.frequent([set(range(5))], [0], range(5), 1)
                 if naive_containment.feasible(rows, TOY_Y, set(S), rule)]
 
@@ -76,14 +77,12 @@ def test_toy():
 
 @pytest.mark.parametrize("part", range(4))
 def test_best_of_all(part):
-    """Without a limit on the sets, what is chosen is the best maximal set by any objective."""
+    """What is chosen is the best maximal set by any weights."""
     for case in cases(part):
-        for objective in ("hamming", "mutual-information", "distinct", "class-errors"):
-            useful = case.allowed
-            if objective not in {"distinct", "class-errors"}:
-                values = weights(case.items, case.y, case.rule.classes, objective).values
-                useful = [j for j in case.allowed if values[j] > 0]
-            found = maximal(case.items, case.y, case.rule, objective, Mining(complete=False))
+        for objective in ("hamming", "mutual-information", np.ones(len(case.items))):
+            values = weights(case.items, case.y, case.rule.classes, objective).values
+            useful = [j for j in case.allowed if values[j] > 0]
+            found = maximal(case.table, case.rule, objective, complete=False)
             sets = case.maximal(useful)
 
             assert case.best(sets, objective) == found.objective
@@ -91,25 +90,11 @@ def test_best_of_all(part):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_best_of_the_largest(part):
-    """Of the r largest maximal sets the best is chosen, as the paper says."""
-    for case in cases(part):
-        r = 1 + part % 4
-        largest = sorted(case.maximal(case.allowed), key=lambda S: (-len(S), S))[:r]
-        for objective in ("hamming", "distinct", "size"):
-            found = maximal(case.items, case.y, case.rule, objective, Mining(r, complete=False))
-            scored = np.ones(len(case.items), int) if objective == "size" else objective
-
-            assert case.best(largest, scored) == found.objective
-            assert not largest or list(found.selected) in largest
-
-
-@pytest.mark.parametrize("part", range(4))
 def test_completion(part):
     """A completed set contains a best maximal one, keeps the rule, and no item of weight fits."""
     for case in cases(part):
-        plain = maximal(case.items, case.y, case.rule, "hamming", Mining(complete=False))
-        whole = maximal(case.items, case.y, case.rule, "hamming")
+        plain = maximal(case.table, case.rule, "hamming", complete=False)
+        whole = maximal(case.table, case.rule, "hamming")
         S = set(whole.selected)
 
         assert set(plain.selected) <= S
@@ -126,41 +111,24 @@ def test_labels_of_some_rows():
     items = Items.dense(rng.random((60, 12)) < 0.5)
     y, marked = rng.integers(0, 2, 60).astype(np.int32), rng.random(60) < 0.5
     other = np.where(marked, y, 1 - y).astype(np.int32)
-    one, two = (maximal(items, labels, Rule(6, 2), label_rows=marked) for labels in (y, other))
+    one, two = (maximal(Labelled(items, labels, marked=marked), Rule(6, 2))
+                for labels in (y, other))
 
     assert one == two
     assert one.level >= 6
 
 
-def test_heaviest_says_so():
-    """The heaviest set comes with its bound, and says whether the search was complete."""
-    items = Items.dense(np.random.default_rng(0).random((400, 400)) < 0.5)
-    y, ones = np.zeros(400, np.int32), np.ones(400, np.int64)
-
-    done = heaviest(items, y, Rule(190, 1), ones, r=3)
-    assert (done.ended, done.bound) == ("all", done.value[0])
-    cut = heaviest(items, y, Rule(20, 1), ones, seconds=0.2)
-    assert cut.ended == "limit"
-    assert cut.bound > cut.value.max(initial=0)
-
-
-def test_refusals(monkeypatch):
+def test_refusals():
     """What cannot be mined is refused in a sentence that says the way out."""
-    items = Items.dense(TOY)
+    table = Labelled(Items.dense(TOY), TOY_Y)
     with pytest.raises(ParameterError, match="by containment only: take a greedy or an exact"):
-        maximal(items, TOY_Y, Rule(2, 2, model="k-anonymity"))
-    with pytest.raises(ParameterError, match="r is 0; compare at least 1 maximal set"):
-        maximal(items, TOY_Y, Rule(2, 2), "hamming", Mining(r=0))
-    with pytest.raises(ParameterError, match="time_limit is 0; give more than 0 seconds"):
-        maximal(items, TOY_Y, Rule(2, 2), "hamming", Mining(time_limit=0))
-    monkeypatch.setattr(module, "MOST_SETS", 2)
-    with pytest.raises(ParameterError, match="more than 2 maximal sets at k = 2; raise k"):
-        maximal(items, TOY_Y, Rule(2, 2), "distinct")
-    monkeypatch.setattr(module, "MOST_SETS", 0)
-    with pytest.raises(ParameterError, match="more than 0 maximal sets at k = 2; raise k"):
-        maximal(items, TOY_Y, Rule(2, 2, l_diversity=2), "distinct")
+        maximal(table, Rule(2, 2, model="k-anonymity"))
+    with pytest.raises(ParameterError, match="time_limit is 0; give seconds above 0"):
+        maximal(table, Rule(2, 2), "hamming", 0)
+    with pytest.raises(ParameterError, match="compared by the weight of each item: take a greedy"):
+        maximal(table, Rule(2, 2), "distinct")
     with pytest.raises(ParameterError, match="k is 1"):
-        maximal(items, TOY_Y, Rule(1, 2))
+        maximal(table, Rule(1, 2))
 
 
 #: The twin would take minutes on the e-mail.
@@ -175,10 +143,11 @@ def test_email(k, largest, mutual, mixed):
     items, y = real_data.email()
     rule, diverse = Rule(k, 2), Rule(k, 2, l_diversity=2)
 
-    assert len(maximal(items, y, rule, "size", Mining(20, complete=False)).selected) == largest
-    whole = maximal(items, y, rule)
+    even = np.ones(len(items), np.int64)
+    assert len(maximal(Labelled(items, y), rule, even, complete=False).selected) == largest
+    whole = maximal(Labelled(items, y), rule)
     assert (len(whole.selected), whole.level) == (mutual, k)
-    two = maximal(items, y, diverse)
+    two = maximal(Labelled(items, y), diverse)
     assert (len(two.selected), two.level) == (mixed, k)
 
 
@@ -186,8 +155,8 @@ def test_email(k, largest, mutual, mixed):
 def test_email_paper_rule():
     """The best of the 20 largest by HamDist is not larger than the heaviest of all."""
     items, y = real_data.email()
-    printed = maximal(items, y, Rule(5, 2), "hamming", Mining(20, complete=False))
-    best = maximal(items, y, Rule(5, 2), "hamming", Mining(complete=False))
+    printed = paper.maximal(items, y, 5)
+    best = maximal(Labelled(items, y), Rule(5, 2), "hamming", complete=False)
 
     assert Fraction(0) < printed.objective <= best.objective
     assert printed.level >= 5
@@ -197,8 +166,8 @@ def test_email_paper_rule():
 def test_adult():
     """On Adult no frequent set holds two levels of an attribute; the completion does better."""
     items, y = real_data.adult()
-    found = maximal(items, y, Rule(5, 2), "hamming", Mining(20, complete=False))
-    whole = maximal(items, y, Rule(5, 2), "hamming", Mining(20))
+    found = maximal(Labelled(items, y), Rule(5, 2), "hamming", complete=False)
+    whole = maximal(Labelled(items, y), Rule(5, 2), "hamming")
 
     assert len(found.selected) == 8
     assert len(whole.selected) > 8

@@ -365,11 +365,11 @@ SHOWN = {
     "Csv", "Date", "Depth", "Domain", "Effort", "Either", "Extent", "Finding", "Flag",
     "Forecast", "Form", "Found", "Gaussian", "GridNumbers", "Histogram", "Hub", "Inspection",
     "Kernel", "KernelRidgeSession", "Kind", "KnownRows", "Label", "Labellings", "LeastSquares",
-    "Limits", "Map", "MeanDifference", "Method", "Mining", "NoiseLaw", "NoiseSize",
+    "Limits", "Map", "MeanDifference", "Method", "NoiseLaw", "NoiseSize",
     "NoisyCounts", "NoisyTable", "Number", "NumberRule", "Objective", "Perturbing", "Places",
     "Plan", "Policy", "Problem", "Public", "Published", "RaceEvent", "Regression", "Release",
     "Risk", "Roles", "Rounding", "Rounds", "Rule", "Sample", "Scheme", "Selection", "Setting",
-    "Shape", "Shown", "Sizes", "SourceCrowds", "Switch", "TableCells", "TableFacts", "Tables",
+    "Shape", "Shown", "Sizes", "Switch", "TableCells", "TableFacts", "Tables",
     "Takes", "Thermometer", "Together", "TopRule", "Weighing", "Whole",
     "Windows"}
 

@@ -188,9 +188,8 @@ def _estimator(_path, name, value):
 
 def _published(kind):
     def make(_path, name, value):
-        # Maximal sets are mined of presences only.
-        asked = {"absent": "none"} if kind is ps.MaximalContainment else {}
-        return kind(**{"k": 2, **asked, name: value}).fit(ZEROS, ZEROS[:, 0]).release_.selected
+        made = kind(**{"k": 2, "method": "greedy", name: value})
+        return made.fit(ZEROS, ZEROS[:, 0]).release_.selected
 
     return make
 
@@ -199,7 +198,7 @@ def _domain(_path, name, value):
     return ps.Domain(**{"columns": BOX.columns, "target": BOX.target, name: value}).digest()
 
 
-KINDS = (ps.GreedyContainment, ps.MaximalContainment, ps.ExactContainment, ps.PublishableColumns)
+KINDS = (ps.PublishableColumns,)
 #: Every other public option: what makes a thing of it, and what its flags are called.
 OTHERS = {
     "ledger": (_ledger, ("once", "head", "request", "population"), ("once",)),
@@ -214,7 +213,7 @@ OTHERS = {
                                                        name: value}),
                ("low", "high", "near", "scale", "missing", "role", "missing_values"), ()),
     **{kind.__name__: (_published(kind), tuple(set(kind().get_params()) - {"weights"}),
-                       ("complete", "target_known")) for kind in KINDS},
+                       ("target_known",)) for kind in KINDS},
 }
 
 

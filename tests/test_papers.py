@@ -265,7 +265,8 @@ def test_the_largest_sets_of_the_papers_email():
 @pytest.mark.parametrize("name", ["pu1", "adult19"])
 def test_product_and_print_agree(name):
     """The product's greedy choices with stop="break" are the columns of the print."""
-    from privsieve.containment.greedy import greedy
+    from privsieve.containment.choose import greedy
+    from privsieve.containment.labelled import Labelled
     from privsieve.kernels.patterns import Rule
 
     items, y = table(name)
@@ -274,7 +275,7 @@ def test_product_and_print_agree(name):
         for objective, choose in (("hamming", paper.greedy_hamdist),
                                   ("distinct", paper.greedy_distcnt)):
             expected, found = choose(items, y, k, model), greedy(
-                items, y.astype(np.int32), rule, objective)
+                Labelled(items, y.astype(np.int32)), rule, objective)
 
             assert (expected.selected, expected.objective) == (found.selected, found.objective)
             assert paper.level(items, expected.selected, model) == found.level

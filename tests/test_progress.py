@@ -14,10 +14,9 @@ import pytest
 
 from privsieve.cli import progress as module
 from privsieve.cli import run
-from privsieve.containment.choice import listening, tell
+from privsieve.containment.choose import listening, maximal, tell
 from privsieve.containment.forward import forward
 from privsieve.containment.labelled import Labelled
-from privsieve.containment.maximal import maximal
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
@@ -125,7 +124,7 @@ def test_searches_tell():
     heard = []
     with listening(heard.append):
         forward(Labelled(items, y), Rule(5, 2))
-        maximal(items, y, Rule(5, 2))
+        maximal(Labelled(items, y), Rule(5, 2))
     count = len(heard)
     forward(Labelled(items, y), Rule(5, 2))
 

@@ -13,7 +13,7 @@ import naive_containment
 import naive_measures as naive
 from privsieve.containment import forward as forwards
 from privsieve.containment import publishable as profiles
-from privsieve.containment.choice import Choice
+from privsieve.containment.choose import Choice, greedy
 from privsieve.containment.forward import (
     LAM,
     PENALTIES,
@@ -23,11 +23,10 @@ from privsieve.containment.forward import (
     forward,
     pair_area,
 )
-from privsieve.containment.greedy import greedy
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import containment_level, disclosure_risk, k_anonymity_level
-from privsieve.containment.publishable import PROFILES, by_sources, largest_k, publishable
+from privsieve.containment.publishable import PROFILES, by_sources, publishable
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -176,8 +175,7 @@ def test_forward(part, monkeypatch):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         if not naive_containment.feasible(rows, y, set(), rule):
             continue
-        every = np.ones(len(y), bool)
-        pool = forwards._pool(items, y, rule, every).tolist()
+        pool = forwards._pool(Labelled(items, y), rule).tolist()
         chosen, errors = [], []
         while len(chosen) < 3:
             fits = [j for j in pool if j not in chosen and naive_containment.feasible(
@@ -207,7 +205,7 @@ def test_forward_side_by_side(part, monkeypatch):
     monkeypatch.setattr(forwards, "WIDEST", 1000)
     for matrix, y, rule, _ in tables(part, each=12, rows=9):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
-        pool = forwards._pool(items, y, rule, np.ones(len(y), bool)).tolist()
+        pool = forwards._pool(Labelled(items, y), rule).tolist()
         targets = centred(y, rule.classes)
         errors = {tuple(sorted(one)): naive.loo_error(matrix[:, one], targets, LAM)
                   for one in subsets(pool, 3)
@@ -246,7 +244,7 @@ def test_forward_after_a_prefix(part):
         targets = centred(y, rule.classes)
         first = len(items) - 1
         fits = {j: naive.loo_error(matrix[:, [first, j]], targets, LAM)
-                for j in forwards._pool(items, y, rule, np.ones(len(y), bool)).tolist()
+                for j in forwards._pool(Labelled(items, y), rule).tolist()
                 if j != first and naive_containment.feasible(rows, y, {first, j}, rule)}
         if not naive_containment.feasible(rows, y, {first}, rule):
             continue
@@ -297,7 +295,7 @@ def test_a_sample_is_no_proof(monkeypatch):
     items = Items.dense(np.stack([(y + (rng.random(400) < share)) % 2
                                   for share in (0.3, 0.31, 0.1)], axis=1))
     first, near, far = (Choice((j,), 5) for j in (1, 0, 2))
-    ours = partial(profiles.best_by_prediction, items, y, 2)
+    ours = partial(profiles.best_by_prediction, Labelled(items, y), 2)
 
     assert near == ours([first, near], instead=first)
     monkeypatch.setattr(profiles, "COMPARED", 100)
@@ -319,7 +317,7 @@ def test_profiles_keep_their_rule(part):
         marked[:rule.classes] = True
         asked = Rule(rule.k, rule.classes)
         for profile in PROFILES:
-            choice = publishable(Labelled(items, y), asked, profile, label_rows=marked)
+            choice = publishable(Labelled(items, y, marked=marked), asked, profile)
             part_of = items.take(choice.selected)
             if profile == "strict":
                 assert k_anonymity_level(part_of) == choice.level >= rule.k
@@ -336,8 +334,8 @@ def test_hidden_labels(profile):
     matrix[:, 0] |= y == 1
     marked = np.arange(200) % 2 == 0
     other = np.where(marked, y, rng.permutation(y)).astype(np.int32)
-    found = [publishable(Labelled(Items.dense(matrix), labels), Rule(20, 2), profile,
-                         label_rows=marked)
+    found = [publishable(Labelled(Items.dense(matrix), labels, marked=marked), Rule(20, 2),
+                         profile)
              for labels in (y, other)]
 
     assert found[0] == found[1]
@@ -357,17 +355,6 @@ def test_sources(part):
         assert choice.level == containment_level(items.take(choice.selected))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_largest_k(part):
-    """The hint is the largest k that an item alone keeps."""
-    for matrix, y, rule, _ in tables(part):
-        rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
-        expected = max((k for k in range(1, len(y) + 1) for j in range(matrix.shape[1])
-                        if naive_containment.feasible(rows, y, {j}, replace(rule, k=k))), default=0)
-
-        assert expected == largest_k(Items.dense(matrix), y, rule)
-
-
 TINY = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
 LABELS = np.array([1, 1, 0, 1, 0, 0], np.int32)
 RULE = Rule(2, 2)
@@ -377,7 +364,7 @@ WRONG = {
     "profile": (lambda: publishable(TABLE, RULE, "many"), ParameterError, "few, most"),
     "one class": (lambda: publishable(replace(TABLE, y=LABELS * 0), RULE), SchemaError,
                   "one class"),
-    "one marked": (lambda: publishable(TABLE, RULE, label_rows=LABELS == 1), SchemaError,
+    "one marked": (lambda: publishable(replace(TABLE, marked=LABELS == 1), RULE), SchemaError,
                    "one class"),
     "k 1": (lambda: publishable(TABLE, Rule(1, 2)), ParameterError, "protects nobody"),
     "k 7": (lambda: publishable(TABLE, Rule(7, 2), "strict"), ParameterError, "6 rows"),
@@ -435,7 +422,7 @@ def honest(items, y, profile, k):
     train, test = next(StratifiedKFold(5, shuffle=True, random_state=0).split(y, y))
     marked = np.zeros(len(y), bool)
     marked[train] = True
-    choice = publishable(Labelled(items, y), Rule(k, 2), profile, label_rows=marked)
+    choice = publishable(Labelled(items, y, marked=marked), Rule(k, 2), profile)
     return area(items, y, choice.selected, train, test), len(choice.selected)
 
 
@@ -473,7 +460,7 @@ def test_shuffled_labels():
 def test_email_by_source():
     """Among e-mails a group of 5 sources is a group of more rows."""
     items, y = email()
-    plain = greedy(items, y, Rule(5, 2), "hamming")
+    plain = greedy(Labelled(items, y), Rule(5, 2), "hamming")
     sources = np.zeros(items.rows, np.int32)
     for item in range(0, len(items), 20):  # e-mails with as many of these words are alike
         sources[items.take([item]).indices] += 1

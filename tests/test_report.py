@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.containment.breaking import closed
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.measures import closed
 from privsieve.containment.publish import Projection, facts
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.fit import fit

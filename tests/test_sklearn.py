@@ -56,7 +56,7 @@ def made(kind, domain=BOX, **options):
     """An estimator with every parameter that it demands."""
     known = inspect.signature(kind).parameters
     given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
-             "profile": "strict", "random_state": 0, **options}
+             "method": "strict", "random_state": 0, **options}
     if kind in RELEASING and kind not in PRIVATE:  # containment reads yes and no as they are
         del given["domain"]
     return kind(**{name: value for name, value in given.items() if name in known})

@@ -17,12 +17,10 @@ import pytest
 
 import privsieve as ps
 from privsieve.check.verify import verify
-from privsieve.containment import publish as publishing
-from privsieve.containment.breaking import closed
 from privsieve.containment.forward import forward
-from privsieve.containment.groups import source_crowds
-from privsieve.containment.knowledge import Knowledge
+from privsieve.containment.knowledge import Groups, Knowledge
 from privsieve.containment.labelled import Labelled
+from privsieve.containment.measures import closed
 from privsieve.containment.publishable import by_sources
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
@@ -57,7 +55,7 @@ NOUN = {SOURCE: ("sources", "sources"), PERSON: ("persons", "people")}
 LEDGER = ("--ledger", "n.db", "--population", "clinic", "--snapshot", "2026")
 EVEN = ("--method", "greedy", "--weights", "even")
 WAYS = [(), ("--profile", "strict"), ("--method", "greedy"), EVEN, (*EVEN, "--absences", "all"),
-        ("--publish-target",), (*EVEN, "--publish-target"), ("--format", "parquet"),
+        ("--publish-target",), (*EVEN, "--publish-target"),
         ("--method", "greedy", "--absent", "smoker"), ("--method", "greedy", "--l-diversity", "2")]
 
 named = pytest.mark.parametrize("who", [SOURCE, PERSON], ids=["source", "person"])
@@ -129,7 +127,7 @@ def test_six_rows_of_one_patient_hide_nobody(privsieve, who, way):
     assert 0 == code, err
     counted, noun = NOUN[who]
     claim, release = claim_of(), json.loads(Path("out/release.json").read_text())
-    table = f"out/table.{'parquet' if 'parquet' in way else 'csv'}"
+    table = "out/table.csv"
 
     assert (counted, counted) == (claim["counted"], release["plan"]["counted"])
     assert fewest(claim) >= 5
@@ -293,7 +291,9 @@ def test_rows_first_then_sources(privsieve):
 
 def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """Sources of the chosen columns are counted again, apart from the choice."""
-    monkeypatch.setattr(publishing, "sources_at", lambda *_: np.array([4]))
+    level = Groups.level
+    monkeypatch.setattr(Groups, "level", lambda groups: 4 if groups.unit is not None
+                        else level(groups))
     code, _out, err = privsieve(*publish(SOURCE))
 
     assert (7, True) == (code, "mistake of privsieve" in err)
@@ -316,14 +316,13 @@ def test_people_are_counted_by_the_definition():
         table = Labelled(Items.dense(rows), y, ("n", "y"), sources=who)
 
         assert people(rows, who, known, classes) == Knowledge.of(
-            table.items, rule, y, who).groups().sizes().tolist()
+            table, rule, range(d)).groups().sizes().tolist()
         assert people(rows, who, set(range(d)), classes) == Knowledge.of(
-            table.items, Rule(2, 2, model="k-anonymity", labelled=labelled), y,
-            who).groups().sizes().tolist()
-        found = source_crowds(table.items, who, 2, classes)
-        assert [len({*who.tolist()} - {-1}), *(
-            min(people(rows, who, seen, classes)) for seen in ((), set(range(d))))] == [
-            found.count, found.containment.level, found.equal.level]
+            table, Rule(2, 2, model="k-anonymity", labelled=labelled),
+            range(d)).groups().sizes().tolist()
+        groups = Knowledge(table.items, None, (y,) if labelled else (), who).groups()
+        for sizes, seen in ((groups.sizes(), ()), (groups.equals(), set(range(d)))):
+            assert people(rows, who, seen, classes) == sizes.tolist()
         if min(people(rows[:, :0], who, (), classes)) < 2:
             with pytest.raises((ParameterError, SchemaError)):
                 by_sources(table, rule, np.ones(d, np.int64))
@@ -379,11 +378,10 @@ def test_whose_rows(tmp_path):
         table_of(tmp_path / "b.dat", None, Reading(person="who"))
 
 
-COUNTING = [ps.GreedyContainment(5), ps.PublishableColumns(5),
-            ps.PublishableColumns(5, profile="strict")]
-ROWS_ONLY = [ps.MaximalContainment(5), ps.ExactContainment(5),
-             ps.PublishableColumns(5, profile="most"), ps.GreedyContainment(5, suppress=2),
-             ps.GreedyContainment(5, objective="distinct")]
+COUNTING = [ps.PublishableColumns(5, method=how) for how in ("greedy", "few", "strict")]
+ROWS_ONLY = [*(ps.PublishableColumns(5, method=how) for how in ("maximal", "exact", "most")),
+             ps.PublishableColumns(5, method="greedy", suppress=2),
+             ps.PublishableColumns(5, method="greedy", weights="distinct")]
 
 
 @pytest.fixture
@@ -421,12 +419,12 @@ def test_estimators_that_count_rows_refuse_people(kind, domain):
 
 def test_estimators_refuse_other_people(domain):
     """A table without the person, or sources beside it, are refused in a sentence."""
-    kind = ps.GreedyContainment(5, domain=domain)
+    kind = ps.PublishableColumns(5, method="greedy", domain=domain)
     with pytest.raises(SchemaError, match="'patient' is not in the table"):
         kind.fit(visits().drop(columns="patient"))
     with pytest.raises(ParameterError, match="leave one of them away"):
         kind.fit(visits(), sources=range(240))
     frame = visits()
-    by_name = ps.GreedyContainment(5).fit(frame[["rare", "smoker"]], frame["ill"],
-                                          sources=frame["patient"].replace("", None))
+    by_name = ps.PublishableColumns(5, method="greedy").fit(
+        frame[["rare", "smoker"]], frame["ill"], sources=frame["patient"].replace("", None))
     assert ("smoker",) == by_name.release_.selected

@@ -162,14 +162,6 @@ def test_only_a_plain_file_is_loaded(copy, cli, name, spoil):
             of_release(str(folder))
 
 
-def test_two_tables_are_a_reason(copy):
-    """Of two tables one was certified."""
-    folder = copy("containment")
-    (folder / "table.parquet").write_bytes(b"PAR1")
-
-    assert ("the folder holds two tables, and one was certified",) == ps.verify(folder).reasons
-
-
 def test_an_edited_published_table_is_found(copy):
     """A published table is counted again in its folder."""
     folder = copy("containment")

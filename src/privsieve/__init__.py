@@ -12,9 +12,6 @@ from privsieve._version import __version__
 if TYPE_CHECKING:
     from privsieve.check.audit import audit as audit
     from privsieve.check.folder import verify as verify
-    from privsieve.containment.estimators import ExactContainment as ExactContainment
-    from privsieve.containment.estimators import GreedyContainment as GreedyContainment
-    from privsieve.containment.estimators import MaximalContainment as MaximalContainment
     from privsieve.containment.estimators import PublishableColumns as PublishableColumns
     from privsieve.containment.measures import classification_metric as classification_metric
     from privsieve.containment.measures import containment_level as containment_level
@@ -51,16 +48,13 @@ _HOMES = {
     "Category": "public.columns",
     "Date": "public.columns",
     "Domain": "public.domain",
-    "ExactContainment": "containment.estimators",
     "FELP": "methods.estimators",
     "FWELL": "local.fwell",
     "FWELLEnsemble": "local.fwell",
     "Flag": "public.columns",
-    "GreedyContainment": "containment.estimators",
     "KernelRidgeSession": "methods.ridge.session",
     "Label": "public.columns",
     "Ledger": "ledger.ledger",
-    "MaximalContainment": "containment.estimators",
     "NoisyHistogram": "methods.estimators",
     "NoisyTopK": "methods.estimators",
     "Number": "public.columns",

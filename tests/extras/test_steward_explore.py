@@ -10,6 +10,7 @@ import re
 import shlex
 import stat
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -269,8 +270,8 @@ def test_labels_that_say_nothing_give_a_half():
     table = Labelled(items, rng.permutation(np.arange(300) % 2).astype(np.int32), (0, 1))
     rule = rule_of(table)
     everything = publishable(table, rule, "few")
-    honest = honest_area(table, lambda marked: publishable(table, rule, "few",
-                                                           label_rows=marked))
+    honest = honest_area(table, lambda marked: publishable(
+        replace(table, marked=marked), rule, "few"))
     leaky = honest_area(table, lambda _: everything)
 
     assert abs(honest.mean - 0.5) < 0.06
@@ -282,16 +283,14 @@ def test_no_choice_sees_the_rows_that_judge_it():
     """Each fold is chosen without its labels: another label there changes no choice."""
     table, seen = made(), []
     honest_area(table, lambda marked: seen.append(marked) or publishable(
-        table, rule_of(table),
-                                                                         "strict",
-                                                                         label_rows=marked))
+        replace(table, marked=marked), rule_of(table), "strict"))
 
     assert 5 == len(seen)
     assert [1] * table.items.rows == sum(~marked for marked in seen).astype(int).tolist()
     for at, marked in enumerate(seen):
         turned = np.where(marked, table.y, 1 - table.y).astype(np.int32)
-        first, second = (publishable(Labelled(table.items, y), rule_of(table), "strict",
-                                     label_rows=marked).selected for y in (table.y, turned))
+        first, second = (publishable(replace(table, y=y, marked=marked), rule_of(table),
+                                     "strict").selected for y in (table.y, turned))
         assert first == second, at
 
 

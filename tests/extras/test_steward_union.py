@@ -13,7 +13,7 @@ import pytest
 
 from claims import claimed, groups, table_of
 from privsieve.extras.steward import union
-from privsieve.extras.steward.union import Strict, Verified, bounds, counted, differing
+from privsieve.extras.steward.union import Verified, bounds, counted, differing
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 from test_raw_ends import within
@@ -90,7 +90,7 @@ def test_bounds_hold_the_truth():
     narrow = above = 0
     for _ in range(160):
         cells, y, folders = publications(rng)
-        found = bounds(folders, Strict.of(folders))
+        found = bounds(folders)
         level = smallest(cells, y, folders)
         narrow += found.lowest == found.highest
         above += found.lowest > 1
@@ -109,7 +109,7 @@ def test_bounds_are_reached():
         cells = np.stack([one, other[order]], axis=1)
         folders = [folder(cells, np.zeros(4, int), [j], claimed([f"c{j}"]), np.arange(4))
                    for j in range(2)]
-        found = bounds(folders, Strict.of(folders))
+        found = bounds(folders)
         seen.add(smallest(cells, np.zeros(4, int), folders))
 
     assert seen == {found.lowest, found.highest} == {1, 2}
@@ -119,11 +119,11 @@ def test_too_much_to_compare(monkeypatch):
     """Where there is too much to compare the bounds are wider, and hold all the same."""
     rng = np.random.default_rng(29)
     made = [publications(rng) for _ in range(30)]
-    tight = [bounds(folders, Strict.of(folders)) for _, _, folders in made]
+    tight = [bounds(folders) for _, _, folders in made]
     for limit in ("MOST", "MOST_KEPT"):
         monkeypatch.setattr(union, limit, 8)
         for (cells, y, folders), narrow in zip(made, tight, strict=True):
-            wide = bounds(folders, Strict.of(folders))
+            wide = bounds(folders)
 
             assert wide.lowest <= narrow.lowest <= smallest(cells, y, folders) <= narrow.highest
             assert narrow.highest <= wide.highest
@@ -310,7 +310,7 @@ def test_refusals(privsieve, args, code, said):
 
 def test_parquet_and_texts(privsieve):
     """Folders in Parquet tell the same as in CSV."""
-    privsieve.publish("p", "c,ward", "--publish-target", "--format", "parquet")
+    privsieve.publish("p", "c,ward", "--publish-target")
 
     assert 0 == privsieve("union", "p", "two")[0]
     found = [json.loads(privsieve("union", "one", name, "--json")[1]) for name in ("p", "two")]

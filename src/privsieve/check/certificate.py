@@ -138,8 +138,7 @@ class Publishing(Closed, frozen=True):
 
     method: Literal["profile", "greedy", "maximal", "exact"]
     profile: Literal["few", "strict", "most"] | None
-    weights: Literal["mutual-information", "hamming", "excess", "youden", "even", "distinct",
-                     "class-errors"] | None
+    weights: Literal["mutual-information", "hamming", "even", "distinct", "class-errors"] | None
     k: Annotated[int, Meta(ge=2, le=2**40)]
     model: Model
     l_diversity: Annotated[int, Meta(ge=1, le=2**40)]

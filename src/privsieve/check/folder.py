@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 RELEASE, CERTIFICATE, SIGNATURES = "release.json", "certificate.json", "signatures.json"
 REPORT, ROWS = "report.html", "synthetic.csv"
 #: What `publish` calls the table in its folder.
-TABLES = ("table.csv", "table.parquet")
+TABLES = ("table.csv",)
 #: Files of a release that say nothing of it to others.
 NOT_CHECKED = {"request.json": "what was asked for, of a release that was not finished"}
 #: Of what is made of the two files, where something was found against them before.
@@ -189,7 +189,7 @@ class FolderCheck:
         known = {name: contents.read(name) for name in (CERTIFICATE, RELEASE)}
         inside = [name for name in TABLES if name in contents.files]
         given = table
-        if table is None and len(inside) == 1:
+        if table is None and inside:
             table = contents.at(inside[0])
         first = two_files.verify(known[CERTIFICATE], known[RELEASE], ledger=ledger, table=table)
         body, said = (parsed(known[name]) if first.valid else {} for name in (CERTIFICATE, RELEASE))
@@ -199,9 +199,7 @@ class FolderCheck:
         why = NOT_CHECKED if body else {**NOT_CHECKED, **dict.fromkeys(TABLES, UNSURE)}
         made.unchecked.update((name, why.get(name, "no file of a release"))
                               for name in contents.files if name not in checked)
-        if published and len(inside) > 1:
-            made.reasons.append("the folder holds two tables, and one was certified")
-        elif published and given is not None and inside and (  # another one was counted
+        if published and given is not None and inside and (  # another one was counted
                 contents.digest(inside[0]) != body["claim"]["table_sha256"]):
             made.reasons.append("the table in the folder is not the certified one")
         return made

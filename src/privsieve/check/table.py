@@ -3,7 +3,7 @@
 The checker is not the maker: nothing here is shared with the methods that choose and measure, and
 NumPy is not needed.  Rows that are alike on the columns of zeros and ones are one pattern.  A set
 of patterns is one large integer, a bit for each pattern; the group of a pattern is the intersection
-of the columns that it holds.  Figures are fractions, entropies decimals of fifty digits.
+of the columns that it holds.  Figures are fractions.
 
 Anybody may have written the file: what takes more than seconds to count is refused in a sentence.
 """
@@ -17,18 +17,16 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import chain, islice
-from math import log
+from math import exp, fsum, log
 from typing import Any
 
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.public.canonical import canonical
 
-PARQUET = b"PAR1"
 #: A table of more rows, or of more cells, is not counted again,
-MOST_ROWS, MOST_CELLS = 2**24, 2**27
+MOST_ROWS, MOST_CELLS = 2**23, 2**27
 #: nor one of so many patterns that groups and columns, times patterns, are more than this,
 MOST_STEPS = 10**12
 #: nor one of so many texts that patterns times texts are more than this,
@@ -39,22 +37,14 @@ MOST_VALUES = 10**7
 _LEAST_STEPS = 2**14
 #: Rows that are read together.
 _CHUNK = 2**14
-#: How a Parquet file may be packed: so that what is unpacked is not very much larger.
-_PACKED = {"UNCOMPRESSED", "SNAPPY"}
-_CODED = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_DAMAGED = "the table is a damaged Parquet file"
-_BITS = bytes.maketrans(b"\0\1", b"01")
 #: Rows are counted of which the group has at least such a share of one value.
 STEPS = ("0.8", "0.95")
 #: Figures stand in a release as so many parts of one.
 PARTS = 10**6
 #: The text of a cell that is missing; it comes after all numbers and dates.
 MISSING = "missing"
-_EXACT = Context(prec=50)
-#: Entropies nearer than this in floating point are compared as decimals,
-_NEAR = 1e-9
-#: and decimals nearer than this are equal.
-_SAME = Decimal("1e-40")
+#: What a sum of logarithms may be wrong by, as a share: an entropy is told too small by that much.
+_ROUNDED = 1e-12
 _DATE = r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?"
 #: What follows the column's name in the name of a bin; a bin lies where it begins.
 _BIN = r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)"
@@ -92,7 +82,7 @@ class Opened:
 
     @classmethod
     def of(cls, data: bytes, claim: Mapping[str, Any]) -> Opened:
-        """A file, CSV or Parquet, that holds what is claimed and no other column."""
+        """Read a file that holds what is claimed and no other column."""
         table = read_columns(data)
         beside = {*claim["sensitive"], claim["target"]}
         names = [name for name in table if name not in beside]
@@ -239,13 +229,13 @@ def weigh(group: int, digits: Digits) -> int:
 
 @dataclass(repr=False)
 class Disclosed:
-    """What the groups tell of a column at worst, exactly but for the entropy; it grows by group.
+    """What the groups tell of a column at worst; it grows by group.
 
     of : the column, its role, whether it is ordered, and the rows of the table
     whole : how many rows have each value, in the order of values
     above : for each step the rows whose group has at least such a share of one value
-    poorest : groups of hardly another entropy than the `least` in floating point, each as how many
-        values have which count
+    entropy : the smallest, as e to its power; of a group whose values are as common it is exact,
+        of another one no more than it is
     """
 
     of: Mapping[str, Any]
@@ -253,8 +243,7 @@ class Disclosed:
     share: Fraction = Fraction(0)
     distinct: int = 1 << 62
     closeness: Fraction = Fraction(0)
-    least: float = float("inf")
-    poorest: set[tuple[tuple[int, int], ...]] = field(default_factory=set)
+    entropy: Fraction = Fraction(1 << 62)
     above: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
 
     def see(self, counts: Sequence[int]) -> Fraction:
@@ -262,16 +251,14 @@ class Disclosed:
         size = sum(counts)
         share = Fraction(max(counts), size)
         # How many values have each count: of many values these are few.
-        held = tuple(sorted(Counter(filter(None, counts)).items()))
+        held = Counter(filter(None, counts))
+        values = sum(held.values())
         self.share = max(self.share, share)
-        self.distinct = min(self.distinct, sum(values for _, values in held))
+        self.distinct = min(self.distinct, values)
         self.closeness = max(self.closeness, self._distance(counts, size))
-        entropy = log(size) - sum(values * count * log(count) for count, values in held) / size
-        if entropy < self.least - _NEAR:
-            self.poorest = set()
-        if entropy <= self.least + _NEAR:
-            self.poorest.add(held)
-        self.least = min(self.least, entropy)
+        spread = log(size) - fsum(many * count * log(count) for count, many in held.items()) / size
+        self.entropy = min(self.entropy, Fraction(
+            values if len(held) == 1 else exp(spread) * (1 - _ROUNDED)))
         return share
 
     def mark(self, rows: int, share: Fraction) -> None:
@@ -291,11 +278,6 @@ class Disclosed:
             total += one
             moved += abs(total)
         return Fraction(moved, rows * size * max(len(counts) - 1, 1))
-
-    @property
-    def entropy(self) -> Fraction:
-        """The smallest, as e to its power; for the maker where fifty digits do not tell."""
-        return Fraction(_EXACT.add(min(map(_entropy, self.poorest)), _SAME))
 
     def says(self, figures: Mapping[str, Any]) -> bool:
         """Whether a release says this; of large groups it may say a millionth less of entropy.
@@ -342,16 +324,6 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
                "were not recounted")
 
 
-def _entropy(held: Sequence[tuple[int, int]]) -> Decimal:
-    """Return e to the power of a group's entropy; of each count, how many values have it."""
-    size = Decimal(sum(count * values for count, values in held))
-    total = _EXACT.ln(size)
-    for count, values in held:
-        total = _EXACT.subtract(total, _EXACT.multiply(
-            _EXACT.divide(Decimal(count * values), size), _EXACT.ln(Decimal(count))))
-    return _EXACT.exp(total)
-
-
 def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]:
     """The values of a column in their order."""
     texts = set(values)
@@ -392,22 +364,28 @@ def _text(parts: int) -> str:
 # --- the file -----------------------------------------------------------------------------------
 
 def read_columns(data: bytes) -> dict[str, Sequence[str]]:
-    """The cells of each column, as texts; a column of zeros and ones is one text."""
-    names, chunks = _parquet(data) if data.startswith(PARQUET) else read_csv(data)
+    """Return the cells of each column of a CSV file; a column of zeros and ones is one text."""
+    wrong = Unreadable("the table is not CSV in UTF-8 with equally many fields in each line")
+    lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
+    rows, known = 0, dict[str, str]()  # each text is held once
+    try:
+        names = next(lines, None) or []
+        parts: list[list[Sequence[str]]] = [[] for _ in names]
+        while chunk := list(islice(lines, _CHUNK)):
+            if any(len(line) != len(names) for line in chunk):
+                raise wrong
+            rows += len(chunk)
+            _demand(rows, "rows", MOST_ROWS)
+            _demand(rows * len(names), "cells", MOST_CELLS)
+            for part, cells in zip(parts, zip(*chunk, strict=True), strict=True):
+                part.append("".join(cells) if set(cells) <= {"0", "1"} else
+                            [known.setdefault(cell, cell) for cell in cells])
+    except (UnicodeError, csv.Error):
+        raise wrong from None
+    if not names:
+        raise wrong
     if len(set(names)) != len(names):
         raise Unreadable("two columns of the table have the same name")
-    parts: list[list[Sequence[str]]] = [[] for _ in names]
-    rows = 0
-    known: dict[str, str] = {}  # each text is held once
-    for chunk in chunks:
-        rows += len(chunk[0])
-        _demand(rows, "rows", MOST_ROWS)
-        _demand(rows * len(names), "cells", MOST_CELLS)
-        for part, cells in zip(parts, chunk, strict=True):
-            if not isinstance(cells, str) and set(cells) <= {"0", "1"}:
-                cells = "".join(cells)  # noqa: PLW2901  # the same, in less memory
-            part.append(cells if isinstance(cells, str) else
-                        [known.setdefault(cell, cell) for cell in cells])
     return {name: "".join(part) if all(isinstance(cells, str) for cells in part) else  # type: ignore[arg-type]
             [*chain.from_iterable(part)] for name, part in zip(names, parts, strict=True)}
 
@@ -416,76 +394,3 @@ def _demand(many: int, what: str, most: int) -> None:
     """Refuse more of something than is counted in seconds."""
     if many > most:
         raise Unreadable(f"the table has too many {what} to be counted again")
-
-
-#: The names of a file's columns, and some rows after the other, a sequence of cells for each name.
-Chunks = tuple[Sequence[str], Iterator[Sequence[Sequence[str]]]]
-
-
-def read_csv(data: bytes, what: str = "the table") -> Chunks:
-    """The names of a CSV file, and its rows."""
-    wrong = Unreadable(f"{what} is not CSV in UTF-8 with equally many fields in each line")
-    lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
-
-    def some(rows: int) -> list[list[str]]:
-        try:
-            return list(islice(lines, rows))
-        except (UnicodeError, csv.Error):
-            return [[]]
-
-    head = some(1)
-
-    def chunks() -> Iterator[Sequence[Sequence[str]]]:
-        while chunk := some(_CHUNK):
-            if any(len(line) != len(head[0]) for line in chunk):
-                raise wrong
-            yield [*zip(*chunk, strict=True)]
-
-    if not head or not head[0]:
-        raise wrong
-    return head[0], chunks()
-
-
-def _parquet(data: bytes) -> Chunks:
-    """Parquet is decoded by pyarrow, which is needed for nothing else."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        plain = pq.ParquetFile(pa.BufferReader(data))
-        schema, footer = plain.schema_arrow, plain.metadata
-        texts = [field.name for field in schema if pa.types.is_string(field.type)]
-        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
-        groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
-        packed = [group.column(at) for group in groups for at in range(group.num_columns)]
-    except Exception:  # noqa: BLE001  # pyarrow raises of many types, and none may leave
-        raise Unreadable(_DAMAGED) from None
-    rows = sum(group.num_rows for group in groups)
-    _demand(rows, "rows", MOST_ROWS)
-    _demand(rows * len(schema.names), "cells", MOST_CELLS)
-    if any(plain.schema.column(at).max_repetition_level for at in range(footer.num_columns)) or (
-            len(schema.names) != footer.num_columns) or not all(
-            one.compression in _PACKED and set(one.encodings) <= _CODED for one in packed):
-        raise Unreadable("the table is packed in another way than privsieve packs Parquet")
-
-    def chunks() -> Iterator[Sequence[Sequence[str]]]:
-        try:
-            for batch in file.iter_batches(_CHUNK):
-                yield [*map(_cells, batch.columns)]
-        except Exception:  # noqa: BLE001  # as above
-            raise Unreadable(_DAMAGED) from None
-
-    return schema.names, chunks()
-
-
-def _cells(column: Any) -> Sequence[str]:
-    """Cells of Parquet as texts; each value of a dictionary that is used is unpacked once."""
-    if column.type == "int8" and not column.null_count:  # as `publish` writes zeros and ones
-        cells = column.buffers()[1][column.offset:column.offset + len(column)].to_pybytes()
-        if not cells.strip(b"\0\1"):
-            return str(cells.translate(_BITS), "ascii")
-    if not hasattr(column, "dictionary"):
-        return [*map(str, column.to_pylist())]
-    places = column.indices.to_pylist()
-    texts = {at: str(column.dictionary[at].as_py()) for at in set(places)}
-    return [texts[at] for at in places]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +14,24 @@ from privsieve.cli import tables, words
 from privsieve.cli.options import refuse
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
-from privsieve.containment.breaking import Rare, gains, rare_sets
-from privsieve.containment.disclosure import Disclosure, columns_of, disclosures, shown
-from privsieve.containment.groups import SourceCrowds, source_crowds
+from privsieve.containment.knowledge import Groups, Knowledge
 from privsieve.containment.labelled import Labelled, Roles, as_known
-from privsieve.containment.measures import Crowd, Risk, Sample, crowd, demand_k, risk_of, surveyed
+from privsieve.containment.limits import Disclosure, columns_of, disclosures, shown
+from privsieve.containment.measures import (
+    Crowd,
+    Rare,
+    Risk,
+    Sample,
+    crowd,
+    demand_k,
+    gains,
+    rare_sets,
+    risk_of,
+    sampled,
+)
 from privsieve.errors import CheckFailed
 from privsieve.kernels.patterns import Rule
-from privsieve.public.canonical import Json, text_of
+from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
@@ -34,21 +45,26 @@ USUAL_K = 5
 _MANY = 12
 
 
+#: The crowds of those who know what may be known, and of those who know all of a person.
+Crowds = tuple[Crowd, Crowd]
+
+
 class Checked(NamedTuple):
     """What was measured.  by_class: the crowds where the class is known, too; None of no class.
 
-    people : what crowds count beside rows; nobody : rows that name none of them.
+    people : what crowds count beside rows, and how many; nobody : rows that name none of them.
     """
 
     items: Items
     roles: Roles
     risk: Risk
-    by_class: tuple[Crowd, Crowd] | None
-    crowds: SourceCrowds | None
+    by_class: Crowds | None
+    crowds: Crowds | None
     gained: dict[str, int]
     rare: Rare
     told: list[Disclosure] | None
     people: str
+    many: int
     nobody: int
 
 
@@ -89,29 +105,36 @@ def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int 
         table, asked = tables.opened(data, options), options["k"]
         roles = tables.roles_of(table, options)
         absent = roles.absent(table.items)
-        known = as_known(table.items, absent, None)
+        known = Knowledge(table.items, absent)
         # What may be known, one thing at a time: of several items of a column its value is enough.
         many = Counter(table.items.origin)
         alone = np.array([many[name] == 1 for name in table.items.origin], np.bool_)
         facts = as_known(table.items, None if absent is None else absent & alone, None)
         progress.stage("counting the groups")
-        survey = surveyed(known, table.y, len(table.classes), k=k, sample=sample)
-        risk = risk_of(survey, asked, labelled=len(table.classes) > 1)
-        by_class = _with_class(table, absent, asked, sample)
+        groups = sampled(known, table.y, len(table.classes), k=k, sample=sample)
+        risk = risk_of(groups, asked, labelled=len(table.classes) > 1)
+        by_class = None if len(table.classes) < 2 else _crowds(sampled(
+            replace(known, columns=(table.y,)), k=k, sample=sample), asked)
         progress.stage("looking for what costs, and for what breaks k")
-        gained, rare = gains(known, survey), rare_sets(facts, asked)
-        crowds = None if table.sources is None else source_crowds(known, table.sources, asked,
-                                                                  survey=survey)
+        gained = {} if risk.sample else gains(known, groups.sizes())
+        rare = rare_sets(facts, asked)
+        crowds = None if table.sources is None else _crowds(
+            replace(groups, unit=table.sources), asked)
         progress.stage("counting what a group tells")
         told = _disclosed(table, absent, risk.patterns)
-    nobody = 0 if table.sources is None else int((table.sources < 0).sum())
+    sources = np.zeros(0, np.int32) if table.sources is None else table.sources
     return Checked(table.items, roles, risk, by_class, crowds, gained, rare, told,
-                   "people" if table.people else "sources", nobody)
+                   "people" if table.people else "sources",
+                   len(np.unique(sources[sources >= 0])), int((sources < 0).sum()))
+
+
+def _crowds(groups: Groups, k: int) -> Crowds:
+    return crowd(groups.sizes(), k, groups.rows), crowd(groups.equals(), k)
 
 
 def _demand_level(found: Checked, k: int | None) -> None:
     """Exit with 7 where a level that was asked for is not kept, or not known to be."""
-    level = found.crowds.containment.level if found.crowds else found.risk.containment.level
+    level = found.crowds[0].level if found.crowds else found.risk.containment.level
     if k is None:
         return
     if level < k:
@@ -121,18 +144,6 @@ def _demand_level(found: Checked, k: int | None) -> None:
     if found.risk.sample:
         raise CheckFailed(f"the containment level is at most {level}, and a sample does not tell "
                           f"whether it is {k}; say --sample 0 to count all rows")
-
-
-def _with_class(table: Labelled, absent: npt.NDArray[np.bool_] | None, k: int,
-                sample: int | None) -> tuple[Crowd, Crowd] | None:
-    """The crowds of who knows the class, too: what may be known, and all; None of no class."""
-    if len(table.classes) < 2:
-        return None
-    label = table.target or "label", table.y, [text_of(one) for one in table.classes]
-    found = surveyed(as_known(table.items, absent, label), table.y, len(table.classes), k=k,
-                     sample=sample)
-    equal = found.table.counts.sum(axis=1)[found.table.pattern]
-    return crowd(found.group(), k, found.rows), crowd(equal, k)
 
 
 def _json(found: Checked) -> dict[str, Json]:
@@ -155,9 +166,8 @@ def _json(found: Checked) -> dict[str, Json]:
         "rare_complete": found.rare.complete,
         "disclosure": None if found.told is None else [one.json() for one in found.told],
         **({"persons" if found.people == "people" else "sources": {
-            "count": crowds.count, "nobody": found.nobody,
-            "containment": _crowd(crowds.containment),
-            "k_anonymity": _crowd(crowds.equal)}} if crowds else {}),
+            "count": found.many, "nobody": found.nobody,
+            "containment": _crowd(crowds[0]), "k_anonymity": _crowd(crowds[1])}} if crowds else {}),
     }
 
 
@@ -187,13 +197,13 @@ def _show(found: Checked) -> None:
             ("and the class", known, risk.sample),
             ("all of a person", risk.prosecutor, None),
             ("all and the class", whole, None),
-            (f"known, in {found.people}", crowds and crowds.containment, risk.sample),
-            (f"all, in {found.people}", crowds and crowds.equal, None))
+            (f"known, in {found.people}", crowds and crowds[0], risk.sample),
+            (f"all, in {found.people}", crowds and crowds[1], None))
     words.table(("who knows", "level", "highest", "average", f"rows below {risk.k}"),
                 [(who, *_row(crowd, sample)) for who, crowd, sample in rows if crowd])
     click.echo()
     if crowds:
-        words.show(found.people, f"{crowds.count} {found.people}, and {found.nobody} rows without "
+        words.show(found.people, f"{found.many} {found.people}, and {found.nobody} rows without "
                                  "an id, which count nothing; below are figures of rows")
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "

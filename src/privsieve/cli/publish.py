@@ -15,14 +15,13 @@ from privsieve.cli.options import HEAD, POLICY, asking, refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
-from privsieve.containment.breaking import closed
-from privsieve.containment.choice import Choice, gap, listening
-from privsieve.containment.greedy import demand_rule
+from privsieve.containment.choose import Choice, demand_rule, gap, listening
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.limits import RUNS, Method, limited
+from privsieve.containment.measures import closed
 from privsieve.containment.publish import Form, Issued, Promise, Snapshot, issue, people_of
 from privsieve.containment.publishable import PROFILES, by_method, publishable
-from privsieve.containment.together import open_part, recognise, tightened, tightened_limits
+from privsieve.containment.snapshot import open_part, recognise, tightened, tightened_limits
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.folder import Folder
@@ -57,8 +56,8 @@ choosing = asking(
     click.option("--method", type=click.Choice(["greedy", "maximal", "exact"]),
                  help="Or: how to choose."),
     click.option("--weights", metavar="NAME",
-                 help="With a method: mutual-information (default), hamming, excess, youden, "
-                      "distinct, or even (needs no target)."),
+                 help="With a method: mutual-information (default), hamming, distinct, or even "
+                      "(needs no target)."),
     click.option("--model", type=click.Choice(["containment", "k-anonymity"]),
                  default="containment", show_default=True,
                  help="Whether absences count of all columns, or by role."),
@@ -81,8 +80,6 @@ choosing = asking(
               help="Publish the sensitive columns, too, as they are.")
 @click.option("--suppress", metavar="N", type=click.IntRange(0), default=0, show_default=True,
               help="Leave out at most so many rows.")
-@click.option("--format", "form", type=click.Choice(["csv", "parquet"]), default="csv",
-              show_default=True, help="How the table is written.")
 @click.option("--ledger", metavar="FILE", help="The ledger that notes what was published.")
 @click.option("--population", metavar="NAME", help="The people of the table.")
 @click.option("--snapshot", metavar="NAME", help="The state of their table, such as 2026-spring.")
@@ -130,7 +127,7 @@ def _publish(data: str, options: Mapping[str, Any]) -> None:
             progress.stage("reading the table")
             table, promise = _read(data, options, people)
             form = Form(_plan(table, promise, options), options["publish_target"],
-                        options["publish_sensitive"], options["form"])
+                        options["publish_sensitive"])
             with Folder.create(options["out"]) as folder:
                 try:
                     progress.stage("choosing (Ctrl-C ends it)")
@@ -162,7 +159,7 @@ def _read(data: str, options: Mapping[str, Any],
         recognise(table, people.before, people.seal)
     promise = promise_of(table, options)
     if options["publish_target"]:  # also where nobody is said to know it
-        demand_rule(table.items, replace(promise.rule, labelled=True), table.y)
+        demand_rule(table, replace(promise.rule, labelled=True))
     return table, promise
 
 

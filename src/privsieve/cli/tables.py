@@ -14,7 +14,7 @@ from privsieve.cli.options import asking, refuse
 from privsieve.containment.labelled import Labelled, Roles
 from privsieve.containment.limits import Limits
 from privsieve.containment.measures import Hub
-from privsieve.containment.together import beside, reading
+from privsieve.containment.snapshot import beside, reading
 from privsieve.errors import ParameterError
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import date_cell, number_cell

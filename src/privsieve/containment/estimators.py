@@ -1,11 +1,11 @@
-"""The estimators of containment, as scikit-learn knows them: one a method, and the profiles."""
+"""PublishableColumns: the choice of columns as a scikit-learn selector."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -14,13 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privsieve.containment.choice import Choice, Objective, gap
-from privsieve.containment.exact import exact
-from privsieve.containment.greedy import greedy
-from privsieve.containment.groups import numbered
+from privsieve.containment.choose import MUTUAL, Choice, gap, named
+from privsieve.containment.knowledge import numbered
 from privsieve.containment.labelled import Bools, Labelled
-from privsieve.containment.maximal import Mining, maximal
-from privsieve.containment.publishable import by_sources, demand_some, publishable
+from privsieve.containment.publishable import PROFILES, by_method, demand_some, publishable
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import read_flag
@@ -42,8 +39,10 @@ from privsieve.rows.items import Reading, table_of
 from privsieve.rows.matrix import Items
 from privsieve.rows.source import names_of, typed
 
-__all__ = ["ExactContainment", "GreedyContainment", "MaximalContainment", "PublishableColumns"]
+__all__ = ["PublishableColumns"]
 
+#: The methods beside the profiles.
+METHODS = ("greedy", "maximal", "exact")
 #: Absences count where the kind of a column says that who knows one cell knows the others' absence.
 BY_KIND = "by kind"
 
@@ -102,16 +101,38 @@ class Published(Printed):
 
 
 @estimator
-class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """What every choice of columns is: `fit` written once; k holds on all rows.
+class PublishableColumns(ShownEstimator, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose columns that may be published: each row's group has at least k rows.
+
+    few: at most 30 columns, added one by one; every group has two classes.
+    most: of large sets and of few columns, what predicts best; every group has two classes.
+    strict: k-anonymity, where every published cell counts as known, yes or no.
+    greedy: the best column that still keeps k, again and again.
+    maximal: the heaviest set of columns that k rows hold all of, and what still keeps k.
+    exact: the best columns, with a proof, or a bound where time was short.
 
     A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
     `release_`.  `transform` gives the chosen columns in the order of the rows: to publish them
     is more than that (`privsieve publish`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1], [0, 1, 0]])
+    >>> PublishableColumns(k=3, method="strict").fit(X, [1, 1, 0, 0, 0, 1]).release_.level
+    3
     """
 
     k: int = option(default=5, kw_only=False, read=whole,
                     says="each row's group has at least so many rows")
+    method: str = option(default="few",
+                         says="few, most, strict, greedy, maximal or exact: how to choose")
+    weights: Any = option(
+        default=MUTUAL, read=as_given,
+        says="of greedy, maximal and exact, what a column is worth: mutual-information, hamming, "
+             "or a number for each item; or, for greedy and exact, distinct: the most pairs of "
+             "different class told apart, and for greedy class-errors: the fewest rows outside "
+             "the majority of their equals")
     absent: Any = option(
         default=BY_KIND, read=word_or_names,
         says="columns of which the attacker may know that a person lacks them: all, none, names, "
@@ -124,15 +145,19 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         default=False, read=read_flag,
         says="the class of a row may be known as well, for it is published: each group has k "
              "rows of the row's class")
-
+    model: str = option(
+        default="containment",
+        says="containment or k-anonymity: whether the attacker knows what a person has, or "
+             "what the person lacks as well")
+    suppress: int = option(default=0, read=whole, says="so many rows may be left out")
+    time_limit: float | None = option(
+        default=60, read=seconds,
+        says="seconds for maximal and exact; the best set by then is taken")
     domain: Domain | str | os.PathLike[str] | None = option(
         read=as_given,
         default=None,
         says="the public facts about a table of cells, or the path of a domain file; with a person "
              "in it each group is k people")
-
-    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, *, label_rows: Any = None, sources: Any = None) -> Self:
         """Choose columns.
@@ -158,12 +183,13 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         domain = None if self.domain is None else Domain.of(self.domain)
         table, classes = _opened(X, y, domain, (asked.k, sources))
         items = table.items
-        marked = None if label_rows is None else _mask(label_rows, items.rows)
+        if label_rows is not None:
+            table = replace(table, marked=_mask(label_rows, items.rows))
         named = names_of(X)
         columns = _columns(X, named, y, items, domain)
         _demand_cells(items.rows, len(columns))
         rule = asked._rule(items, len(classes))  # noqa: SLF001  # a copy of self
-        choice = asked._choose(table, rule, marked)  # noqa: SLF001  # as above
+        choice = asked._choose(table, rule)  # noqa: SLF001  # as above
         demand_some(table, rule, choice)
         chosen = {items.origin[j] for j in choice.selected}
         self.release_ = Published(
@@ -192,11 +218,24 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         return chosen
 
     def _rule(self, items: Items, classes: int) -> Rule:
-        given = self.get_params(deep=False)
-        return Rule(given["k"], classes, given.get("stop", "skip"),
-                    given.get("model", "containment"), given.get("l_diversity", 1),
-                    _absent(given["absent"], items), given.get("suppress", 0),
-                    labelled=given["target_known"])
+        return Rule(self.k, classes, model=self.model,  # type: ignore[arg-type]  # checked later
+                    l_diversity=self.l_diversity, absent=_absent(self.absent, items),
+                    suppress=self.suppress, labelled=self.target_known)
+
+    def _choose(self, table: Labelled, rule: Rule) -> Choice:
+        """Choose by the profile or the method; a method named wrongly is refused with all names."""
+        if self.method in PROFILES:
+            if named(self.weights) != MUTUAL or self.model != "containment":
+                raise ParameterError(f"method is {self.method!r}, which has weights and a model of "
+                                     "its own; leave weights and model away, or take greedy")
+            return publishable(table, rule, self.method)
+        if self.method not in METHODS:
+            raise ParameterError(f"method is {self.method!r}; it can be "
+                                 f"{', '.join([*PROFILES, *METHODS])}")
+        if rule.classes < 2 and isinstance(self.weights, str):
+            raise SchemaError("the labels are of one class, or y is missing; give y with at least "
+                              "two classes, or weights as numbers")
+        return by_method(table, rule, self.method, self.weights, self.time_limit)
 
     def _get_support_mask(self) -> Bools:
         check_is_fitted(self, "release_")
@@ -209,161 +248,6 @@ class ContainmentSelector(ShownEstimator, SelectorMixin, BaseEstimator):  # type
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         return tags
-
-
-@estimator
-class GreedyContainment(ContainmentSelector):
-    """Take the best column that still keeps k, again and again.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
-    >>> GreedyContainment(k=2).fit(X, [1, 1, 0, 0]).release_.selected
-    ('x0',)
-    """
-
-    weights: Any = option(
-        default="mutual-information", read=as_given,
-        says="what a column is worth: mutual-information, hamming, excess, youden, or a "
-             "number for each item")
-    objective: str = option(
-        default="weights",
-        says="weights, distinct or class-errors: take the heaviest column, the one that "
-             "tells most pairs of different class apart, or the one that leaves fewest rows "
-             "outside the majority of their equals")
-    stop: str = option(
-        default="skip",
-        says="skip or break: pass over a column that does not fit, or end there (as the "
-             "paper prints it)")
-    model: str = option(
-        default="containment",
-        says="containment or k-anonymity: whether the attacker knows what a person has, or "
-             "what the person lacks as well")
-    suppress: int = option(default=0, read=whole, says="so many rows may be left out")
-
-    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
-        objective = _objective(self, rule, ("distinct", "class-errors"))
-        if table.sources is not None:
-            return by_sources(table, rule, objective, label_rows=label_rows)
-        return greedy(table.items, table.y, rule, objective, label_rows=label_rows)
-
-
-@estimator
-class MaximalContainment(ContainmentSelector):
-    """Take the best set of columns that k rows hold all of, and add what still keeps k.
-
-    Columns of `absent` are left to what is added.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
-    >>> MaximalContainment(k=2, objective="size").fit(X, [1, 0, 1, 0]).release_.level
-    2
-    """
-
-    weights: Any = option(default="mutual-information", read=as_given,
-                          says="as in `GreedyContainment`")
-    objective: str = option(
-        default="weights",
-        says="weights, size, distinct or class-errors: the heaviest set, the largest, the "
-             "one that tells most pairs of different class apart, or leaves fewest rows "
-             "outside the majority of their equals")
-    r: int | None = option(
-        default=20, read=whole,
-        says="of the r largest sets only (the paper: 20); None compares all")
-    complete: bool = option(default=True, read=read_flag,
-                            says="whether greedy choice adds columns to it")
-    time_limit: float | None = option(
-        default=None, read=seconds,
-        says="seconds; the best set that was seen by then is taken, and completed")
-
-    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
-        _demand_rows(table)
-        objective = _objective(self, rule, ("size", "distinct", "class-errors"))
-        if not self.complete and rule.absent is not None and rule.absent.all():
-            raise ParameterError("complete is False, and maximal sets are mined only of columns of "
-                                 "which absences are not known: here are none; give complete=True, "
-                                 "or say with absent what is not known")
-        return maximal(table.items, table.y, rule, objective,
-                       Mining(self.r, self.complete, self.time_limit), label_rows=label_rows)
-
-
-@estimator
-class ExactContainment(ContainmentSelector):
-    """Find the best columns that keep k, with a proof, or a bound where time was short.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
-    >>> release = ExactContainment(k=2, absent="none").fit(X, [1, 1, 0, 0]).release_
-    >>> release.selected, release.objective, release.proved
-    (('x0', 'x2'), Fraction(3, 2), True)
-    """
-
-    weights: Any = option(
-        default="hamming", read=as_given,
-        says="as in `GreedyContainment`; hamming is the paper's problem")
-    objective: str = option(
-        default="weights",
-        says="weights or distinct: the heaviest set, or the one that tells most pairs of "
-             "different class apart")
-    model: str = option(default="containment", says="as in `GreedyContainment`")
-    suppress: int = option(default=0, read=whole, says="so many rows may be left out")
-    time_limit: float | None = option(
-        default=60, read=seconds,
-        says="seconds; the best set that was found by then is given with a bound on all others")
-
-    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
-        _demand_rows(table)
-        return exact(table.items, table.y, rule, _objective(self, rule, ("distinct",)),
-                     self.time_limit, label_rows=label_rows)
-
-
-@estimator
-class PublishableColumns(ContainmentSelector):
-    """Choose columns by what they are for: few, most, or strict.
-
-    few: at most 30 columns, added one by one; every group has two classes.
-    most: of large sets and of few columns, what predicts best; every group has two classes.
-    strict: k-anonymity, where every published cell counts as known, yes or no.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 1], [0, 1, 0]])
-    >>> PublishableColumns(k=3, profile="strict").fit(X, [1, 1, 0, 0, 0, 1]).release_.level
-    3
-    """
-
-    profile: str = option(default="few", says="few, most or strict")
-
-    def _choose(self, table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
-        return publishable(table, rule, self.profile, label_rows=label_rows)
-
-
-def _objective(asked: Any, rule: Rule, others: tuple[str, ...]) -> Objective:
-    """What the functions of choice take: a word, or weights."""
-    objective, weights = asked.objective, asked.weights
-    if objective not in ("weights", *others):
-        raise ParameterError(f"objective is {objective!r}; it can be weights, {', '.join(others)}")
-    if objective == "weights":
-        if isinstance(weights, str) and weights in others:
-            raise ParameterError(f"weights is {weights!r}; give objective={weights!r}")
-        objective = weights
-    if rule.classes < 2 and isinstance(objective, str) and objective != "size":
-        raise SchemaError("the labels are of one class, or y is missing; give y with at least two "
-                          "classes, or weights as numbers")
-    return objective  # type: ignore[no-any-return]
-
-
-def _demand_rows(table: Labelled) -> None:
-    if table.sources is not None:
-        raise ParameterError("people and sources are counted by GreedyContainment and "
-                             "PublishableColumns only; take one of these, or give a table with one "
-                             "row a person")
 
 
 def _demand_cells(rows: int, columns: int) -> None:

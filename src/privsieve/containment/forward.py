@@ -15,9 +15,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from privsieve.containment.choice import Choice, modular_order, standing, tell, weights
-from privsieve.containment.greedy import demand_rule
-from privsieve.containment.knowledge import codes_around, rows_beyond
+from privsieve.containment.choose import (
+    MUTUAL,
+    Choice,
+    demand_rule,
+    modular_order,
+    tell,
+    weights_of,
+)
+from privsieve.containment.knowledge import codes_around, rows_beyond, standing
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -212,8 +218,7 @@ def billionths(error: Floats) -> Ints:
     return np.rint(error * 1e9).astype(np.int64)
 
 
-def forward(table: Labelled, rule: Rule, *, label_rows: Bools | None = None, most: int = MOST,
-            ) -> Choice:
+def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
     """Add columns one by one, and return the set with the least leave-one-out error.
 
     First the best column that keeps the rule is added, again and again.  Where the table is small
@@ -226,9 +231,8 @@ def forward(table: Labelled, rule: Rule, *, label_rows: Bools | None = None, mos
     ----------
     table, rule
         items and classes, and what every set keeps (on all rows): with `table.sources` a group is
-        k distinct sources, and `table.counted` are part of every set.
-    label_rows : mask, optional
-        the rows whose classes are predicted; all by default.
+        k distinct sources, `table.counted` are part of every set, and the classes of the rows in
+        `table.marked` are predicted.
     most : int
         at most so many columns are added.
 
@@ -239,14 +243,13 @@ def forward(table: Labelled, rule: Rule, *, label_rows: Bools | None = None, mos
     >>> forward(table, Rule(k=3, classes=2)).selected
     (0,)
     """
-    items, y, prefix = table.items, table.y, table.counted
-    demand_rule(items, rule, y)
+    items, prefix, marked = table.items, table.counted, table.labelled
+    demand_rule(table, rule)
     if rule.suppress:
         raise ParameterError(f"suppress is {rule.suppress}; the forward choice leaves no row out: "
                              "give 0, or take a greedy choice")
-    marked = np.ones(items.rows, bool) if label_rows is None else label_rows
     crowd = Patterns.of(table, rule)
-    free = _pool(items, y, rule, marked)
+    free = _pool(table, rule)
     pool = np.concatenate([np.array(prefix, np.int64), free[~np.isin(free, prefix)]])
     steps: list[Step] = []
     complete = True
@@ -260,7 +263,7 @@ def forward(table: Labelled, rule: Rule, *, label_rows: Bools | None = None, mos
             raise
     _, chosen = min(steps, key=lambda one: (one[0], len(one[1])), default=(0, ()))
     selected = tuple(sorted({*map(int, prefix), *pool[list(chosen)].tolist()}))
-    return Choice(selected, standing(items, y, rule, selected)[0], complete=complete)
+    return Choice(selected, standing(table, rule, selected)[0], complete=complete)
 
 
 def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Step]:
@@ -328,10 +331,10 @@ def _begun(items: Items, pool: Ints, crowd: Patterns, marked: Bools) -> _Set:
     return _Set((), int(billionths(error)), ridge, crowd, alive)
 
 
-def _pool(items: Items, y: Codes, rule: Rule, marked: Bools) -> Ints:
+def _pool(table: Labelled, rule: Rule) -> Ints:
     """Candidates, those of most information first, ties to the first."""
-    worth = weights(items, y, rule.classes, "mutual-information", marked).values
-    frequent = np.flatnonzero((np.diff(items.indptr) >= rule.k) & (worth > 0))
+    worth = weights_of(table, rule, MUTUAL).values
+    frequent = np.flatnonzero((np.diff(table.items.indptr) >= rule.k) & (worth > 0))
     return modular_order(worth, frequent)[:CANDIDATES]
 
 

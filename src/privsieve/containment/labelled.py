@@ -35,6 +35,7 @@ class Labelled:
     sensitive : columns that are not chosen from, and must not be learned.
     counted : positions of items that were published before: they count, whatever is chosen.
     closed : columns of which only these are here, because they are counted; they do not leave now.
+    marked : the rows whose classes may be used to compare columns; None for all.
     """
 
     items: Items
@@ -46,6 +47,12 @@ class Labelled:
     counted: tuple[int, ...] = ()
     closed: tuple[str, ...] = ()
     people: bool = False
+    marked: Bools | None = None
+
+    @property
+    def labelled(self) -> Bools:
+        """Return the rows whose classes may be used to compare columns."""
+        return np.ones(len(self.y), np.bool_) if self.marked is None else self.marked
 
     @property
     def counts(self) -> str | None:
@@ -150,15 +157,3 @@ def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequen
     return Items(np.concatenate([items.indptr, items.indptr[-1] + more]),
                  np.concatenate(pieces), items.rows, tuple(names), tuple(origin))
 
-
-def with_classes(items: Items, y: Codes, absent: Bools | None = None,
-                 ) -> tuple[Items, Bools | None]:
-    """The items and, last, one for each class that a row has; and whose absence may be known.
-
-    >>> both, _ = with_classes(Items.dense([[1], [1], [0]]), np.array([0, 2, 0], np.int32))
-    >>> both.indptr.tolist(), both.indices.tolist(), both.names
-    ([0, 2, 4, 5], [0, 1, 0, 2, 1], ('x0', 'class=0', 'class=2'))
-    """
-    codes, place = np.unique(y, return_inverse=True)
-    both = as_known(items, None, ("class", place.astype(np.int32), [str(code) for code in codes]))
-    return both, None if absent is None else np.append(absent, np.zeros(len(codes), np.bool_))

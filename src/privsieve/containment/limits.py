@@ -1,4 +1,13 @@
-"""Limits: what no group may tell of a column that must not be learned, and choices that keep it."""
+"""Limits: what the groups tell of a column that must not be learned, and choices that keep limits.
+
+An attacker who knows the chosen columns of a row, as far as the rule says that they may be known,
+finds the group of that row; the group then tells of the sensitive column what its rows have there.
+Of the target the group is found without the class, which is what would be learned.  Where the rule
+says that the class may be known (`Rule.labelled`), a group of another sensitive column is found
+with the class and without it, and every figure is the worse of both.
+
+All figures are of the values that occur in the table, and of groups of rows of the table.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +15,49 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import log
 
 import numpy as np
 
-from privsieve.containment.choice import (
+from privsieve.containment.choose import (
+    MUTUAL,
     OF_SETS,
     Choice,
     Objective,
     choice_of,
-    kept_rows,
     modular_order,
     named,
-    standing,
     tell,
-    weights,
+    weights_of,
 )
-from privsieve.containment.disclosure import (
-    GroupValues,
-    beyond,
-    columns_of,
-    disclosures,
-    shown,
-    strangers,
+from privsieve.containment.knowledge import Groups, Knowledge, kept_rows, standing
+from privsieve.containment.labelled import (
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    Labelled,
+    cells,
+    narrowed,
+    rows_of,
+    some_rows,
 )
-from privsieve.containment.groups import sources_at
-from privsieve.containment.labelled import Bools, Labelled, cells, narrowed, rows_of, some_rows
-from privsieve.errors import NothingFits, ParameterError
+from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels import patterns
 from privsieve.kernels.patterns import Rule
-from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
+from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, text_of
+from privsieve.rows.matrix import Items, Sensitive
 
+#: Rows are counted of which the group has at least such a share of one value.
+STEPS = ("0.8", "0.95")
+#: Figures are rounded to such parts of one, risks up and protection down.
+PARTS = 10**6
+#: Counts of values in groups that are held at a time, and the fewest values at a time.
+_CELLS, _VALUES = 2**22, 8
+#: What whole numbers of 64 bits hold.
+_LARGEST = 2**62
+#: A logarithm in floating point is wrong by far less; what is nearer to a limit counts as missed.
+_NEAR = 1e-9
 _DECIMAL = r"\d{1,9}(\.\d{1,9})?"
 #: What each limit is of, as a sentence says it, and how it is asked for.
 OF = {"distinct": "smallest number of values in a group",
@@ -54,6 +76,194 @@ Chosen = frozenset[int]
 #: A limit, and the column of which it is.
 Pair = tuple[str, str]
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupValues:
+    """What the groups of the rows tell of one column, for one stranger.
+
+    groups : the groups, and the one of each row.
+    size, most, values : of each group its rows, those of its commonest value, its values.
+    logs : the natural logarithm of its entropy l, in floating point.
+    apart, unit : its distance to the whole table is apart / (size * unit), exactly.
+    """
+
+    groups: Groups
+    size: Ints
+    most: Ints
+    values: Ints
+    logs: Floats
+    apart: Ints
+    unit: int
+
+    def worst(self, name: str) -> Fraction:
+        """Return a figure of the worst group; risks are rounded up, and protection down."""
+        if name == "distinct":
+            return Fraction(int(self.values.min()))
+        if name == "entropy":
+            least = Fraction(round(float(np.exp(self.logs.min())) * PARTS), PARTS)
+            return least - Fraction(1, PARTS) if self._missed(name, least).any() else least
+        parts, wholes = self._shares(name)
+        share = parts / wholes
+        near = np.flatnonzero(share >= share.max() - _NEAR)
+        pairs = np.unique(np.stack([parts[near], wholes[near]]), axis=1).T.tolist()
+        return Fraction(max(-(-part * PARTS // whole) for part, whole in pairs), PARTS)
+
+    def missed(self, name: str, limit: Fraction) -> Bools:
+        """Mark the rows of which the group misses a limit."""
+        return self._missed(name, limit)[self.groups.table.pattern]
+
+    def is_one_value(self, share: Fraction) -> Bools:
+        """Mark the rows of which the group has at least such a share of one value."""
+        return at_least(self.most, self.size, share)[self.groups.table.pattern]
+
+    def _missed(self, name: str, limit: Fraction) -> Bools:
+        """Mark the groups that miss a limit, or are too near to one of entropy to tell.
+
+        Where each value has as many rows, entropy l is the number of values.
+        """
+        few = ~at_least(self.values, np.ones_like(self.values), limit)
+        if name == "distinct":
+            return few
+        if name == "entropy":
+            even = self.most * self.values == self.size
+            return np.where(even, few, self.logs - log(limit) <= _NEAR)
+        parts, wholes = self._shares(name)
+        return ~at_least(wholes, parts, 1 / limit)
+
+    def _shares(self, name: str) -> tuple[Ints, Ints]:
+        """Return the share of the commonest value, or the distance, as parts of wholes."""
+        return (self.most, self.size) if name == "share" else (self.apart, self.size * self.unit)
+
+
+@dataclass(frozen=True, repr=False)
+class Disclosure:
+    """What the groups tell of a column, at worst.
+
+    role : "target" or "sensitive".
+    rows, values : of the table, as many as occur in it.
+    share : the largest share of one value in a group, rounded up.
+    above : for each step the rows whose group has at least such a share of one value.
+    distinct : the fewest values in a group.
+    entropy : the least entropy l, rounded down.
+    closeness : the largest distance to the whole table, rounded up; `ordered` says which.
+    """
+
+    column: str
+    role: str
+    rows: int
+    values: int
+    share: Fraction
+    above: tuple[tuple[str, int], ...]
+    distinct: int
+    entropy: Fraction
+    closeness: Fraction
+    ordered: bool
+
+    def json(self) -> dict[str, Json]:
+        """The same in words and decimal texts."""
+        return {**vars(self), "above": [[step, rows] for step, rows in self.above],
+                "share": shown(self.share), "entropy": shown(self.entropy),
+                "closeness": shown(self.closeness)}
+
+
+def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
+    """What the groups of a table tell of its target and of each sensitive column.
+
+    `table` has the columns that a stranger may know as its items, and nothing else.
+
+    >>> items = Items.dense([[1], [1], [1], [0]], ["smoker"])
+    >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
+    >>> [told] = disclosures(table, Rule(k=2, classes=2))
+    >>> told.column, told.distinct, shown(told.share), shown(told.entropy), shown(told.closeness)
+    ('ill', 2, '0.666667', '1.889881', '0.166667')
+    """
+    told = []
+    for column, role in columns_of(table):
+        found = strangers(table, rule, column, role)
+        above = tuple((step, int(np.any([one.is_one_value(Fraction(step)) for one in found],
+                                        axis=0).sum())) for step in STEPS)
+        worst = {name: (min if name in _MORE_IS_BETTER else max)(one.worst(name) for one in found)
+                 for name in OF}
+        told.append(Disclosure(
+            column.name, role, len(column.codes), len(np.unique(column.codes)), worst["share"],
+            above, int(worst["distinct"]), worst["entropy"], worst["closeness"], column.ordered))
+    return told
+
+
+def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
+    """The columns that must not be learned, each with its role; the target first."""
+    target = [(Sensitive(table.target or "class", table.y, tuple(map(text_of, table.classes))),
+               "target")] if len(table.classes) > 1 else []
+    return [*target, *((column, "sensitive") for column in table.sensitive)]
+
+
+def strangers(table: Labelled, rule: Rule, column: Sensitive, role: str,
+              ) -> tuple[GroupValues, ...]:
+    """The groups of who does not know the class and, of a column beside it, of who does."""
+    without = groups_of(table.items, rule, column)
+    if not rule.labelled or role == "target" or len(table.classes) < 2:
+        return (without,)
+    return (without, groups_of(table.items, rule, column, table.y))
+
+
+def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = None) -> GroupValues:
+    """What the groups on all of these items tell of a column; `y` is a class that may be known.
+
+    Values are counted some at a time, so that memory does not grow with how many there are.
+    """
+    given, places = np.unique(column.codes, return_inverse=True)
+    codes: Codes = places.astype(np.int32)
+    rows, values = items.rows, len(given)
+    unit = rows * max(values - 1, 1) if column.ordered else 2 * rows
+    if rows * max(unit, 2 * rows) >= _LARGEST:
+        raise SchemaError(f"the sensitive column {column.name!r} has {values} values in {rows} "
+                          "rows, too many to count exactly; round them, or cut them into bins")
+    whole = np.bincount(codes, minlength=values).astype(np.int64)
+    groups = Knowledge(items, rule.absent, () if y is None else (y,),
+                       equal=rule.model == "k-anonymity").groups()
+    pattern, many = groups.table.pattern, len(groups.table.masks)
+    most, distinct, apart, carried = (np.zeros(many, np.int64) for _ in range(4))
+    inner = np.zeros(many)
+    wide = max(_CELLS // max(many, 1), _VALUES)
+    size = groups.over[:, 0] if groups.equal or values > wide else None
+    for low in range(0, values, wide):
+        high = min(low + wide, values)
+        here = (codes >= low) & (codes < high)
+        cell = pattern[here].astype(np.int64) * (high - low) + (codes[here] - low)
+        held = np.bincount(cell, minlength=many * (high - low)).astype(np.int64)
+        found = groups.around(held.reshape(many, -1))
+        size = found.sum(axis=1) if size is None else size
+        np.maximum(most, found.max(axis=1), out=most)
+        distinct += (found > 0).sum(axis=1)
+        inner += (found * np.log(np.maximum(found, 1))).sum(axis=1)
+        more = found * rows - whole[low:high] * size[:, None]
+        if column.ordered:
+            more = np.cumsum(more, axis=1) + carried[:, None]
+            carried = more[:, -1]
+        apart += np.abs(more).sum(axis=1)
+    assert size is not None
+    return GroupValues(groups, size, most, distinct, np.log(size) - inner / size, apart, unit)
+
+
+def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
+    """Whether a share is at least so much, each, exactly."""
+    left, right = limit.denominator, limit.numerator
+    if max(int(parts.max(initial=0)) * left, int(wholes.max(initial=0)) * right) < _LARGEST:
+        few: Bools = parts * left >= wholes * right
+        return few
+    return np.asarray(parts.astype(object) * left >= wholes.astype(object) * right, np.bool_)
+
+
+def shown(figure: Fraction) -> str:
+    """A figure that was rounded, as a decimal text.
+
+    >>> shown(Fraction(4, 5)), shown(Fraction(1))
+    ('0.8', '1')
+    """
+    return decimal(int(figure * PARTS), PARTS)
+
+
+# --- limits ---------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class Limits:
@@ -102,10 +312,15 @@ class Limits:
         return tuple(name for name in OF if (limit := getattr(self, name)) is not None
                      and not (name in _MORE_IS_BETTER and limit <= 1))
 
+    def keeps(self, name: str, figure: Fraction) -> bool:
+        """Return whether a figure keeps a limit."""
+        limit = getattr(self, name)
+        return bool(figure >= limit if name in _MORE_IS_BETTER else figure <= limit)
+
     def failing(self, groups: Sequence[GroupValues]) -> dict[str, Bools]:
         """For each limit the rows of which a group misses it; `groups` are of several strangers."""
-        return {name: np.any([self._missed(name, one)[one.pattern] for one in groups], axis=0)
-                for name in self.asked()}
+        return {name: np.any([one.missed(name, Fraction(getattr(self, name))) for one in groups],
+                             axis=0) for name in self.asked()}
 
     def monotone(self, rule: Rule) -> Limits:
         """The limits that, once missed, are missed with every further column, too.
@@ -124,18 +339,6 @@ class Limits:
         parts = rule.model == "k-anonymity" or (rule.absent is not None and bool(rule.absent.all()))
         return self if parts else Limits(distinct=self.distinct)
 
-    def _missed(self, name: str, groups: GroupValues) -> Bools:
-        """The groups that miss a limit."""
-        limit = getattr(self, name)
-        if name == "distinct":
-            few: Bools = groups.values < limit
-            return few
-        if name == "entropy":
-            return groups.poor(limit)
-        if name == "share":
-            return beyond(groups.most, groups.size, limit)
-        return beyond(groups.apart, groups.size * groups.unit, limit)
-
 
 #: What asks nothing.
 NONE = Limits()
@@ -144,14 +347,13 @@ NONE = Limits()
 def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Labelled, Rule]:
     """The table of these items, of the rows that stay, and the rule of it.
 
-    >>> from privsieve.rows.matrix import Items
     >>> table = Labelled(Items.dense([[1, 0], [1, 1], [0, 1]]), np.zeros(3, np.int32), ("all",))
     >>> published(table, Rule(k=2, classes=1, suppress=1), [0])[0].items.indices.tolist()
     [0, 1]
     """
     part, y, sensitive = table.items.take(selected), table.y, table.sensitive
     if rule.suppress:
-        kept = np.flatnonzero(kept_rows(table.items, y, rule, selected))
+        kept = np.flatnonzero(kept_rows(table, rule, selected))
         part, y = some_rows(part, kept), y[kept]
         sensitive = tuple(replace(column, codes=column.codes[kept]) for column in sensitive)
     return (Labelled(part, y, table.classes, table.target, sensitive=sensitive),
@@ -161,7 +363,6 @@ def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Lab
 def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> dict[Pair, int]:
     """For each limit and column the rows that miss it, if these items are published.
 
-    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
     >>> missed(table, Rule(k=1, classes=2), Limits.of(share="0.6"), [0])
@@ -236,11 +437,10 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
     Refused where nothing is left, with what would work.  `bound` is that of the choice without
     limits, of which every choice with limits is one.
 
-    >>> from privsieve.containment.greedy import greedy
-    >>> from privsieve.rows.matrix import Items
+    >>> from privsieve.containment.choose import greedy
     >>> items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
     >>> table = Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill")
-    >>> how = Method(lambda part, rule: greedy(part.items, part.y, rule))
+    >>> how = Method(greedy)
     >>> limited(table, Rule(k=2, classes=2), Limits.of(share="0.7"), how).selected
     (1,)
     """
@@ -270,9 +470,8 @@ class _Limited:
                  first: Sequence[int]) -> None:
         self.table, self.rule, self.limits, self.method = table, rule, limits, method
         by = method.objective
-        if by is None or named(by) in OF_SETS:
-            by = "mutual-information"
-        self.values = weights(table.items, table.y, rule.classes, by).values
+        self.values = weights_of(table, rule, MUTUAL if by is None or named(by) in OF_SETS else by,
+                                 ).values
         self.worth = sorted({*np.flatnonzero(self.values).tolist(), *first})
         self.counted: Chosen = frozenset(table.counted)
         self.always = limits.monotone(rule)
@@ -306,40 +505,30 @@ class _Limited:
         """A set of items as a choice of this method."""
         chosen, table, method = sorted(selected), self.table, self.method
         if method.objective is None:
-            level, suppressed = standing(table.items, table.y, self.rule, chosen)
+            level, suppressed = standing(table, self.rule, chosen)
             return Choice(tuple(chosen), level, suppressed=suppressed)
-        return choice_of(table.items, table.y, self.rule, chosen, method.objective)
+        return choice_of(table, self.rule, chosen, method.objective)
 
     def refusal(self) -> str:
-        """Which limit nothing keeps, for which column, and what would work.
-
-        Where one limit alone is in the way, a column that keeps all others has the figure.
-        """
+        """Name a limit that no column keeps, and the figure that the best column would keep."""
         before = sorted(self.counted)
-        alone = [(missed(self.table, self.rule, self.limits, one),
-                  figures(self.table, self.rule, one))
-                 for one in (before, *(sorted(self.counted | {j}) for j in self.worth))
-                 if one and self._keeps(one)]
-        whole = figures(self.table, self.rule, before)
-        pairs = [pair for pair in whole if pair[0] in self.limits.asked()]
-        for pair in pairs:
-            rest = [found[pair] for rows, found in alone
-                    if not any(count for other, count in rows.items() if other != pair)]
-            if rest:
-                return self._sentence(pair, whole[pair], _best(pair, rest), "")
-        pair = next(pair for pair in pairs if not all(rows[pair] == 0 for rows, _ in alone))
-        return self._sentence(pair, whole[pair], _best(pair, [found[pair] for _, found in alone]),
-                              ", and less of other limits or columns, which miss theirs as well")
-
-    def _sentence(self, pair: Pair, whole: Fraction, best: Fraction, more: str) -> str:
-        name, column = pair
-        limit = decimal(int(getattr(self.limits, name) * EPSILON_UNITS))
+        tried = [before, *(sorted(self.counted | {j}) for j in self.worth)]
+        alone = [figures(self.table, self.rule, selected) for selected in tried
+                 if selected and self._keeps(selected)]
+        pairs = [pair for pair in figures(self.table, self.rule, before)
+                 if pair[0] in self.limits.asked()]
+        best = {pair: _best(pair, [one[pair] for one in alone]) for pair in pairs}
+        missed = [pair for pair in pairs if not self.limits.keeps(pair[0], best[pair])]
+        name, column = pair = (missed or pairs)[0]
         least = "at most" if name in _MORE_IS_BETTER else "at least"
-        start, beside = (("with what was published of this snapshot before", "beside it")
-                         if self.counted else ("without any column", "alone"))
-        return (f"{ASKED[name]} {limit} for {quoted(column)} is kept by no set of columns "
-                f"that was found: the {OF[name]} is {shown(whole)} {start}, and {shown(best)} with "
-                f"the best column {beside}; ask for {least} {shown(best)}{more}")
+        others = (", and less of other limits or columns, which may miss theirs as well"
+                  if len(pairs) > 1 else "")
+        together = "" if missed else " together with the others"
+        return (f"{ASKED[name]} {decimal(int(getattr(self.limits, name) * EPSILON_UNITS))} for "
+                f"{quoted(column)}{together} is kept by no set of columns that was found: the "
+                f"{OF[name]} is "
+                f"{shown(best[pair])} with the best column; ask for {least} {shown(best[pair])}"
+                f"{others}")
 
     def _wrong(self, selected: Sequence[int]) -> list[int]:
         """Items that miss a monotone limit beside those that come before all of them."""
@@ -405,8 +594,8 @@ class _Limited:
         table, order = self.table, np.array(sorted(chosen), np.int64)
         accepted = patterns.greedy(cells(table.items), np.ascontiguousarray(table.y, np.int32),
                                    order, self.rule)
-        return len(accepted) == len(order) and (table.sources is None or bool(
-            sources_at(table, self.rule, order.tolist()).min() >= self.rule.k))
+        return len(accepted) == len(order) and (table.sources is None or Knowledge.of(
+            table, self.rule, order.tolist()).groups().level() >= self.rule.k)
 
 
 def _best(pair: Pair, among: Sequence[Fraction]) -> Fraction:

@@ -1,133 +1,74 @@
-"""Measures: how well the rows of a table hide.  Levels, risks, groups; all from its patterns.
+"""Measures: how well the rows of a table hide, what keeps them from it, and what would.
 
 The *group* of a row are the rows that hold all that it holds: who knows what a person has finds the
 person among them.  Its *equals* are the rows of the same pattern: who knows what a person has and
-lacks finds the person among these.  A `Survey` counts groups once for all measures, of all rows or
-of a sample.  A sample leaves out rows whose groups are counted, never rows of a group: each group
-that is counted is exact, and only shares of rows are estimates.
+lacks finds the person among these.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from math import log, sqrt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.knowledge import Knowledge
-from privsieve.containment.labelled import Codes, Ints, Masks, bits_of, cells
+from privsieve.containment.knowledge import (
+    Groups,
+    Knowledge,
+    distinct_masks,
+    of_all,
+    shortfall,
+    smallest_group,
+)
+from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.kernels.patterns import PatternTable, Rule, around, pattern_table
-from privsieve.rows.matrix import Items
+from privsieve.kernels.patterns import Rule, around, pattern_table
+from privsieve.public.canonical import Json
+from privsieve.rows.matrix import Items, by_item
 
-Positions = npt.NDArray[np.signedinteger[Any]]
-
-#: A count of more work than this (pairs of patterns that contain each other, and a hundredth of
-#: those that are compared) takes minutes.
-MOST_WORK = 5 * 10**9
-#: Rows of a sample that nobody asked for, and patterns from which the work is foreseen.
-SAMPLE, FORESEEN = 10_000, 256
+#: Of more patterns a sample of so many rows is drawn, where nobody says how many.
+MANY_PATTERNS, SAMPLE = 500_000, 10_000
 #: Above this share of rows that lose k with the busiest rows, a measure warns.
 HUB_LIMIT = (1, 5)
+#: Patterns of so many items are one number each, which are sorted.
+_NARROW = 64
+#: So many columns are left out one by one.
+MOST_COLUMNS = 64
+#: So many held items are read in search of rare sets, in all.
+MOST_READ = 200_000_000
+#: So many closed items are counted, and so many pairs of patterns are compared, in all.
+MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Survey:
-    """What the groups of the rows `who` are made of.
-
-    table : the patterns of all rows.
-    who : the rows whose groups were counted: all, or a sample in their order.
-    asked, place : their patterns, and of each of them its position there.
-    over : of each pattern asked for, the rows of its group by class.
-    held : of each pattern of the table, the rows `who` in whose group its rows sit.
-    """
-
-    table: PatternTable
-    who: Ints
-    asked: Positions
-    place: Ints
-    over: Ints
-    held: Ints
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-        return len(self.table.pattern)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the groups of all rows were counted."""
-        return len(self.who) == self.rows
-
-    @property
-    def margin(self) -> float:
-        """The 95 % half-width of a share of rows that the sample estimates; 0 without a sample.
-
-        Hoeffding's: it holds for every share and for rows drawn without replacement.
-        """
-        return 0.0 if self.complete else sqrt(log(2 / 0.05) / (2 * len(self.who)))
-
-    def group(self) -> Ints:
-        """The rows in the group of each of `who`."""
-        found: Ints = self.over.sum(axis=1)[self.place]
-        return found
-
-
-def count(table: PatternTable, sample: int | None = None) -> Survey:
-    """The survey of a table of patterns."""
-    rows = len(table.pattern)
-    who = np.arange(rows)
-    if sample is not None and sample < rows:
-        who = np.sort(np.random.default_rng(0).choice(rows, sample, replace=False))
-    asked, place, size = np.unique(table.pattern[who], return_inverse=True, return_counts=True)
-    over, held = around(table.masks, table.counts, masks_of(table, asked), size)
-    return Survey(table, who, asked, place, over, held)
-
-
-def surveyed(items: Items, y: Codes, classes: int, *, k: int | None = None,
-             sample: int | None = None) -> Survey:
-    """Count the groups of all rows, or of a sample where all would take minutes.
+def sampled(known: Knowledge, y: Codes | None = None, classes: int = 1, *, k: int | None = None,
+            sample: int | None = None) -> Groups:
+    """Count the groups of all rows, or of a sample where there are very many patterns.
 
     k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
     sample : so many rows, drawn at random (always the same ones), whatever it takes; 0 is all.
 
-    >>> items, y = Items.dense([[1, 1], [1, 0], [1, 0]]), np.zeros(3, np.int32)
-    >>> surveyed(items, y, 1).group().tolist()
-    [1, 3, 3]
-    >>> some = surveyed(items, y, 1, sample=2)
-    >>> len(some.who), some.complete
-    (2, False)
+    >>> known = Knowledge(Items.dense([[1, 1], [1, 0], [1, 0]]))
+    >>> sampled(known).sizes().tolist(), sampled(known, sample=2).counted
+    ([1, 3, 3], 2)
     """
-    if not items.rows:
+    rows = known.items.rows
+    if not rows:
         raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
-    table = pattern_table(cells(items), y, classes)
-    if sample is not None or work(table, np.diff(items.indptr)) <= MOST_WORK:
-        return count(table, sample or None)
-    some = count(table, SAMPLE)
-    return some if k is None or int(some.group().min()) < k else count(table)
+    groups = known.groups(y, classes)
+    if sample is None and len(groups.table.masks) > MANY_PATTERNS:
+        some = replace(groups, who=_drawn(rows, SAMPLE))
+        return some if k is None or int(some.sizes().min()) < k else groups
+    return replace(groups, who=_drawn(rows, sample)) if sample else groups
 
 
-def work(table: PatternTable, support: Ints) -> float:
-    """What a count of all groups would take, foreseen from some patterns; 0 where it is little.
-
-    support : of each item the rows that hold it.
-    """
-    many = len(table.masks)
-    if many**2 <= MOST_WORK:
-        return 0.0
-    some = np.random.default_rng(0).choice(many, min(FORESEEN, many), replace=False)
-    masks = table.masks[np.sort(some)]
-    one = np.ones((many, 1), np.int64)
-    over, _ = around(table.masks, one, masks, one[:len(some), 0])
-    listed = np.where(bits_of(masks, len(support)), support, many).min(axis=1, initial=many)
-    return float((over[:, 0] + listed / 100).mean() * many)
-
-
-def masks_of(table: PatternTable, patterns: Positions) -> Masks:
-    """The masks of these patterns, in the order of the table; no copy of all of them."""
-    return table.masks if len(patterns) == len(table.masks) else table.masks[patterns]
+def _drawn(rows: int, sample: int) -> Ints | None:
+    """Return rows of a sample, in rising order; None for all."""
+    if sample >= rows:
+        return None
+    return np.sort(np.random.default_rng(0).choice(rows, sample, replace=False))
 
 
 @dataclass(frozen=True)
@@ -249,8 +190,10 @@ def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
 
 def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: bool) -> int | Ints:
     items, _, _ = read(X)
-    sizes = Knowledge.of(items, Rule(1, 1, model=model)).groups().sizes()
-    return sizes if per_row else int(sizes.min()) if len(sizes) else 0
+    if model == "containment" and not per_row and len(items) <= _NARROW:
+        return smallest_group(*distinct_masks(items))
+    groups = Knowledge(items, equal=model == "k-anonymity").groups()
+    return groups.sizes() if per_row else groups.level()
 
 
 def classification_metric(X: Any, y: Any, k: int) -> int:
@@ -286,49 +229,39 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5) -> Risk:
     """
     demand_k(k)
     items, labels, classes = read(X, y)
-    return risk_of(surveyed(items, labels, classes, sample=0), k, labelled=y is not None)
+    return risk_of(sampled(Knowledge(items), labels, classes, sample=0), k, labelled=y is not None)
 
 
-def risk_of(survey: Survey, k: int, *, labelled: bool) -> Risk:
-    """The risks of a table whose groups were counted."""
-    table, group = survey.table, survey.group()
+def risk_of(groups: Groups, k: int, *, labelled: bool) -> Risk:
+    """Return the risks of a table whose groups were counted by class."""
+    table = groups.table
     size = table.counts.sum(axis=1)
-    prosecutor = crowd(size[table.pattern], k)
-    one = survey.place[((survey.over > 0).sum(axis=1) == 1)[survey.place]]
     return Risk(
-        survey.rows, k, len(size), prosecutor, crowd(group, k, survey.rows),
-        int((size == 1).sum()), _of_all(len(one), len(group), survey.rows) if labelled else None,
+        groups.rows, k, len(size), crowd(groups.equals(), k),
+        crowd(groups.sizes(), k, groups.rows), int((size == 1).sum()),
+        groups.of_one_class() if labelled else None,
         int(size[(table.counts > 0).sum(axis=1) == 1].sum()) if labelled else None,
-        hub_of(survey, k),
-        None if survey.complete else Sample(len(survey.who), survey.margin))
+        hub_of(groups, k),
+        None if groups.counted == groups.rows else Sample(groups.counted, groups.margin))
 
 
-def _of_all(found: int, counted: int, rows: int) -> int:
-    """How many of all rows, if so many were found among those that were counted."""
-    return found if counted == rows else round(found * rows / max(counted, 1))
+def hub_of(groups: Groups, k: int) -> Hub:
+    """Take the k rows away that sit in most groups, ties to the first, and count again.
 
-
-def hub(items: Items, k: int) -> Hub:
-    """Take the k rows away that sit in most groups, ties to the first, and look again.
-
-    >>> hub(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2)
+    >>> hub_of(Knowledge(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]])).groups(), 2)
     Hub(everywhere=1, left=2, below=1, alone=1)
     """
-    return hub_of(surveyed(items, np.zeros(items.rows, np.int32), 1, sample=0), k)
-
-
-def hub_of(survey: Survey, k: int) -> Hub:
-    """The same of a table whose groups were counted; of a sample's groups, it is an estimate."""
-    table = survey.table
-    held = survey.held[table.pattern]
+    table = groups.table
+    held = groups.held[table.pattern]
     busiest = np.argsort(-held, kind="stable")[:k]
     where, many = np.unique(table.pattern[busiest], return_counts=True)
-    lost, _ = around(masks_of(table, where), many[:, None], masks_of(table, survey.asked),
-                     np.zeros(len(survey.asked), np.int64))
-    group = (survey.group() - lost[survey.place, 0])[~np.isin(survey.who, busiest)]
-    left = survey.rows - len(busiest)
-    return Hub(int((held == len(survey.who)).sum()), left,
-               *(_of_all(int(found.sum()), len(group), left) for found in (group < k, group == 1)))
+    lost, _ = around(table.masks[where], many[:, None], groups.masks,
+                     np.zeros(len(groups.masks), np.int64))
+    who = np.arange(groups.rows) if groups.who is None else groups.who
+    sizes = (groups.sizes() - lost[groups.place, 0])[~np.isin(who, busiest)]
+    left = groups.rows - len(busiest)
+    return Hub(int((held == groups.counted).sum()), left,
+               *(of_all(int(rare.sum()), len(sizes), left) for rare in (sizes < k, sizes == 1)))
 
 
 def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
@@ -354,5 +287,127 @@ def crowd(group: Ints, k: int, rows: int | None = None) -> Crowd:
     sizes, many = np.unique(group, return_counts=True)
     chance = 1 / np.maximum(sizes, 1)
     return Crowd(int(sizes[0]), float(chance[0]), float((many * chance).sum() / len(group)),
-                 _of_all(int(many[sizes < k].sum()), len(group), rows or len(group)),
+                 of_all(int(many[sizes < k].sum()), len(group), rows or len(group)),
                  tuple(zip(sizes.tolist(), many.tolist(), strict=True)))
+
+
+# --- what costs, and what breaks ------------------------------------------------------------------
+
+def gains(known: Knowledge, sizes: Ints) -> dict[str, int]:
+    """Return the level without a column, for each column without which it is higher.
+
+    Of very many columns the first ones are left out.  `sizes` are those of the groups of all rows.
+
+    >>> known = Knowledge(Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"]))
+    >>> gains(known, known.groups().sizes())
+    {'ill': 3}
+    """
+    level = int(sizes.min(initial=known.items.rows))
+    poorest = sizes == level
+    # a row whose group does not depend on a column keeps that group without it
+    names = (name for name in dict.fromkeys(known.items.origin) if known.tells(name, poorest))
+    without = {name: known.without(name).groups().level() for name in islice(names, MOST_COLUMNS)}
+    return {name: least for name, least in without.items() if least > level}
+
+
+@dataclass(frozen=True, repr=False)
+class Rare:
+    """Sets of items that some rows hold, but fewer than k, and of which each part is held by k.
+
+    sets : positions of items, the smallest sets first; `names` are those of all items.
+    rows : how many rows hold each.
+    complete : whether there is no other set of at most three.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    rows: tuple[int, ...]
+    complete: bool
+    names: tuple[str, ...] = ()
+
+
+def rare_sets(items: Items, k: int, at_most: int = 20) -> Rare:
+    """Return the smallest sets of up to three items that break k: each finds somebody.
+
+    >>> rare_sets(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), 2).sets
+    ((0, 1),)
+    """
+    search = _Search(items, k)
+    sets = list(islice(search, at_most))
+    return Rare(tuple(names for names, _ in sets), tuple(rows for _, rows in sets),
+                len(sets) < at_most and search.budget > 0, items.names)
+
+
+class _Search:
+    """The search for rare sets: from items to pairs to triples, read from the rows."""
+
+    def __init__(self, items: Items, k: int) -> None:
+        self.items, self.k, self.budget = items, k, MOST_READ
+        self.support = np.diff(items.indptr)
+        self.common = self.support >= k
+        kept = np.repeat(self.common, self.support)
+        item = np.repeat(np.arange(len(items), dtype=np.int32), self.support)[kept]
+        self.starts, self.held = by_item(item, items.indices[kept], len(items), items.rows)
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Yield each rare set with the rows that hold it, the smallest sets first."""
+        for j in np.flatnonzero((self.support > 0) & ~self.common).tolist():
+            yield (j,), int(self.support[j])
+        common = np.flatnonzero(self.common).tolist()
+        for j in common:
+            for second, rows in self.beside(self.rows(j), j):
+                if rows < self.k:
+                    yield (j, second), rows
+        for j in common:
+            partners = {item for item, rows in self.beside(self.rows(j), j) if rows >= self.k}
+            for second in sorted(partners):
+                for third, rows in self.beside(self.both(j, second), second):
+                    if rows < self.k and third in partners and (
+                            len(self.both(second, third)) >= self.k):
+                        yield (j, second, third), rows
+
+    def rows(self, item: int) -> Ints:
+        """Return the rows that hold an item."""
+        return rows_of(self.items, item).astype(np.int64)
+
+    def both(self, first: int, second: int) -> Ints:
+        """Return the rows that hold two items."""
+        return np.intersect1d(self.rows(first), self.rows(second), assume_unique=True)
+
+    def beside(self, rows: Ints, after: int) -> Iterator[tuple[int, int]]:
+        """Yield the items after this one that some of these rows hold, and how many do."""
+        if self.budget <= 0:
+            return
+        sizes = self.starts[rows + 1] - self.starts[rows]
+        self.budget -= int(sizes.sum()) + 1
+        at = np.arange(int(sizes.sum())) + np.repeat(self.starts[rows] - np.cumsum(sizes) + sizes,
+                                                     sizes)
+        beside = self.held[at]
+        items, many = np.unique(beside[beside > after], return_counts=True)
+        yield from zip(items.tolist(), many.tolist(), strict=True)
+
+
+def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Json]:
+    """The smallest crowd with each closed item, and the rows that would lose theirs.
+
+    Counted on all rows of the table.  The largest crowds come first; each is
+    [name, smallest crowd, rows below k, rows whose crowd has too few classes].  Where classes may
+    be known, a crowd is of one class.  Where the table has sources, crowds are counted in them.
+
+    >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
+    >>> table = Labelled(items, np.zeros(3, np.int32), ("all",))
+    >>> found = closed(table, Rule(k=2, classes=1), [0])
+    >>> found["closed"], found["passed_over"]
+    ([['ill', 1, 1, 0]], 0)
+    """
+    items, rest = table.items, [j for j in range(len(table.items)) if j not in selected]
+    found: list[list[Json]] = []
+    pairs = 0
+    for j in rest[:MOST_CLOSED]:
+        if pairs > MOST_PAIRS:
+            break
+        one = shortfall(table, rule, [*selected, j])
+        found.append([items.names[j], one.level, one.small, one.poor])
+        pairs += one.patterns**2
+    found.sort(key=lambda one: (-one[1], one[2], one[3], one[0]))  # type: ignore[operator]
+    return {"rows": items.rows, "items": len(items), "columns": len(set(items.origin)),
+            "classes": rule.l_diversity, "closed": found, "passed_over": len(rest) - len(found)}

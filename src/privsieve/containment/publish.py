@@ -23,7 +23,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,23 +31,29 @@ import numpy.typing as npt
 from privsieve._version import __version__
 from privsieve.check.reasons import Unreadable
 from privsieve.check.table import Opened, limit_reasons
-from privsieve.containment.breaking import MOST_COLUMNS, MOST_PAIRS, gains
-from privsieve.containment.choice import Choice, kept_rows
-from privsieve.containment.disclosure import disclosures
-from privsieve.containment.fingerprint import Seal, fingerprint, key_file, seal_of
-from privsieve.containment.groups import sources_at
-from privsieve.containment.knowledge import Knowledge
-from privsieve.containment.labelled import (
-    Codes,
-    Labelled,
-    Roles,
-    as_known,
-    rows_of,
+from privsieve.containment.choose import Choice
+from privsieve.containment.knowledge import Knowledge, kept_rows
+from privsieve.containment.labelled import Codes, Labelled, Roles, rows_of
+from privsieve.containment.limits import NONE, Limits, disclosures, published
+from privsieve.containment.measures import (
+    MOST_COLUMNS,
+    MOST_PAIRS,
+    Crowd,
+    Hub,
+    crowd,
+    gains,
+    hub_of,
 )
-from privsieve.containment.limits import NONE, Limits, published
-from privsieve.containment.measures import Crowd, Hub, crowd, hub
 from privsieve.containment.publishable import demand_some
-from privsieve.containment.together import check_snapshot, check_together, claims_of
+from privsieve.containment.snapshot import (
+    Seal,
+    check_snapshot,
+    check_together,
+    claims_of,
+    fingerprint,
+    key_file,
+    seal_of,
+)
 from privsieve.errors import CheckFailed, DomainError, LedgerError, SchemaError
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.chain import certificate as certified
@@ -71,9 +77,6 @@ from privsieve.rows.matrix import Items
 MOST_CELLS = 2 * 10**9
 #: Shares are kept as decimals, rounded up: a risk is never told too small.
 _PARTS = 10**9
-
-#: A column of texts: its name, and for each row the position of its text.
-Label = tuple[str, Codes, Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,7 +119,7 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     target = table.target if with_target else None
     beside = table.sensitive if with_sensitive else ()
     _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
-    order = np.flatnonzero(kept_rows(table.items, table.y, rule, choice.selected)).tolist()
+    order = np.flatnonzero(kept_rows(table, rule, choice.selected)).tolist()
     if part.rows - len(order) > rule.suppress:
         raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
                           "privsieve; report it")
@@ -132,15 +135,6 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
         _check_cells(one.values)
         sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
     return Projection(part.names, held[order], target, labels, tuple(sensitive))
-
-
-def written(table: Projection, form: str) -> bytes:
-    r"""The file of a projection, "csv" or "parquet".
-
-    >>> written(Projection(("a", "b"), np.array([[1, 0]], np.uint8), "ill", ("no",)), "csv")
-    b'a,b,ill\n1,0,no\n'
-    """
-    return _parquet(table) if form == "parquet" else _csv(table)
 
 
 def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
@@ -210,7 +204,12 @@ def _check_cells(texts: Sequence[str]) -> None:
                               "or is not printable; rename it")
 
 
-def _csv(table: Projection) -> bytes:
+def written(table: Projection) -> bytes:
+    r"""Return the CSV file of a projection.
+
+    >>> written(Projection(("a", "b"), np.array([[1, 0]], np.uint8), "ill", ("no",)))
+    b'a,b,ill\n1,0,no\n'
+    """
     head = _line([*table.names, *(name for name, _ in table.beside)])
     rows, width = table.cells.shape
     body = np.full((rows, 2 * width), ord(","), np.uint8)
@@ -230,21 +229,6 @@ def _line(fields: Sequence[str]) -> bytes:
     return text.getvalue().encode()
 
 
-def _parquet(table: Projection) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arrays = [pa.array(column.astype(np.int8)) for column in table.cells.T]
-    fields = [pa.field(name, pa.int8(), nullable=False) for name in table.names]
-    for name, texts in table.beside:
-        arrays.append(pa.array(texts, pa.string()))
-        fields.append(pa.field(name, pa.string(), nullable=False))
-    sink = io.BytesIO()
-    pq.write_table(pa.table(arrays, schema=pa.schema(fields)), sink, write_statistics=False,
-                   store_schema=False, compression="snappy")
-    return sink.getvalue()
-
-
 def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     """Crowds for each stranger, what each column costs, and how often a crowd has one class.
 
@@ -259,40 +243,41 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     """
     items, k = Items.dense(table.cells, table.names), claim["k"]
     hidden = set(items.names if claim["model"] == "k-anonymity" else claim["absent"])
-    absent = np.array([name in hidden for name in items.names], np.bool_)
-    label = None if table.target is None else _label(table.target, table.labels or ())
-    groups = Knowledge(items, absent).groups(*(() if label is None else (label[1], len(label[2]))))
-    with_class = claim["roles"]["target_known"]
-    promised = "known_class" if with_class else "known"
-    found = {"known": crowd(groups.sizes(), k), "all": crowd(groups.equals(), k)}
-    columns: tuple[Codes, ...] = ()
-    if label is not None:
-        columns = (label[1],)
-        labelled = Knowledge(items, absent, columns).groups()
-        found |= {"known_class": crowd(labelled.sizes(), k),
-                  "all_class": crowd(labelled.equals(), k)}
+    label = None if table.target is None else _codes(table.labels or ())
+    classes = () if label is None else (label,)
+    known = Knowledge(items, np.array([name in hidden for name in items.names], np.bool_))
+    groups = known.groups(label, 1 if label is None else int(label.max()) + 1)
+    found = {"known": groups}
+    if classes:
+        known_class = replace(known, columns=classes)
+        found["known_class"] = known_class.groups()
+    crowds = {}
+    for who, one in found.items():
+        crowds[who] = crowd(one.sizes(), k)
+        crowds[who.replace("known", "all")] = crowd(one.equals(), k)
     if table.sensitive:
-        columns += tuple(_label(name, texts)[1] for name, texts in table.sensitive)
+        columns = (*classes, *(_codes(texts) for _, texts in table.sensitive))
         every = Knowledge(items, None, columns, equal=True).groups()
-        found["everything"] = crowd(every.sizes(), k)
+        crowds["everything"] = crowd(every.sizes(), k)
+    promised = "known_class" if claim["roles"]["target_known"] else "known"
     patterns = len(groups.table.counts)
     # What it takes to look at each column depends on the published table, which everybody has.
     soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
             and items.rows * len(items)**2 <= MOST_CELLS)
-    without = gains(as_known(items, absent, label if with_class else None)) if soon else None
+    without = gains(known_class if promised == "known_class" else known,
+                    found[promised].sizes()) if soon else None
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
-        "strangers": {who: _said(one, k) for who, one in found.items()},
-        "one_class": None if label is None else groups.of_one_class(),
+        "strangers": {who: _said(one, k) for who, one in crowds.items()},
+        "one_class": groups.of_one_class() if classes else None,
         "items": [[name, rows, None if without is None else
-                   without.get(name, found[promised].level)]
+                   without.get(name, crowds[promised].level)]
                   for name, rows in zip(items.names, np.diff(items.indptr).tolist(), strict=True)],
     }
 
 
-def _label(name: str, texts: Sequence[str]) -> Label:
-    values, codes = np.unique(np.array(texts, dtype=object), return_inverse=True)
-    return name, codes.astype(np.int32), values.tolist()
+def _codes(texts: Sequence[str]) -> Codes:
+    return np.unique(np.array(texts, dtype=object), return_inverse=True)[1].astype(np.int32)
 
 
 def _said(found: Crowd, k: int) -> dict[str, Json]:
@@ -344,12 +329,11 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Form:
-    """How a choice leaves: its plan, with target and sensitive columns or not, as which file."""
+    """How a choice leaves: its plan, with target and sensitive columns or not."""
 
     plan: Mapping[str, Json]
     with_target: bool = False
     with_sensitive: bool = False
-    kind: Literal["csv", "parquet"] = "csv"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -392,9 +376,8 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     rule = promise.rule
     projected = project(table, choice, rule, with_target=form.with_target,
                         with_sensitive=form.with_sensitive)
-    name = f"table.{form.kind}"
-    folder.stage(name, written(projected, form.kind))
-    data = folder.staged(name)
+    folder.stage("table.csv", written(projected))
+    data = folder.staged("table.csv")
     claim = claim_of(table, projected, choice, promise)
     claim["level"] = _level(table, choice, rule, data, claim)
     claim["table_sha256"] = digest(data)
@@ -411,8 +394,8 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     folder.link()
     folder.sync()
     page = write_report(folder, body, certificate)
-    return Issued(body, certificate, hub(Items.dense(projected.cells, projected.names), rule.k),
-                  page)
+    presences = Knowledge(Items.dense(projected.cells, projected.names))
+    return Issued(body, certificate, hub_of(presences.groups(), rule.k), page)
 
 
 def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapping[str, Any],
@@ -427,7 +410,8 @@ def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapp
     if level < rule.k or (claim["target"] and classes < rule.l_diversity):
         raise CheckFailed("the written table does not keep what was asked, and is taken away: "
                           "this is a mistake of privsieve; report it")
-    if table.sources is not None and int(sources_at(table, rule, choice.selected).min()) < rule.k:
+    if table.sources is not None and Knowledge.of(
+            table, rule, choice.selected).groups().level() < rule.k:
         raise CheckFailed("a group of the chosen columns has fewer people than asked: this is a "
                           "mistake of privsieve; report it")
     if any(limit_reasons(claim, values)):

@@ -8,24 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from privsieve.containment.choice import (
+from privsieve.containment.choose import (
+    MUTUAL,
     OF_SETS,
     Choice,
     Objective,
     choice_of,
+    demand_rule,
+    exact,
+    greedy,
+    maximal,
     modular_order,
     named,
-    weights,
+    weights_of,
 )
 from privsieve.containment.forward import Patterns, forward, pair_area
-from privsieve.containment.greedy import demand_rule, greedy
-from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, narrowed
-from privsieve.containment.maximal import Mining, maximal
+from privsieve.containment.labelled import Labelled
 from privsieve.errors import NothingFits, ParameterError, SchemaError
-from privsieve.kernels.patterns import Rule, class_counts
-from privsieve.rows.matrix import Items
+from privsieve.kernels.patterns import Rule
 
-MUTUAL = "mutual-information"
 #: How each profile chooses.  What is promised is said of the rule, whatever the roles are.
 PROFILES = {
     "few": "at most 30 columns, added one by one, that predict best; each group has rows of at "
@@ -38,61 +39,56 @@ PROFILES = {
 }
 #: Seconds for the heaviest set of profile "most"; the best that was seen by then is completed.
 SECONDS = 60.0
-#: Distinct rows by which choices are compared at most (`ridge.pair_area`).
+#: Distinct rows by which choices are compared at most (`pair_area`).
 COMPARED = 2048
 
 
-def publishable(table: Labelled, rule: Rule, profile: str = "few", *,
-                label_rows: Bools | None = None) -> Choice:
-    """Columns that may be published, in the manner of a profile.
+def publishable(table: Labelled, rule: Rule, profile: str = "few") -> Choice:
+    """Choose columns that may be published, in the manner of a profile.
 
     Parameters
     ----------
     table : items and classes; with `sources` a group is k distinct sources (not with "most").
         Items that are `counted` are part of the choice, and refused if they break the rule.
-    rule : Rule
-        k, classes, and what may be known; the profile sets the model, and at least two classes to
-        a group in "few" and "most".
+    rule : k, classes, and what may be known; the profile sets the model, and at least two classes
+        to a group in "few" and "most".
     profile : "few", "most" or "strict"
-    label_rows : mask, optional
-        the rows whose classes may be used to compare columns.
 
     "most" and "strict" choose in several ways, and compare.  Ctrl-C ends the one that goes on with
     its best so far; the others may be ended in turn.
 
     Examples
     --------
+    >>> from privsieve.rows.matrix import Items
     >>> items = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]])
     >>> table = Labelled(items, np.array([1, 1, 0, 1, 0, 0], np.int32))
     >>> publishable(table, Rule(k=3, classes=2), "strict").selected
     (0,)
     """
-    items, y = table.items, table.y
     if profile not in PROFILES:
         raise ParameterError(f"profile is {profile!r}; it can be {', '.join(PROFILES)}")
-    if len(np.unique(y if label_rows is None else y[label_rows])) < 2:
+    if len(np.unique(table.y[table.labelled])) < 2:
         raise SchemaError("the labels that may be used are of one class; a profile chooses columns "
                           "that predict the class: give labels of at least two")
     rule = rule_of(profile, rule)
-    demand_rule(items, rule, y)
-    if table.sources is not None:
-        _demand_sources(table, rule)
+    demand_rule(table, rule)
+    _demand_sources(table, rule)
     if profile == "few":
-        return forward(table, rule, label_rows=label_rows)
+        return forward(table, rule)
     if table.sources is not None and profile == "most":
         raise ParameterError("profile is 'most', which counts rows; people and sources are counted "
                              "in 'few' and 'strict'")
     choices: list[Choice] = []
     try:
-        for one in _ways(table, rule, label_rows):
-            choices.append(one)  # noqa: PERF402  # an interrupt must leave what is there
+        for choice in _ways(table, rule):
+            choices.append(choice)  # noqa: PERF402  # an interrupt must leave what is there
         few = choices[2] if profile == "most" and len(choices) > 2 else None
-        best = best_by_prediction(items, y, rule.classes, choices, label_rows, instead=few)
+        best = best_by_prediction(table, rule.classes, choices, instead=few)
     except KeyboardInterrupt:
         if not choices:
             raise
         return replace(choices[0], complete=False)
-    return replace(best, complete=all(one.complete for one in choices))
+    return replace(best, complete=all(choice.complete for choice in choices))
 
 
 def rule_of(profile: str, rule: Rule) -> Rule:
@@ -106,118 +102,106 @@ def rule_of(profile: str, rule: Rule) -> Rule:
     return replace(rule, model="containment", l_diversity=max(2, rule.l_diversity))
 
 
-def _ways(table: Labelled, rule: Rule, label_rows: Bools | None) -> Iterator[Choice]:
-    """What "most" and "strict" compare; ties go to what comes first."""
+def _ways(table: Labelled, rule: Rule) -> Iterator[Choice]:
+    """Yield what "most" and "strict" compare; ties go to what comes first."""
     if table.sources is not None:
-        yield by_sources(table, rule, MUTUAL, label_rows=label_rows)
-        yield forward(table, rule, label_rows=label_rows)
+        yield by_sources(table, rule, MUTUAL)
+        yield forward(table, rule)
         return
-
-    def heaviest_first(objective: str, prefix: Sequence[int] = table.counted) -> Choice:
-        return greedy(table.items, table.y, rule, objective, label_rows=label_rows, prefix=prefix)
-
-    if rule.model == "k-anonymity":
-        yield heaviest_first(MUTUAL)
-        yield heaviest_first("distinct")
-    else:
-        yield _heaviest(table, rule, label_rows)
-        yield heaviest_first(MUTUAL)
+    yield greedy(table, rule) if rule.model == "k-anonymity" else _heaviest(table, rule)
+    yield greedy(table, rule, "distinct" if rule.model == "k-anonymity" else MUTUAL)
     if not rule.suppress:
-        few = forward(table, rule, label_rows=label_rows)
+        few = forward(table, rule)
         yield few
-        yield heaviest_first(MUTUAL, few.selected)
+        yield greedy(table, rule, prefix=few.selected)
 
 
-def _heaviest(table: Labelled, rule: Rule, label_rows: Bools | None) -> Choice:
+def _heaviest(table: Labelled, rule: Rule) -> Choice:
     """The heaviest maximal set, completed; with a prefix, what of it can follow that."""
-    items, y, prefix = table.items, table.y, table.counted
-    among = Mining(time_limit=SECONDS, complete=not prefix)
-    mined = maximal(items, y, rule, MUTUAL, among, label_rows=label_rows)
-    if not prefix:
+    mined = maximal(table, rule, MUTUAL, SECONDS, complete=not table.counted)
+    if not table.counted:
         return mined
-    worth = weights(items, y, rule.classes, MUTUAL, label_rows).values
-    order = np.lexsort((worth, np.isin(np.arange(len(items)), mined.selected)))
-    chosen = greedy(items, y, rule, (np.argsort(order) + 1) * (worth > 0), prefix=prefix)
-    described = choice_of(items, y, rule, chosen.selected, MUTUAL, label_rows=label_rows)
-    return replace(described, complete=mined.complete and chosen.complete)
+    worth = weights_of(table, rule, MUTUAL).values
+    order = np.lexsort((worth, np.isin(np.arange(len(worth)), mined.selected)))
+    chosen = greedy(table, rule, (np.argsort(order) + 1) * (worth > 0))
+    return replace(choice_of(table, rule, chosen.selected, MUTUAL),
+                   complete=mined.complete and chosen.complete)
 
 
-def best_by_prediction(items: Items, y: Codes, classes: int, choices: Sequence[Choice],
-                       label_rows: Bools | None = None, *, instead: Choice | None = None,
-                       ) -> Choice:
-    """The choice that ranks the classes of unseen rows best; ties to the first.
+def best_by_prediction(table: Labelled, classes: int, choices: Sequence[Choice], *,
+                       instead: Choice | None = None) -> Choice:
+    """Return the choice that ranks the classes of unseen rows best; ties to the first.
 
     `instead` is taken if it is behind by no more than the chance of a sample can do.
     """
-    marked = np.ones(items.rows, bool) if label_rows is None else label_rows
+    marked = table.labelled
     if marked.sum() < 3:  # without a pair of them nothing is left to learn from
         return choices[0]
-    areas = {one: pair_area(items.take(one), y, classes, marked)
-             for one in dict.fromkeys(choice.selected for choice in choices)}
+    areas = {selected: pair_area(table.items.take(selected), table.y, classes, marked)
+             for selected in dict.fromkeys(choice.selected for choice in choices)}
     best = max(choices, key=lambda choice: areas[choice.selected])
     area, rows, chance = areas[best.selected], int(marked.sum()), 0.0
     if rows > COMPARED:  # the standard error of an area of a sample, by its smaller class
-        sizes = np.bincount(y[marked])
+        sizes = np.bincount(table.y[marked])
         chance = math.sqrt(area * (1 - area) * rows / (int(sizes[sizes > 0].min()) * COMPARED))
     return best if instead is None or area - areas[instead.selected] > chance else instead
 
 
-def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, seconds: float, *,
-              label_rows: Bools | None = None) -> Choice:
-    """What a method chooses that somebody named; `seconds` are for those that search.
+def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, seconds: float | None,
+              ) -> Choice:
+    """Choose by a method that somebody named; `seconds` are for those that search.
 
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
     >>> by_method(Labelled(items, y), Rule(k=2, classes=2), "greedy", "hamming", 60).selected
     (0, 1)
     """
-    items, y = table.items, table.y
     if table.sources is not None:
-        return by_sources(table, rule, objective, label_rows=label_rows)
+        if method != "greedy":
+            raise ParameterError("people and sources are counted by the methods few, strict and "
+                                 "greedy only; take one of these, or give a table with one row a "
+                                 "person")
+        return by_sources(table, rule, objective)
     if method == "maximal":
-        return maximal(items, y, rule, objective, Mining(time_limit=seconds), label_rows=label_rows)
+        return maximal(table, rule, objective, seconds)
     if method == "exact":
-        from privsieve.containment.exact import exact
-
-        return exact(items, y, rule, objective, seconds, label_rows=label_rows)
-    return greedy(items, y, rule, objective, label_rows=label_rows, prefix=table.counted)
+        return exact(table, rule, objective, seconds)
+    return greedy(table, rule, objective)
 
 
-def by_sources(table: Labelled, rule: Rule, objective: Objective, *,
-               label_rows: Bools | None = None) -> Choice:
-    """A greedy choice by weights whose groups are of k distinct sources.
+def by_sources(table: Labelled, rule: Rule, objective: Objective) -> Choice:
+    """Choose greedily by weights, with groups of k distinct sources.
 
+    >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
     >>> table = Labelled(items, y, sources=np.array([0, 0, 1, 2], np.int32))
     >>> by_sources(table, Rule(k=2, classes=2), "hamming").selected
     (1,)
     """
-    items, y, prefix = table.items, table.y, table.counted
+    items, selected, complete = table.items, [*table.counted], True
     if rule.suppress or named(objective) in OF_SETS:
         raise ParameterError("sources are counted by weights only, and without suppress; leave it "
                              "out, or take profile 'few'")
     _demand_sources(table, rule)
-    demand_rule(items, rule, y)
-    values = weights(items, y, rule.classes, objective, label_rows).values
-    crowd, selected, complete = Patterns.of(table, rule), [*prefix], True
-    rest = np.setdiff1d(np.flatnonzero(values > 0), prefix)
+    demand_rule(table, rule)
+    values = weights_of(table, rule, objective).values
+    crowd, rest = Patterns.of(table, rule), np.setdiff1d(np.flatnonzero(values > 0), selected)
     try:
         for item in modular_order(values, rest).tolist():
             if crowd.admits(items, item):
                 crowd = crowd.with_item(items, item)
                 selected.append(item)
-            elif rule.stop == "break":
-                break
     except KeyboardInterrupt:
         if not selected:
             raise
         complete = False
-    choice = choice_of(items, y, rule, sorted(selected), objective, label_rows=label_rows)
-    return replace(choice, complete=complete)
+    return replace(choice_of(table, rule, selected, objective), complete=complete)
 
 
 def _demand_sources(table: Labelled, rule: Rule) -> None:
     """Refuse rows of too few sources; where the class may be known, of each class."""
-    assert table.sources is not None
+    if table.sources is None:
+        return
     y, there = table.y * rule.labelled, table.sources >= 0
     pairs = np.unique(np.stack([y[there], table.sources[there]]), axis=1)[0]
     size = np.bincount(pairs, minlength=int(y.max(initial=0)) + 1)[np.unique(y)]
@@ -240,39 +224,11 @@ def demand_some(table: Labelled, rule: Rule, choice: Choice) -> None:
     if not choice.complete:
         raise NothingFits(f"the search ended before it found a column that keeps k = {rule.k}; "
                           "give it more time (--time-limit SECONDS)")
-    # of columns that somebody has, however few their classes
-    some = np.flatnonzero(np.diff(table.items.indptr)).tolist()
-    largest = largest_k(table.items.take(some), table.y,
-                        replace(narrowed(rule, some), l_diversity=1))
+    support = np.diff(table.items.indptr)
+    known = np.full(len(support), rule.model == "k-anonymity")
+    known |= False if rule.absent is None else rule.absent
+    lacking = np.where(known & (support < table.items.rows), table.items.rows - support, support)
+    largest = int(np.minimum(support, lacking).max(initial=0))
     raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
                       f"classes; one alone keeps at most k = {largest}: ask for less, cut the "
                       "columns more coarsely, or let some rows be left out (--suppress N)")
-
-
-def largest_k(items: Items, y: Codes, rule: Rule) -> int:
-    """The largest k that some item alone would keep under the rest of the rule; 0 for none.
-
-    >>> items = Items.dense([[1, 1], [1, 0], [1, 0], [0, 0]])
-    >>> largest_k(items, np.zeros(4, np.int32), Rule(k=4, classes=1))
-    3
-    """
-    held = class_counts(items.indptr, items.indices, np.ascontiguousarray(y, np.int32),
-                        rule.classes)
-    totals = np.bincount(y, minlength=rule.classes)
-    known = np.full(len(items), rule.model == "k-anonymity")
-    if rule.absent is not None:
-        known |= rule.absent
-    size = np.full(len(items), _crowd(totals, labelled=rule.labelled))
-    for counts, told in ((held, True), (totals - held, known)):
-        rows = _crowd(counts, labelled=rule.labelled)
-        diverse = (counts > 0).sum(axis=1) >= rule.l_diversity
-        size = np.where((rows > 0) & told, np.minimum(size, rows * diverse), size)
-    return int(size.max(initial=0))
-
-
-def _crowd(counts: Ints, *, labelled: bool) -> Ints:
-    """The rows of all classes, or of the smallest one that is there; 0 for none."""
-    rows: Ints = counts.sum(axis=-1)
-    if labelled:
-        rows = np.where(counts > 0, counts, rows[..., None]).min(axis=-1)
-    return rows

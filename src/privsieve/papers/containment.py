@@ -20,15 +20,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.choice import (
+from privsieve.containment.choose import (
     Choice,
     coded,
     distinct,
     majority,
     modular_order,
-    standing,
     weights,
 )
+from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.labelled import Bools, Codes, Ints, cells, rows_of
 from privsieve.errors import ParameterError
 from privsieve.kernels import patterns
@@ -73,7 +73,7 @@ def distcnt(items: Items, y: npt.ArrayLike, selected: Sequence[int]) -> Fraction
     Fraction(1, 2)
     """
     codes, marked = _labels(y)
-    return distinct(items, codes, 2, selected, marked)
+    return distinct(items, codes, Rule(1, 2), selected, marked)
 
 
 def classification_metric(items: Items, y: npt.ArrayLike, selected: Sequence[int], k: int) -> int:
@@ -97,7 +97,7 @@ def level(items: Items, selected: Sequence[int], model: Model = "containment") -
     >>> level(table, [0, 1]), level(table, [0, 1], "k-anonymity")
     (2, 1)
     """
-    return standing(items, np.zeros(items.rows, np.int32), Rule(1, 1, model=model), selected)[0]
+    return Knowledge(items.take(selected), equal=model == "k-anonymity").groups().level()
 
 
 def greedy_hamdist(items: Items, y: npt.ArrayLike, k: int, model: Model = "containment") -> Choice:

@@ -51,6 +51,11 @@ _SETS = ("votes, and sets of three and four columns, are gone: leave joint away,
          "which name each column by what those before it leave unexplained")
 _TYPICAL = ("typical is gone: RuleSieve needs no bounds; where a method does, write low and high, "
             "four spreads to either side of the centre")
+_CONTAINMENT = ("there is one estimator of publishable columns: "
+                'PublishableColumns(method="greedy"), "maximal" or "exact"')
+_RATES = ('the weights "excess" and "youden" are gone: write "mutual-information", which finds '
+          "columns that predict better, or give a number for each item")
+_FORMAT = "--format is gone: the table is written as CSV, which any program reads and recounts"
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Values of options that are gone; one may be the name of an option that is there.
@@ -64,6 +69,8 @@ VALUES = {
     "votes": _SETS,
     "triple": _SETS,
     "quad": _SETS,
+    "excess": _RATES,
+    "youden": _RATES,
 }
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {
@@ -100,6 +107,10 @@ DROPPED = {
     "completion": _COMPLETION,
     "bin": _BIN,
     "orphans": _ORPHANS,
+    "GreedyContainment": _CONTAINMENT,
+    "MaximalContainment": _CONTAINMENT,
+    "ExactContainment": _CONTAINMENT,
+    "format": _FORMAT,
     "PlanDisplay": _FIGURE,
     "ReleaseDisplay": _FIGURE,
 }

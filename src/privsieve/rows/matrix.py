@@ -66,11 +66,12 @@ class Items:
         >>> Items.dense([[1, 0], [1, 1]]).indices.tolist()
         [0, 1, 1]
         """
-        held = np.asarray(matrix) != 0
-        columns, rows = np.nonzero(held.T)
-        indptr = np.searchsorted(columns, np.arange(held.shape[1] + 1)).astype(np.int64)
-        named = position_names(held.shape[1]) if names is None else tuple(names)
-        return cls(indptr, rows.astype(np.int32), held.shape[0], named, named)
+        held = np.ascontiguousarray((np.asarray(matrix) != 0).T)
+        rows = [np.flatnonzero(column).astype(np.int32) for column in held]
+        indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        named = position_names(len(held)) if names is None else tuple(names)
+        return cls(indptr, np.concatenate([np.zeros(0, np.int32), *rows]), held.shape[1], named,
+                   named)
 
     @classmethod
     def of_cells(cls, matrix: npt.ArrayLike, names: Sequence[str] | None = None) -> Items:

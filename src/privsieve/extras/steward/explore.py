@@ -15,8 +15,8 @@ from privsieve.cli.private import new_file
 from privsieve.cli.progress import staged
 from privsieve.cli.publish import LIMITS, check_choice, choosing, promise_of
 from privsieve.cli.verb import Verb
-from privsieve.containment.choice import listening, tell
-from privsieve.containment.labelled import Labelled, with_classes
+from privsieve.containment.choose import listening, tell
+from privsieve.containment.labelled import Labelled, as_known
 from privsieve.errors import ParameterError
 from privsieve.extras.steward.curves import Alone, Asked, Explored, Population, explored_page
 from privsieve.extras.steward.exploring import (
@@ -160,7 +160,8 @@ def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int
     def uniques(positions: Sequence[int]) -> Uniques:
         part = table.items.take(positions)
         if isinstance(people, int):
-            return estimated(with_classes(part, table.y)[0] if rule.labelled else part, people)
+            classes = "class", table.y, [str(one) for one in table.classes]
+            return estimated(as_known(part, None, classes) if rule.labelled else part, people)
         return counted(part, people.take(positions))
 
     found = [(name, uniques(chosen)) for name, chosen in selected.items()]

@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from privsieve.containment.breaking import closed
-from privsieve.containment.choice import Choice, tell
+from privsieve.containment.choose import Choice, tell
 from privsieve.containment.knowledge import Knowledge, groups_by_class, shortfall
 from privsieve.containment.labelled import (
     Bools,
@@ -36,10 +35,9 @@ from privsieve.containment.labelled import (
     Labelled,
     bits_of,
     cells,
-    narrowed,
     rows_of,
 )
-from privsieve.containment.measures import read
+from privsieve.containment.measures import closed, read
 from privsieve.containment.publishable import by_method, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.extras.steward.curves import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
@@ -88,7 +86,7 @@ def profile_ways(rule: Rule, names: Sequence[str] = ("few", "strict", "most")) -
     ['containment', 'k-anonymity', 'containment']
     """
     def choose(name: str, table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
-        return publishable(table, rule, name, label_rows=marked)
+        return publishable(replace(table, marked=marked), rule, name)
 
     return [Way(name, rule_of(name, rule), partial(choose, name), timed=name == "most")
             for name in names]
@@ -102,7 +100,7 @@ def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
     """
     def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
         asked = np.ones(len(table.items), np.int64) if weights == "even" else weights
-        return by_method(table, rule, method, asked, seconds, label_rows=marked)
+        return by_method(replace(table, marked=marked), rule, method, asked, seconds)
 
     return Way(method, rule, choose, timed=method != "greedy")
 
@@ -218,8 +216,7 @@ def _point(table: Labelled, way: Way, choice: Choice, k: int) -> CurvePoint:
 
 def level(table: Labelled, rule: Rule, selected: Sequence[int]) -> int:
     """The smallest crowd of these columns for the stranger of the rule, in rows or in sources."""
-    return shortfall(table.items.take(selected), table.y, narrowed(rule, selected),
-                     table.sources).level
+    return shortfall(table, rule, selected).level
 
 
 def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
@@ -246,7 +243,7 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
     >>> largest_share(table, Rule(k=2, classes=2), [0])
     0.75
     """
-    over = groups_by_class(table.items.take(selected), table.y, narrowed(rule, selected)).over
+    over = groups_by_class(table, rule, selected).over
     return float((over.max(axis=1) / over.sum(axis=1)).max())
 
 
@@ -412,7 +409,7 @@ def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
                           "columns in the same order")
     both = _stack(items, whole)
     which = np.repeat(np.array([0, 1], np.int32), [items.rows, whole.rows])
-    groups = groups_by_class(both, which, Rule(1, 2))
+    groups = Knowledge(both).groups(which, 2)
     _, counts, pattern = groups.table
     if (counts[:, 0] > counts[:, 1]).any():
         raise SchemaError("the population lacks rows of the table; give a population of which the "

@@ -12,14 +12,12 @@ from privsieve.cli import tables, words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import refuse
 from privsieve.cli.verb import Verb
-from privsieve.containment.fingerprint import target_of
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import demand_k
-from privsieve.containment.together import read_also
+from privsieve.containment.snapshot import read_also, strictest, target_of
 from privsieve.errors import CheckFailed
 from privsieve.extras.steward.union import (
     Differing,
-    Strict,
     Verified,
     bounds,
     counted,
@@ -56,7 +54,7 @@ def _compare(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
     """Say between what bounds the smallest group lies, or with the table what it is."""
     paths, table = _told_apart(data)
     folders = [published(path) for path in paths]
-    strict = Strict.of(folders)
+    strict = strictest(folders[0].items, [one.claim for one in folders])
     needed = strict.k if k is None else k
     facts: dict[str, Json] = {
         "folders": [{"name": one.name, "k": one.claim["k"], "level": one.claim["level"],
@@ -69,7 +67,7 @@ def _compare(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
               "shared": len(other.shared)}, as_json=as_json)
         raise CheckFailed(_differ(other))
     if table is None:
-        between = bounds(folders, strict)
+        between = bounds(folders)
         lowest, highest = between.lowest, between.highest
         told: dict[str, Json] = {"counted": False}
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
@@ -20,19 +20,23 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.check.verify import verify
-from privsieve.containment.fingerprint import rests_on, target_of
-from privsieve.containment.groups import numbered
-from privsieve.containment.knowledge import Knowledge, shortfall
+from privsieve.containment.knowledge import Knowledge, numbered, shortfall
 from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, rows_of
-from privsieve.containment.together import counted_items, limits_of
+from privsieve.containment.snapshot import (
+    Claims,
+    counted_items,
+    limits_of,
+    rests_on,
+    strictest,
+    target_of,
+)
 from privsieve.errors import CheckFailed, ParameterError
-from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import text_of
 from privsieve.release import load
 from privsieve.rows.matrix import Items
 
 #: What `publish` calls the table in its folder.
-TABLES = ("table.csv", "table.parquet")
+TABLE = "table.csv"
 #: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
 MOST_KEPT, MOST = 2**25, 10**9
 
@@ -82,12 +86,12 @@ def is_folder(path: str) -> bool:
 def published(path: str) -> Verified:
     """Read a folder that `publish` wrote; refused where it is not what its certificate claims."""
     place = Path(path)
-    inside = [place / name for name in TABLES if (place / name).is_file()]
-    if len(inside) != 1:
-        raise ParameterError(f"{path} holds no published table, or two; name folders that "
+    inside = place / TABLE
+    if not inside.is_file():
+        raise ParameterError(f"{path} holds no published table; name folders that "
                              "`privsieve publish` wrote")
     certificate = load(place).certificate  # refuses what is no plain file, before it is waited for
-    found = verify(place / "certificate.json", place / "release.json", table=inside[0])
+    found = verify(place / "certificate.json", place / "release.json", table=inside)
     if not found.valid:
         raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
                           "the folder as `privsieve publish` wrote it")
@@ -96,7 +100,7 @@ def published(path: str) -> Verified:
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
                              "promises")
     beside = [*claim["sensitive"], *([claim["target"]] if claim["target"] else [])]
-    cells = _cells(inside[0])
+    cells = _cells(inside)
     held = [cells[name] == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
     return Verified(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
@@ -118,53 +122,25 @@ def differing(folders: Sequence[Verified]) -> Differing | None:
     return None
 
 
-def bounds(folders: Sequence[Verified], rule: Strict) -> Bounds:
+def bounds(folders: Sequence[Verified]) -> Bounds:
     """Between which the smallest group of all columns together lies, if the rows are the same.
 
     Of two rows that agree on what two folders share, `a` of n with the one's columns and `b` of n
     with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
     than two folders the smallest group is no larger than that of any two.
     """
-    alone = [int(_patterns(one, np.zeros(one.items.rows, np.int32), rule)[1].min())
+    claims = [one.claim for one in folders]
+    alone = [int(_patterns(one, np.zeros(one.items.rows, np.int32), claims)[1].min())
              for one in folders]
     rows = folders[0].items.rows
     if len(folders) == 1:
         return Bounds(alone[0], alone[0])
-    pairs = [_pair(*two, rule) for two in combinations(folders, 2)]
+    pairs = [_pair(*two, claims) for two in combinations(folders, 2)]
     highest = min([*alone, *(pair.highest for pair in pairs if pair)])
     lowest = max(1, sum(alone) - (len(alone) - 1) * rows)
     if len(folders) == 2 and pairs[0]:
         lowest = max(lowest, pairs[0].lowest)
     return Bounds(lowest, highest)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Strict:
-    """The strictest of the rules of folders, by the names of items.
-
-    lacking : items of which it may be known that somebody lacks them; None for all.
-    """
-
-    k: int
-    l_diversity: int
-    lacking: frozenset[str] | None
-
-    @classmethod
-    def of(cls, folders: Sequence[Verified]) -> Strict:
-        """What all of them keep."""
-        claims = [one.claim for one in folders]
-        columns = {name: origin for one in claims
-                   for name, origin in zip(one["columns"], one["origins"], strict=True)}
-        both = {columns[name] for one in claims for name in one["absent"]}
-        equal = any(one["model"] == "k-anonymity" for one in claims)
-        return cls(max(one["k"] for one in claims), max(one["l_diversity"] for one in claims),
-                   None if equal else frozenset(name for name, origin in columns.items()
-                                                if origin in both))
-
-    def absent(self, items: Items) -> Bools:
-        """The items of which absences count."""
-        return np.array([self.lacking is None or name in self.lacking for name in items.names],
-                        np.bool_)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,30 +164,31 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
 
     `tables` is the table as it is read with each target on which a folder rests (`targets`).
     """
-    table, rule = next(iter(tables.values())), Strict.of(folders)
+    table, claims = next(iter(tables.values())), [one.claim for one in folders]
     for one in folders:
         if not is_of(one, tables.get(one.claim["target"], table)):
             raise CheckFailed(f"{one.name} is not of the rows of this table: they are others, "
                               "fewer, more, or read in another way; give the table of which it "
                               "was published")
-    chosen = table.items.take(counted_items(table, [one.claim for one in folders]))
+    chosen = table.items.take(counted_items(table, claims))
+    rule = strictest(chosen, claims)
     notes = []
     classes = tuple(tables[known].y for known in {one.known for one in folders if one.known})
     people = any(one.claim.get("counted") for one in folders)
     if people and table.sources is None:
         notes.append("k counts people in one of them, and rows here: name their column, too "
                      "(--source, or the person of a domain file)")
-    groups = Knowledge(chosen, rule.absent(chosen), classes, table.sources if people else None,
-                       ).groups().sizes()
+    equal = rule.model == "k-anonymity"
+    groups = Knowledge(chosen, rule.absent, classes, table.sources if people else None,
+                       equal).groups().sizes()
     poor = 0
     for one in folders:
         name = target_of(one.claim)
         if one.claim["l_diversity"] > 1:
             of = tables[name]
-            diverse = Rule(1, len(of.classes), l_diversity=rule.l_diversity,
-                           absent=rule.absent(chosen))
-            poor = max(poor, shortfall(chosen, of.y, diverse).poor)
-    if limits_of([one.claim for one in folders]):
+            diverse = replace(rule, k=1, classes=len(of.classes), labelled=False)
+            poor = max(poor, shortfall(Labelled(chosen, of.y), diverse, range(len(chosen))).poor)
+    if limits_of(claims):
         notes.append("limits of what a group tells were promised, and are not counted here; "
                      "`publish` with a ledger counts them")
     return Joined(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
@@ -243,12 +220,6 @@ def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
 
     A name may be a number, as of the items of a basket, which a reader of tables refuses.
     """
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path)
-        return {name: np.asarray(column.to_pylist()).astype(np.str_)
-                for name, column in zip(table.column_names, table.columns, strict=True)}
     with path.open(encoding="utf-8", newline="") as file:
         names, *rows = csv.reader(file, strict=True)
     return {name: np.asarray(cells) for name, cells in zip(names, zip(*rows, strict=True),
@@ -282,23 +253,24 @@ def _column(one: Verified, name: str) -> npt.NDArray[Any]:
     return held
 
 
-def _patterns(one: Verified, codes: Codes, rule: Strict) -> tuple[Ints, Ints]:
+def _patterns(one: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Ints]:
     """Of each pattern of a folder the rows by number, and those of its group by number."""
     classes = () if one.known is None else (numbered(one.texts[one.known]),)
-    groups = Knowledge(one.items, rule.absent(one.items), classes).groups(
+    rule = strictest(one.items, claims)
+    groups = Knowledge(one.items, rule.absent, classes, equal=rule.model == "k-anonymity").groups(
         codes, int(codes.max(initial=-1)) + 1)
     return groups.table.counts, groups.over
 
 
-def _pair(first: Verified, second: Verified, rule: Strict) -> Bounds | None:
+def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
     """Bounds of two folders; None where there is too much to compare."""
     codes, other = _numbered(first, second, _shared(first, second))
     most = int(codes.max(initial=-1)) + 1
     nobody = np.zeros(len(codes), np.int32)
-    if most * max(len(_patterns(one, nobody, rule)[0]) for one in (first, second)) > MOST_KEPT:
+    if most * max(len(_patterns(one, nobody, claims)[0]) for one in (first, second)) > MOST_KEPT:
         return None
-    (mine, groups), (theirs, others) = (_patterns(first, codes, rule),
-                                        _patterns(second, other, rule))
+    (mine, groups), (theirs, others) = (_patterns(first, codes, claims),
+                                        _patterns(second, other, claims))
     pairs = int(((mine > 0).sum(0) * (theirs > 0).sum(0)).sum())
     if pairs * most > MOST:
         return None

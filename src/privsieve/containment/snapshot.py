@@ -1,0 +1,603 @@
+"""Snapshot: the state of a table of some people, and all that is published of it, as one.
+
+The ledger recognises its table.  Each publication of a snapshot leaves a fingerprint of what it
+read: of the multiset of the rows, restricted to the columns of a claim, with the classes and
+sensitive values on which the claim rests.  It is made again from the table at hand; rows in another
+order make the same one, and a row that was added, dropped or changed makes another.  Then all
+columns are taken as one publication, under the strictest of their rules: an attacker may be able to
+join their rows.  So what was published before is read again and counted, whatever is chosen now.
+
+The key of fingerprints is a secret in a file of its own beside the ledger, and is kept with it; of
+a shared ledger each machine has a copy.  It is not in the ledger: that may be shown to an auditor,
+and who has key and ledger can try out guesses about columns that were never published.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hmac
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from hashlib import sha256
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privsieve.containment.choose import Choice
+from privsieve.containment.knowledge import Shortfall, shortfall, standing
+from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
+from privsieve.containment.limits import Limits, missed
+from privsieve.errors import LedgerError, NothingFits, ParameterError
+from privsieve.kernels.patterns import Rule, pattern_table
+from privsieve.ledger.folder import sync
+from privsieve.ledger.ledger import Ledger, populations
+from privsieve.ledger.sql import checked_file, served
+from privsieve.public.canonical import canonical, text_of
+from privsieve.public.plain import opened
+from privsieve.rows.cells import date_cell, number_cell
+from privsieve.rows.coding import Thermometer
+from privsieve.rows.matrix import Items
+
+TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
+#: Hexadecimal digits of a fingerprint: first those that tell the key, then those of the table.
+OF_KEY, OF_TABLE = 16, 48
+#: Bytes of a key.
+SIZE = 32
+
+#: The texts that occur in a column, in order, and for each row the position of its own.
+Texts = tuple[list[str], Ints]
+
+#: The ends of a bin, behind the name of its column.
+_ENDS = r"(?s)<(?P<below>.+)|>=(?P<above>.+)|=(?P<low>.+)\.\.(?P<high>.+)"
+#: A limit of attribute disclosure, and which of two is the stricter.
+STRICTER = {"share": min, "entropy": max, "closeness": min}
+
+Claims = Sequence[Mapping[str, Any]]
+#: How a column is read, as `items_of` takes it.
+How = list[float | dt.datetime] | Thermometer | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Seal:
+    """What a fingerprint is bound to: a ledger's secret, the people, the state of their table."""
+
+    key: bytes
+    population: str
+    snapshot: str
+
+
+def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
+    """The fingerprint of a table on what a claim publishes of it or rests on: 64 digits.
+
+    The whole table is read, with rows that do not leave.
+
+    >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
+    >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
+    ...               for rows in ([[1, 0], [1, 1], [0, 1]], [[0, 1], [1, 1], [1, 1]]))
+    >>> claim = {"l_diversity": 1, "target": None, "sensitive": [],
+    ...          "limits": {"share": None, "entropy": None, "closeness": None}}
+    >>> [fingerprint(one, {**claim, "columns": [name]}, seal)
+    ...  == fingerprint(other, {**claim, "columns": [name]}, seal) for name in ("a", "b")]
+    [True, False]
+    """
+    names = sorted(claim["columns"])
+    place = {name: at for at, name in enumerate(table.items.names)}
+    bits, patterns = _patterns(table.items.take([place[name] for name in names]))
+    columns = dict(_columns(table, claim))
+    made = hmac.new(seal.key, TAG, sha256)
+    made.update(canonical({
+        "population": seal.population, "snapshot": seal.snapshot, "rows": table.items.rows,
+        "columns": names, "beside": {name: texts for name, (texts, _) in columns.items()},
+    }))
+    made.update(bits.tobytes())
+    sources = table.sources if claim.get("counted") else None
+    for piece in _rows(patterns, list(columns.values()), sources):
+        made.update(piece)
+    return key_digits(seal.key) + made.hexdigest()[:OF_TABLE]
+
+
+def key_digits(key: bytes) -> str:
+    """The digits with which all fingerprints of a key begin; they do not tell the key."""
+    return hmac.new(key, KEY_TAG, sha256).hexdigest()[:OF_KEY]
+
+
+def rests_on(claim: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:
+    """Whether a claim publishes or counts classes, and the sensitive columns of which it does so.
+
+    >>> rests_on({"l_diversity": 2, "target": None, "roles": {"sensitive": []}})
+    (True, ())
+    """
+    limited = claim["l_diversity"] > 1 or any(
+        claim["limits"][name] is not None for name in ("share", "entropy", "closeness"))
+    sensitive = claim["roles"]["sensitive"] if limited else claim["sensitive"]
+    return limited or claim["target"] is not None, tuple(sorted(sensitive))
+
+
+def target_of(claim: Mapping[str, Any]) -> str | None:
+    """The target of a claim, published or not."""
+    found: str | None = claim["roles"]["target"]
+    return found
+
+
+def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """The different rows as bits, in the order of these, and for each row the position of its own.
+
+    They do not depend on how a kernel numbers patterns: a ledger is kept for years.
+    """
+    pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1).pattern
+    bits = np.zeros((int(pattern.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
+    for j in range(len(items)):
+        bits[pattern[rows_of(items, j)], j // 8] |= 128 >> j % 8
+    order = np.lexsort(bits.T[::-1])
+    return bits[order], np.argsort(order)[pattern]
+
+
+def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Texts]]:
+    """The classes and the sensitive columns on which a claim rests."""
+    classes, sensitive = rests_on(claim)
+    if classes:
+        texts = [text_of(one) for one in table.classes]
+        yield f"target {table.target}", _coded(texts, table.y)
+    for one in sorted(table.sensitive, key=lambda one: one.name):
+        if one.name in sensitive:
+            yield f"sensitive {one.name}", _coded(one.values, one.codes)
+
+
+def _coded(texts: Sequence[str], codes: Codes) -> Texts:
+    """A column by the texts that occur in it: others may or may not be declared."""
+    there = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
+    known = sorted({texts[at] for at in there.tolist()})
+    place = {text: at for at, text in enumerate(known)}
+    new = np.array([place.get(text, -1) for text in texts], np.int64)
+    return known, new[codes]
+
+
+def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None) -> Iterator[bytes]:
+    """The different rows with their numbers; of sources, the rows of each."""
+    row = patterns
+    for texts, codes in columns:
+        row = np.unique(row * len(texts) + codes, return_inverse=True)[1].reshape(-1)
+    _, first, row, counts = np.unique(row, return_index=True, return_inverse=True,
+                                      return_counts=True)
+    for values in (patterns[first], *(codes[first] for _, codes in columns), counts):
+        yield values.astype("<i8").tobytes()
+    if sources is not None:
+        order = np.lexsort((row, sources))
+        ends = np.flatnonzero(np.diff(sources[order])) + 1
+        yield b"sources"
+        for piece in sorted(part.astype(">i8").tobytes()
+                            for part in np.split(row.reshape(-1)[order], ends)):
+            yield len(piece).to_bytes(8, "little") + piece
+
+
+def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
+    """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
+
+    key : the file of a shared ledger's key, which has no place beside it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/notes.db", population="clinic")
+    ...     ledger.introduce()
+    ...     seal_of(ledger, "2026").key == seal_of(ledger, "2027").key
+    True
+    """
+    place = key_file(ledger, key)
+    # Of a shared ledger two machines may make the first keys at once, each of its own people.
+    told = (ledger,) if key else populations(ledger.path, ledger.head)
+    noted = {str(made.claim["fingerprint"]) for one in told for made in one.publications()
+             if made.claim.get("fingerprint")}
+    if not os.path.lexists(place):
+        if noted:
+            raise LedgerError(f"the key of the ledger, {place.name}, is not there, and without it "
+                              "nobody can tell whether this is the table of which something was "
+                              "published; put it back from the copy that was kept with the ledger")
+        _make(place)
+    secret = _read(place)
+    if any(not one.startswith(key_digits(secret)) for one in noted if len(one) > OF_KEY):
+        raise LedgerError(f"{place.name} is the key of another ledger; put back the one with which "
+                          "this ledger was begun, from the copy that was kept with it")
+    return Seal(secret, ledger.population, snapshot)
+
+
+def key_file(ledger: Ledger, key: str | None) -> Path:
+    """Where the key of a ledger lies, or is to be made."""
+    if not served(ledger.path):
+        if key:
+            raise ParameterError("the key of fingerprints lies beside a ledger that is a file; "
+                                 "leave --fingerprint-key away")
+        return Path(os.path.realpath(ledger.path) + ".key")
+    if not key:
+        raise ParameterError("a shared ledger has no folder beside it for the key of fingerprints; "
+                             "name its file with --fingerprint-key, the same on each machine that "
+                             "publishes of these people")
+    return Path(checked_file(key)).absolute()
+
+
+def _make(place: Path) -> None:
+    """A new key, whole or not at all; one that another process made meanwhile stays."""
+    draft = place.with_name(f".{os.urandom(8).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            try:
+                file.write(os.urandom(SIZE))
+                file.flush()
+                os.fsync(file.fileno())
+                with suppress(FileExistsError):
+                    os.link(draft, place)
+            finally:
+                draft.unlink()
+        sync(place.parent)
+    except OSError:
+        raise LedgerError(f"the key of the ledger, {place.name}, cannot be made; its folder must "
+                          "exist and be writable, on a disk of this machine") from None
+
+
+def _read(place: Path) -> bytes:
+    try:
+        with opened(place) as file:
+            facts = os.fstat(file.fileno())
+            if os.name == "posix" and facts.st_mode & 0o077:  # as a restored copy may be
+                os.fchmod(file.fileno(), 0o600)
+                facts = os.fstat(file.fileno())
+            key = file.read(SIZE + 1)
+    except OSError:
+        raise LedgerError(f"the key of the ledger, {place.name}, cannot be read; it is "
+                          "a file of this user, and no link") from None
+    if len(key) != SIZE:
+        raise LedgerError(f"{place.name} is no key of a ledger: it does not have {SIZE} bytes; put "
+                          "it back from the copy that was kept with the ledger")
+    if os.name == "posix" and facts.st_mode & 0o077:
+        raise LedgerError(f"others can read {place.name}, the key of the ledger, and its disk "
+                          "keeps no permissions; move the ledger and its key to one that does")
+    return key
+
+
+# --- what was published before --------------------------------------------------------------------
+
+def read_also(claims: Claims) -> dict[str, How]:
+    """How the columns of which something was published have to be read: the same items come out.
+
+    >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker", "dose>=3", "dose>=6"],
+    ...             "origins": ["age", "age", "ward", "smoker", "dose", "dose"]}])
+    {'age': [40.0, 60.0], 'ward': None, 'smoker': None, 'dose': Thermometer(cuts=(3.0, 6.0))}
+    """
+    cuts: dict[str, list[tuple[str, ...]]] = {}
+    above: dict[str, bool] = {}
+    for claim in claims:
+        for item, column in zip(claim["columns"], claim["origins"], strict=True):
+            ends = re.fullmatch(_ENDS, item.removeprefix(column))
+            texts = tuple(filter(None, ends.groups())) if ends else ()
+            cuts.setdefault(column, []).append(
+                () if any(isnan(_place(text)) for text in texts) else texts)
+            if ends and cuts[column][-1]:
+                above[column] = above.get(column, True) and ends["above"] is not None
+    return {column: _how({text for ends in texts for text in ends}, above=above.get(column, False))
+            for column, texts in cuts.items()}
+
+
+def _how(texts: Collection[str], *, above: bool) -> How:
+    """Return how a column is read so that it is cut here; None: in any way."""
+    points = [_point(text) for text in sorted(texts, key=_place)]
+    return Thermometer(tuple(points)) if above and len(points) > 1 else points or None
+
+
+def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
+            ) -> tuple[Any, frozenset[str]]:
+    """What `items_of` is to read so that columns of before are there, and which were not asked for.
+
+    `columns` is what was asked for, as `items_of` takes it; what it says of a column is kept.
+
+    >>> reading(["ward"], [{"columns": ["age<40"], "origins": ["age"]}])
+    ({'ward': None, 'age': [40.0]}, frozenset({'age'}))
+    >>> reading(["ward"], [{"columns": ["ward=A", "smoker"], "origins": ["ward", "smoker"]}])
+    (['ward', 'smoker'], frozenset({'smoker'}))
+    """
+    also = read_also(claims)
+    asked = columns if isinstance(columns, Mapping) else dict.fromkeys(columns or ())
+    everything = columns is None or ... in asked
+    closed = frozenset(name for name in also if asked.get(name, None if everything else False)
+                       is False)
+    how = {name: asked.get(name) or one for name, one in also.items()}
+    if not any(how.values()) and not isinstance(columns, Mapping):
+        return columns if columns is None else [*columns, *sorted(closed)], closed
+    wanted = {**asked, **{name: one for name, one in how.items()
+                          if one is not None or name in closed}}
+    if columns is None:
+        wanted[...] = None
+    return wanted, closed
+
+
+def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
+    """The positions of all items that claims publish; refused where the table lacks one.
+
+    >>> import numpy as np
+    >>> from privsieve.rows.matrix import Items
+    >>> table = Labelled(Items.dense([[1, 0]], ["a", "b"]), np.zeros(1, np.int32), (None,))
+    >>> counted_items(table, [{"columns": ["b"], "origins": ["b"]}])
+    (1,)
+    """
+    place = {name: at for at, name in enumerate(table.items.names)}
+    for one in claims:
+        for item, column in zip(one["columns"], one["origins"], strict=True):
+            if item not in place:
+                raise LedgerError(_lost(table, item, column, read_also(claims)[column]))
+    return tuple(sorted({place[item] for one in claims for item in one["columns"]}))
+
+
+def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled:
+    """The table with what has to be counted marked, and nothing else of closed columns.
+
+    Where rows were left out nothing can be chosen beside it, and nothing is marked.
+    """
+    counted = set(counted_items(table, claims))
+    alone = any(one["suppressed"] for one in claims)
+    kept = [j for j, name in enumerate(table.items.origin) if name not in closed or j in counted]
+    return replace(table, items=table.items.take(kept), closed=tuple(sorted(closed)),
+                   counted=() if alone else tuple(at for at, j in enumerate(kept) if j in counted))
+
+
+def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
+    """The part of a choice that leaves: without columns that are counted only.
+
+    What was published before may leave again, if its column is among those to choose from.
+    """
+    origin = table.items.origin
+    selected = tuple(j for j in choice.selected if origin[j] not in table.closed)
+    if choice.selected and not selected:
+        raise NothingFits("no further column keeps the rule together with what was published of "
+                          "this snapshot before; let more columns be chosen from, or publish "
+                          "nothing more of it")
+    if selected == choice.selected:
+        return choice
+    level = standing(table, rule, selected)[0]
+    return replace(choice, selected=selected, level=level, objective=None, bound=None,
+                   proved=False)
+
+
+def _place(text: str) -> float:
+    """Where a cut point lies; NaN where it is none."""
+    found = number_cell(text)
+    return date_cell(text) if isnan(found) else found
+
+
+def _point(text: str) -> float | dt.datetime:
+    """A cut point as `items_of` takes it: a number or a date."""
+    found = number_cell(text)
+    return dt.datetime.fromisoformat(text) if isnan(found) else found
+
+
+def _lost(table: Labelled, item: str, column: str, how: How) -> str:
+    """Say that an item of before is not in the table, and what to do."""
+    role = ("the target" if column == table.target else
+            "sensitive" if column in [other.name for other in table.sensitive] else None)
+    if role:
+        return (f"column {column!r} of this snapshot was published, so that everybody may know it, "
+                f"and it is {role} here; give it no such role, or publish nothing more of this "
+                "snapshot")
+    points = ",".join(str(point).removesuffix(".0") for point in (
+        how.cuts if isinstance(how, Thermometer) else how or ()))
+    option = "--thermometer" if isinstance(how, Thermometer) else "--cut"
+    cut = f" ({option} {column}={points})" if points else ""
+    return (f"column {column!r} of this snapshot was published as {item!r}, and this table does "
+            f"not have that item; give the same table, cut in the same way{cut}, with missing "
+            "cells read in the same way (--missing)")
+
+
+def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
+    """Refuse another state of a table about the same people: two states together break both.
+
+    `earlier` are the ledger's publications of these people.
+    """
+    others = {noted.snapshot for noted in earlier}
+    if not others or snapshot in others or signed:
+        return
+    raise LedgerError(f"columns of another snapshot of these people were published "
+                      f"({', '.join(sorted(others))}), and rows of both could be joined; publish "
+                      f"from that one, or, if {snapshot} is of other people, let somebody sign for "
+                      'it: --other-people "NAME"')
+
+
+def claims_of(earlier: Sequence[Any], snapshot: str) -> tuple[Mapping[str, Any], ...]:
+    """What was claimed of a snapshot, one mapping for each of the ledger's publications of it."""
+    claims = tuple(noted.claim for noted in earlier if noted.snapshot == snapshot)
+    if not all(claim.get("fingerprint") for claim in claims):
+        raise LedgerError(f"something of {snapshot} was noted without a fingerprint of its table, "
+                          "so that nobody can tell whether this is that table; publish nothing "
+                          "more of this snapshot")
+    return claims
+
+
+def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any], seal: Seal,
+                   ) -> None:
+    """Refuse a publication that with those of the same snapshot breaks what was promised.
+
+    Parameters
+    ----------
+    table : as it was read, with the rows that do not leave.
+    claim : what is to be published, and promised of it.
+    earlier : the ledger's publications of these people.
+    seal : the snapshot, and what its fingerprints are made with.
+    """
+    before = claims_of(earlier, seal.snapshot)
+    recognise(table, before, seal)
+    claims = [claim, *before]
+    if not before:
+        return
+    if any(one["suppressed"] for one in claims):
+        if any(_terms(one) != _terms(claim) for one in claims):
+            raise LedgerError("of this snapshot something was or would be published without some "
+                              "rows, and who is missing shows beside the rest; publish the same "
+                              "columns under the same rule, or nothing more")
+        return  # the same rows of the same columns
+    _check_union(table, claims, seal.snapshot)
+
+
+def recognise(table: Labelled, before: Claims, seal: Seal) -> None:
+    """Refuse another table than the one of which claims were made, or one read otherwise."""
+    counted_items(table, before)
+    for one in before:
+        _check_classes(table, one)
+    for one in before:
+        _check_table(table, one, seal)
+
+
+def strictest(items: Items, claims: Claims, classes: int = 1) -> Rule:
+    """Return the strictest of the rules of claims for some items: what all of them keep.
+
+    An absence that one of them counts is counted of all items of its column.
+    """
+    columns = {name: column for claim in claims
+               for name, column in zip(claim["columns"], claim["origins"], strict=True)}
+    both = {columns[name] for claim in claims for name in claim["absent"]}
+    equal = any(claim["model"] == "k-anonymity" for claim in claims)
+    return Rule(
+        k=max(claim["k"] for claim in claims), classes=classes,
+        model="k-anonymity" if equal else "containment",
+        l_diversity=max(claim["l_diversity"] for claim in claims),
+        absent=np.array([columns.get(name, column) in both for name, column in
+                         zip(items.names, items.origin, strict=True)], np.bool_),
+        labelled=any(claim["roles"]["target_known"] for claim in claims))
+
+
+def limits_of(claims: Claims) -> dict[str, Any]:
+    """The strictest of the limits of attribute disclosure of claims; those that some claim has.
+
+    >>> limits_of([{"limits": {"share": "0.9", "entropy": None}}, {"limits": {"share": "0.85"}}])
+    {'share': '0.85'}
+    """
+    found = {name: [one["limits"][name] for one in claims if one["limits"].get(name)]
+             for name in STRICTER}
+    return {name: STRICTER[name](texts, key=Fraction) for name, texts in found.items() if texts}
+
+
+def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
+    """Return the rule under which to choose, so that it is kept together with what was before.
+
+    Refused where what was published before does not keep it already.
+    """
+    if not before or any(claim["suppressed"] for claim in before):
+        return rule  # beside left-out rows nothing may stand but the same
+    first = strictest(table.items, before, len(table.classes))
+    absent = np.full(len(table.items), "k-anonymity" in (rule.model, first.model))
+    for known in (rule.absent, first.absent):
+        absent |= False if known is None else known
+    strict = replace(rule, k=max(rule.k, first.k), absent=absent,
+                     l_diversity=max(rule.l_diversity, first.l_diversity),
+                     labelled=rule.labelled or first.labelled)
+    beyond = shortfall(table, strict, counted_items(table, before))
+    if beyond.small or beyond.poor:
+        raise LedgerError(f"what was published of this snapshot before leaves "
+                          f"{_rows_beyond(table, strict, beyond)} under this rule, and more "
+                          "columns leave no fewer; ask for less, or publish nothing more of it")
+    return strict
+
+
+def _rows_beyond(table: Labelled, rule: Rule, beyond: Shortfall) -> str:
+    kind = (f"below k = {rule.k}" if beyond.small
+            else f"of fewer than {rule.l_diversity} classes or values")
+    return f"{beyond.small or beyond.poor} of {table.items.rows} rows in groups {kind}"
+
+
+def tightened_limits(limits: Limits, before: Claims) -> Limits:
+    """The limits under which is to be chosen, so that those of before are kept together with it.
+
+    >>> tightened_limits(Limits.of(share="0.9"), [{"limits": {"share": "0.8"}}]).share
+    Fraction(4, 5)
+    """
+    return Limits.of(distinct=limits.distinct,
+                     **limits_of([{"limits": limits.json()}, *before]))
+
+
+def union_of(table: Labelled, rule: Rule, selected: Sequence[int], sensitive: Sequence[str] = (),
+             ) -> Shortfall:
+    """Count what columns give away if they are published together.
+
+    >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
+    >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0]).poor
+    0
+    >>> union_of(table, Rule(k=2, classes=2, labelled=True), [0]).small
+    2
+    """
+    whole = shortfall(table, rule, selected)
+    poor = [whole.poor, *(
+        shortfall(replace(table, y=column.codes, sources=None),
+                  replace(rule, classes=len(column.values), labelled=False), selected).poor
+        for column in table.sensitive if rule.l_diversity > 1 and column.name in sensitive)]
+    return replace(whole, poor=max(poor))
+
+
+def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
+    """Refuse a table without the classes or sensitive values on which an earlier claim rests."""
+    classes, sensitive = rests_on(before)
+    name = target_of(before)
+    if classes and name != table.target:
+        here = f"with the target {table.target!r}" if table.target else "without a target"
+        raise LedgerError(f"classes of the target {name!r} were published of this snapshot, or "
+                          f"count in its groups, and this table is read {here}; name that target "
+                          "(--target), or publish nothing more of this snapshot")
+    lost = sorted(set(sensitive) - {one.name for one in table.sensitive})
+    if lost:
+        raise LedgerError(f"the sensitive column {lost[0]!r} of this snapshot was published or "
+                          "promised within a limit, and here it is not sensitive; name it, too "
+                          "(--sensitive)")
+
+
+def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None:
+    """Refuse another table than the one of which a claim was made."""
+    if before.get("counted") and table.sources is None:
+        raise LedgerError("of this snapshot something was published whose groups are of k people; "
+                          "name the column that says whose row each is, too: --source COLUMN, or "
+                          "the person of the domain file")
+    if fingerprint(table, before, seal) == before["fingerprint"]:
+        return
+    rows = before["rows"] + before["suppressed"]
+    change = ("rows or cells were changed, or are read in another way" if rows == table.items.rows
+              else f"it has {table.items.rows} rows, and that one had {rows}")
+    raise LedgerError(f"the table at hand is not the one of which {_few(before['columns'])} of "
+                      f"{seal.snapshot} {'was' if len(before['columns']) == 1 else 'were'} "
+                      f"published: {change}; two states of a table show who changed, so publish "
+                      "from that table, or nothing more of these people")
+
+
+def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
+    """Refuse columns that together break the strictest of the rules."""
+    rule, limits = strictest(table.items, claims, len(table.classes)), limits_of(claims)
+    selected = counted_items(table, claims)
+    people = any(claim.get("counted") for claim in claims)
+    counted = table if people else replace(table, sources=None)
+    sensitive = [name for claim in claims for name in rests_on(claim)[1]]
+    beyond = union_of(counted, rule, selected, sensitive)
+    together = (f"together with what was published of {snapshot} the {len(selected)} columns would "
+                "leave")
+    out = "publish fewer columns, or those of before"
+    if beyond.small or beyond.poor:
+        raise LedgerError(f"{together} {_rows_beyond(table, rule, beyond)}; {out}")
+    rows = missed(table, rule, Limits.of(**limits), selected) if limits else {}
+    if most := max(rows.values(), default=0):
+        named = ", ".join(f"{name} {text}" for name, text in limits.items())
+        raise LedgerError(f"{together} {most} of {table.items.rows} rows beyond a limit ({named}); "
+                          f"{out}")
+
+
+def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
+    """What decides which rows of which columns leave."""
+    roles = claim["roles"]
+    return (sorted(claim["columns"]), claim["k"], claim["model"], claim["l_diversity"],
+            sorted(claim["absent"]), claim["suppressed"], claim.get("counted"), roles["target"],
+            roles["target_known"], claim["rows"], sorted(claim["limits"].items()),
+            sorted(claim["sensitive"]))
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first names of a list."""
+    more = f" and {len(names) - 2} more" if len(names) > 3 else ""
+    return ", ".join(repr(name) for name in names[:2 if more else 3]) + more
