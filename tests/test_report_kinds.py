@@ -20,7 +20,7 @@ from privsieve.release import Histogram, Release
 from privsieve.report import html
 from privsieve.report.figures import up
 from privsieve.report.histogram import labels, margins
-from privsieve.report.numbers import BarSpan, NoiseFigure
+from privsieve.report.numbers import NoiseFigure
 from privsieve.report.regression import labels_of
 from privsieve.telling.document import clean
 from releases import ANSWERS, KINDS, NAMES, SAYS, TARGETS, domain_of, many, released, true
@@ -183,7 +183,6 @@ def test_weights_are_drawn_where_they_are():
             expected.append((f"{float(100 * (begin - low) / (high - low)):.2f}",
                              f"{float(100 * (end - begin) / (high - low)):.2f}", mark))
     assert expected == rects[:6]
-    assert float(BarSpan(low, high).at(Fraction(0))) == pytest.approx(float(rects[1][0]), abs=0.01)
 
 
 def test_weights_are_told_and_chosen():

@@ -57,32 +57,6 @@ class NoiseFigure(NamedTuple):
         return NoiseFigure(self.law, self.each * root)
 
 
-class BarSpan(NamedTuple):
-    """What the width of bars around zero stands for: it holds zero, all numbers and the noise.
-
-    >>> span = BarSpan.over([Fraction(3), Fraction(-1, 2)], Fraction(1))
-    >>> span, span.at(Fraction(0))
-    (BarSpan(low=Fraction(-1, 1), high=Fraction(3, 1)), 25.0)
-    """
-
-    low: Fraction
-    high: Fraction
-
-    @classmethod
-    def over(cls, values: Sequence[Fraction], each: Fraction) -> BarSpan:
-        """The span of these numbers and their noise."""
-        return cls(min(-each, *values), max(each, *values))
-
-    def at(self, value: Fraction) -> float:
-        """Where a number lies, in per cent of the width."""
-        return float(100 * (value - self.low) / (self.high - self.low))
-
-    def pieces(self, value: Fraction, each: Fraction, fill: str) -> list[Piece]:
-        """A bar from zero, over the band of one standard deviation on each side of zero."""
-        low, high = sorted((self.at(Fraction(0)), self.at(value)))
-        return [Piece(self.at(-each), self.at(each), "f3"), Piece(low, high, fill)]
-
-
 class Weighed(NamedTuple):
     """A column with its released weight, and whether it was chosen."""
 
@@ -109,13 +83,19 @@ def numbers(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known
 
 def weight_table(caption: str, weights: Sequence[Weighed], noise: NoiseFigure, *,
                  chosen: bool = False) -> DataTable:
-    """Numbers with noise, each a bar from zero; chosen ones are marked and told."""
-    span = BarSpan.over([one.value for one in weights], noise.each)
-    zero = span.at(Fraction(0))
-    rows: list[list[str | Bar]] = [
-        [Bar(name(one.name), span.pieces(one.value, noise.each, "f1" if one.chosen else "f2"),
-             zero), *(["chosen" if one.chosen else "–"] * chosen), noise.shown(one.value)]
-        for one in weights]
-    return DataTable(caption, ["Column (line: zero; band: noise)", *["Chosen"] * chosen, "Weight"],
-                 rows, words=2 if chosen else 1)
+    """Numbers with noise, each a bar from zero over one standard deviation on each side of it."""
+    values = [one.value for one in weights]
+    low, high = min(-noise.each, *values), max(noise.each, *values)
 
+    def place(value: Fraction) -> float:
+        return float(100 * (value - low) / (high - low))
+
+    zero = place(Fraction(0))
+    band = Piece(place(-noise.each), place(noise.each), "f3")
+    rows: list[list[str | Bar]] = [
+        [Bar(name(one.name), [band, Piece(min(zero, at), max(zero, at),
+                                          "f1" if one.chosen else "f2")], zero),
+         *(["chosen" if one.chosen else "–"] * chosen), noise.shown(one.value)]
+        for one in weights for at in [place(one.value)]]
+    return DataTable(caption, ["Column (line: zero; band: noise)", *["Chosen"] * chosen, "Weight"],
+                     rows, words=2 if chosen else 1)

@@ -149,7 +149,8 @@ class Prose:
             caption, *note = self._cells(rest)
             found.append(Facts(caption, self._items("+", lines, self._fact), *note))
         elif sign in ("-", ">") or line.startswith("-@"):
-            texts = self._items(line[0], [line, *lines], self._filled, lines)
+            lines.insert(0, line)
+            texts = self._items(line[0], lines, self._filled)
             found.append(Bullets(texts) if line[0] == "-" else Code(texts))
         else:
             found.append(self._paragraph(sign, line, rest))
@@ -164,16 +165,13 @@ class Prose:
         text, *term = self._cells(line)
         return Paragraph(text, "".join(term))
 
-    def _items(self, sign: str, lines: list[str], read: Callable[[str], Any],
-               rest: list[str] | None = None) -> list[Any]:
+    def _items(self, sign: str, lines: list[str], read: Callable[[str], Any]) -> list[Any]:
         """What each next line of this sign gives; one with a name gives all of that."""
         found: list[Any] = []
         while lines and lines[0].startswith((f"{sign} ", f"{sign}@")):
             line = lines.pop(0)
             found += [read(line[2:])] if line[1] != "@" else (
                 self._find(line[2:]) if line[2:] in self._known else self.facts(line[2:]))
-        if rest is not None:
-            rest[:] = lines
         return found
 
     def _fact(self, line: str) -> Fact:
