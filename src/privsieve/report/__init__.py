@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from privsieve.errors import SchemaError
 from privsieve.public.canonical import Json
 from privsieve.release import WRONG
+from privsieve.report import officer
 from privsieve.report.frame import page_of, paths
 from privsieve.telling import html as renderer
 from privsieve.telling.document import Document
@@ -96,6 +97,7 @@ def ready(kind: str) -> None:
         path, *files = KINDS[kind]
         _function(path)
         blocks(*paths(*files))
+        blocks(officer.WORDS)
 
 
 def _function(path: str) -> Any:
