@@ -8,7 +8,7 @@ from pathlib import Path
 from privsieve.cli.options import SHARED, flag
 from privsieve.methods import METHODS, options_of
 from privsieve.public.option import abouts
-from privsieve.report.page import Glossary
+from privsieve.report.frame import glossary as words_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"
 GLOSSARY = PAGE.with_name("glossary.md")
@@ -53,7 +53,7 @@ def glossary() -> str:
     head = ("# Glossary\n\nThe words of privsieve's reports and pages, for who never heard them. A "
             "report explains\nthose that it uses.\n")
     return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{said}\n"
-                              for term, said in Glossary().words.items())])
+                              for term, said in words_of().items())])
 
 
 if __name__ == "__main__":

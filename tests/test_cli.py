@@ -677,7 +677,7 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
     words = ("charged 2 times: the release protects one line of the file (add-remove), and the "
              "account one person with all their rows with up to 2 rows (add-remove)")
     out = privsieve("plan", "table.csv", *added, *people)[1]
-    assert "left       2 for people\nconverted  charged 2 times: the release protects" in out
+    assert "left       2 for people\n  converted  charged 2 times: the release protects" in out
     assert words in json.loads(privsieve("plan", "table.csv", *added, *people, "--json")[1])[
         "converted"]
     code, out, err = privsieve("select", "table.csv", *added, *people, "--out", "one", "--anyway",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import numpy as np
-from markupsafe import Markup
 
-from privsieve.report.page import blocks, count, share_up
-from privsieve.report.publication import PublicationPage
+from privsieve.report.figures import count, share_up
+from privsieve.report.frame import paths
+from privsieve.report.publication import groups, kept
+from privsieve.telling import html
+from privsieve.telling.document import Document
+from privsieve.telling.prose import Prose
 from test_verify_values import published, said
 
 FIGURES = {"column": "ill", "role": "target", "rows": 3343, "values": 2, "share": "0.998208",
@@ -20,14 +24,16 @@ LIMITS = {"share": None, "entropy": None, "closeness": None}
 
 def section(release, **claim):
     """The section of a release."""
-    page = PublicationPage(release, {"claim": {"l_diversity": 1, "limits": LIMITS, **claim}})
-    return blocks("base", "publication", page=page)["disclosure"]()
+    claim = {"l_diversity": 1, "limits": LIMITS, **claim}
+    told = Prose({**groups(release["measured"]), "limits": kept(claim), "sources": None},
+                 *paths("publication"))
+    return html.page(Document("", parts=told.parts("disclosure"))).decode().partition("</h1>")[2]
 
 
 def page(*figures, **claim):
     """The text of the section."""
     made = section({"measured": {"disclosure": [{**FIGURES, **one} for one in figures]}}, **claim)
-    return " ".join(Markup(re.sub(r"<[^>]*>", " ", made)).unescape().split())
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", made)).split())
 
 
 def test_the_figures_of_a_release_are_said():
@@ -79,7 +85,7 @@ def test_every_count_of_a_release_is_on_the_page():
     for _ in range(30):
         _, table, rule, _, _ = published(rng, rows=30)
         figures = said(table, rule)
-        text = section({"measured": {"disclosure": figures}}).striptags()
+        text = section({"measured": {"disclosure": figures}})
         for one in figures:
             assert one["column"] in text
             for _, rows in one["above"]:

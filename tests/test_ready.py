@@ -19,12 +19,13 @@ import pytest
 import privsieve as ps
 from every_method import CHARGING
 from privsieve import fit as fitting
+from privsieve import report
 from privsieve.errors import LedgerError, ParameterError, ReleaseFailed, SchemaError
 from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger.ledger import Ledger
-from privsieve.report import page
 from privsieve.rows import arrow, open_source, resolve
 from privsieve.rows.batch import demand_readable
+from privsieve.telling import prose
 from test_cli import ASKED, BUDGET, place, privsieve, select, spent  # noqa: F401  # fixtures
 
 ODD = {
@@ -125,28 +126,28 @@ def test_the_room_is_enough_for_many_numbers(tmp_path, monkeypatch):
 
 
 def test_a_broken_page_is_found_before_the_charge(privsieve, monkeypatch):  # noqa: F811
-    """A template that does not compile costs nothing."""
-    def broken(template):
-        raise SyntaxError(template)
+    """Words that cannot be read cost nothing."""
+    def broken(*files):
+        raise SyntaxError(files[0].name)
 
-    monkeypatch.setattr(page, "_compiled", broken)
+    monkeypatch.setattr("privsieve.report.blocks", broken)
 
     assert 1 == privsieve(*select())[0]
     assert (0, False) == (spent(), Path("first").exists())
 
 
-def test_the_templates_of_each_kind_are_those_that_its_page_takes(monkeypatch):
-    """What is compiled beforehand is all that a page of its kind is made of."""
+def test_the_words_of_each_kind_are_those_that_its_page_takes():
+    """What is read beforehand is all that a page of its kind is made of."""
     from releases import KINDS, released
 
     for kind in KINDS:
         body, certificate = released(kind)
-        page._compiled.cache_clear()
-        page.ready(kind)
-        known = page._compiled.cache_info().misses
-        page.html(body, certificate)
+        prose.blocks.cache_clear()
+        report.ready(kind)
+        known = prose.blocks.cache_info().misses
+        report.html(body, certificate)
 
-        assert known == page._compiled.cache_info().misses
+        assert known == prose.blocks.cache_info().misses
 
 
 # requests
@@ -237,7 +238,7 @@ def test_a_page_that_could_not_be_written_is_said(privsieve, monkeypatch, verb):
         "publish", "table.csv", "--target", "ill", "-k", "2", "--columns", "smoker,ward", "--out",
         "first", "--json")}[verb]
     with monkeypatch.context() as patch:
-        patch.setattr(page, "html", None)
+        patch.setattr(report, "html", None)
         code, out, err = privsieve(*words)
 
     assert (0, False) == (code, json.loads(out)["page"])
@@ -250,7 +251,7 @@ def test_a_saved_release_says_it_too(tmp_path, monkeypatch):
     """`Release.save` warns where the page could not be written."""
     domain = ps.Domain.box(0, 1, columns=3)
     made = ps.RuleSieve(1, epsilon=1, domain=domain).fit(np.zeros((60, 3)), np.arange(60) % 2)
-    monkeypatch.setattr(page, "html", None)
+    monkeypatch.setattr(report, "html", None)
     with pytest.warns(UserWarning, match="the report could not be written"):
         made.release_.save(tmp_path / "out")
 

@@ -23,12 +23,14 @@ from privsieve.fit import fit
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger import chain
 from privsieve.ledger.folder import Folder
-from privsieve.public.canonical import canonical, digest
+from privsieve.public.canonical import canonical, digest, factor
 from privsieve.public.plan import Cost
 from privsieve.report import html, internal_html
-from privsieve.report.page import belief, clean, factor, name, share_up
+from privsieve.report.figures import belief, share_up
 from privsieve.rows import open_source
 from privsieve.rows.matrix import Items
+from privsieve.telling.document import clean, name
+from privsieve.telling.html import shown_text
 
 HOSTILE = (
     "<script>alert(1)</script>", '"></title><img src=x onerror=alert(1)>', "' onload='x",
@@ -218,15 +220,15 @@ def test_names_do_no_harm(chosen, published, text):
 
 
 #: The words of the style sheet.
-CLASSES = {"public", "internal", "page", "top", "nb", "five", "term", "names", "toc", "pt", "t",
-           "long", "kv", "r", "me", "bar", "note", "two", "fx", "d", "mark", "decide", "tick",
+CLASSES = {"public", "internal", "page", "top", "nb", "five", "term", "toc", "pt", "t",
+           "long", "kv", "r", "me", "bar", "note", "two", "fx", "mark", "decide", "tick",
            "sign", "ends", "officer", "unsigned", "f1", "f2", "f3", "l1", "l2", "l3", "la", "lg",
            "da", "l2 da", "q", "w", "def", "words"}
 
 
 def test_every_class_has_a_style():
     """The style sheet knows every class that a page uses, but for those of other classes."""
-    style = (Path(ps.__file__).parent / "report" / "pages" / "style.css").read_text()
+    style = (Path(ps.__file__).parent / "telling" / "style.css").read_text()
 
     assert set() == {one for word in CLASSES - {"public", "l2 da", "long"} for one in [word]
                      if f".{one}" not in style}
@@ -236,7 +238,7 @@ def test_names_are_shown_whole_or_cut():
     """A name of at most 128 characters is shown as it is, a longer one ends with a sign."""
     for length in (1, 16, 17, 128, 129, 1000):
         text = ("ab_c.d-e/f" * 100)[:length]
-        shown = name(text)
+        shown = shown_text(name(text), lambda words, _key: words)
 
         assert clean(text) == shown.striptags()
         assert (text if length <= 128 else text[:127] + "…") == clean(text)
@@ -588,7 +590,7 @@ def test_a_fault_of_the_page_loses_no_release(tmp_path, monkeypatch, fault):
     def broken(*_):
         raise fault
 
-    monkeypatch.setattr("privsieve.report.page.html", broken)
+    monkeypatch.setattr("privsieve.report.html", broken)
     with Folder.create(tmp_path / "out") as folder:
         selection(tmp_path, folder=folder)
 

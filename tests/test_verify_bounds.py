@@ -15,7 +15,7 @@ from privsieve.check import table as table_of
 from privsieve.check.table import MOST_ROWS, Unreadable
 from privsieve.cli import run
 from privsieve.public.canonical import canonical, digest
-from privsieve.report import page
+from privsieve.report import html
 from privsieve.trust.keys import PrivateKey
 
 #: What a check of a small file may take.
@@ -206,10 +206,10 @@ def test_too_much_is_not_signed(folder, capsys):
 def test_a_signed_page_of_another_version_is_not_compared(folder, monkeypatch):
     """The signatures bind a page that an older version wrote: it is named, and no reason."""
     with monkeypatch.context() as older:
-        older.setattr(page, "__version__", "0.0.9")
+        older.setattr("privsieve.telling.html.__version__", "0.0.9")
         body, release = (json.loads((folder / f"{name}.json").read_bytes())
                          for name in ("certificate", "release"))
-        (folder / "report.html").write_bytes(page.html(release, body))
+        (folder / "report.html").write_bytes(html(release, body))
         older.setattr("privsieve._version.__version__", "0.0.9")
         key = folder.parent / "key.pem"
         key.write_bytes(PrivateKey.make().pem(None))

@@ -154,7 +154,8 @@ def test_the_forecast_of_a_release(selected, settings, said):
 
 def test_the_odds_of_the_guide():
     """Odds and beliefs in the guide are those that the program prints."""
-    from privsieve.report.page import belief, factor, percent
+    from privsieve.public.canonical import factor
+    from privsieve.report.figures import belief, percent
 
     text = (Path(__file__).parents[1] / "docs" / "how-much-epsilon.md").read_text("utf-8")
     row = r"^\| ([0-9.]+) \| ([0-9.,]+) \| (.*?) \| (.*?) \| (.*?) \|$"

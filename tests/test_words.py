@@ -11,21 +11,21 @@ import options
 import privsieve
 from privsieve.public.plan import sentence
 from privsieve.report import html, internal_html
-from privsieve.report.page import Glossary
+from privsieve.report.frame import glossary
 from privsieve.report.publication import SHOWN
 from releases import KINDS, released
 from test_report import CLOSED, ROWS, Page, publication
 
-WORDS = Glossary().words
-TEMPLATES = Path(privsieve.__file__).parent / "report" / "pages"
-#: A term, as a template marks it: by itself, or with the entry that it is listed under.
-MARKED = re.compile(r'word\("([^"]+)"[^")]*(?:, "([^"]+)")?\)')
+WORDS = glossary()
+SRC = Path(privsieve.__file__).parent
+#: A term, as words mark it: by itself, or with the entry that it is listed under.
+MARKED = re.compile(r"\[([^\]|\n]+)(?:\|([^\]#]+))?\](?!\n)")
 
 
 def marked():
     """The entries that templates link to."""
-    return {(entry or text).replace(" ", "-") for page in TEMPLATES.parents[1].rglob("*.html")
-            for text, entry in MARKED.findall(page.read_text(encoding="utf-8"))}
+    return {(entry or text).replace(" ", "-") for file in (SRC / "report/words").glob("*.txt")
+            for text, entry in MARKED.findall(file.read_text(encoding="utf-8"))}
 
 
 def test_the_glossary_is_short_and_every_entry_is_used():

@@ -41,7 +41,6 @@ from privsieve.public.printed import Printed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from privsieve.public.shown import Shown
 
 FORMAT = "privsieve-release/1"
 #: So many classes are named in a sentence.
@@ -76,10 +75,6 @@ class Release(Printed):
         """What leaves of a plan and its mechanism's output; its certificate is still to be made."""
         drawn: dict[str, Json] = {"replayed": True} if replayed else {}
         return cls({**public(plan), **drawn, **said(plan, output)}, None)
-
-    def _shown(self) -> Shown:
-        shown: Shown = load_entry("core", "print-release")(self)
-        return shown
 
     @property
     def selected(self) -> tuple[str, ...]:

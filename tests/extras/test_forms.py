@@ -12,8 +12,10 @@ from privsieve.cli import run
 from privsieve.extras.forms.exports import entry, label, results
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
-from privsieve.report.officer import form, markdown
-from privsieve.report.page import clean
+from privsieve.report.officer import form
+from privsieve.telling.document import Document, clean
+from privsieve.telling.document import plain as words_of
+from privsieve.telling.markdown import text as markdown_text
 from releases import KINDS, true
 from test_report import HOSTILE, ROWS, Page, publication, selection, swapped
 from test_report import html as page_of
@@ -34,6 +36,11 @@ GROUPS = {"deployment", "basic", "dp_variant", "privacy_loss", "privacy_paramete
           "deployment_model", "accounting", "implementation", "administrative"}
 LISTS = {"data_curators", "registry_authors"}
 LINE = re.compile(r' *(?:- )?(?:(\w+):)?(?: ?("(?:[^"\\]|\\.)*"|[0-9.]+))?(?: # <- .*)?')
+
+
+def markdown(parts):
+    """The form as Markdown."""
+    return markdown_text(Document("Form", parts=parts))
 
 
 @pytest.fixture
@@ -123,7 +130,7 @@ def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
 
 def told(release, certificate):
     """A release in every form of text."""
-    texts = [label(release, certificate), markdown(form(release, certificate), "Form"),
+    texts = [label(release, certificate), markdown(form(release, certificate)),
              results(release, certificate, []).decode()]
     if certificate["claim"]["kind"] != "containment":
         texts.append(entry(release, certificate))
@@ -161,7 +168,8 @@ def test_the_page_and_the_text_say_the_same(made):
         words = page.words[page.words.rindex("To be signed"):]
         at = 0
         for part in form(release, certificate):
-            for said in (part.title, *(one for line in part.lines for one in line[:2])):
+            told = (part.caption, *(one for line in part.facts for one in line[:2]))
+            for said in map(words_of, told):
                 at = words.index(said.strip("."), at)
 
         assert "officer" in [value for _, key, value in page.attributes if key == "id"]
@@ -231,9 +239,9 @@ def test_what_leaves_beside_the_names_is_said(made):
     release, certificate = made["selection"]
     less = {name: value for name, value in release.items() if name != "class_counts"}
 
-    assert "2 of 3 columns\n" in markdown(form(less, certificate), "Form")
+    assert "2 of 3 columns\n" in markdown(form(less, certificate))
     assert "2 of 3 columns, noisy counts of the classes\n" in (
-        markdown(form(release, certificate), "Form"))
+        markdown(form(release, certificate)))
 
 
 def test_a_weak_promise_is_called_weak(made):
@@ -242,7 +250,7 @@ def test_a_weak_promise_is_called_weak(made):
     for epsilon, said in (
             ("0.5", "limits what|limits how"), ("6", "limits weakly"), ("40", "limits in name")):
         claim = {**certificate["claim"], "epsilon": epsilon}
-        text = markdown(form(release, {**certificate, "claim": claim}), "Form")
+        text = markdown(form(release, {**certificate, "claim": claim}))
         shown = label(release, {**certificate, "claim": claim})
 
         assert 3 == len(re.findall(rf"\*\*: ({said})", text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -18,29 +18,22 @@ from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods import METHODS
-from privsieve.public.canonical import EPSILON_UNITS, Json, exact, factor, visible
+from privsieve.public.canonical import EPSILON_UNITS, Json, exact, factor
 from privsieve.public.domain import Domain
-from privsieve.public.option import WISHES
-from privsieve.public.plan import Plan, Takes, sought, terms
-from privsieve.public.planned import FIGURES, figure, heading, noise, settings, share
+from privsieve.public.plan import Plan, terms
 from privsieve.public.policy import Policy
+from privsieve.report.figures import belief, percent
+from privsieve.report.planning import Forecasts, amount, ladder_document, plan_document, size
+from privsieve.report.plans import figure
 
 if TYPE_CHECKING:
     from privsieve.rows.source import Source
 
-#: The forecasts of a plan, by epsilon.
-Forecasts = Mapping[Fraction, Mapping[str, Any]]
 #: What else the budget could be cut into.
 OTHERS = ("0.1", "0.3", "1", "3")
 #: A ladder from what hides everybody to what is refused without a word of yours above it.
 LADDER = ("0.1", "0.3", "0.5", "1", "2", "3", "5", "10")
-#: Gaps of a forecast that stand for tables: of which the best columns stand out little, and much.
-TABLES = {"weak": "0.02", "usual": "0.1", "strong": "0.2"}
-#: Where the meanings of a table's columns begin.
-_INDENT = 15
 _HALF, _FEW = Fraction(1, 2), Fraction(1, 100)
-_LONGEST = ("the same beside the longest that all can be without noise in any table; in most "
-            "tables they are shorter")
 
 
 @click.command("plan", cls=asked.OfMethod, methods=tuple(METHODS), epilog=(
@@ -75,28 +68,27 @@ def command(data: str | None, **options: Any) -> None:
     if options["as_json"]:
         words.json({**_json(plan, forecasts), **account, "spilled": str(beside)})
     else:
-        _show(plan, forecasts)
-        _also(plan, options, beside)
-        if account:
-            words.show("left", f"{account['left']} for {options['population']}")
-        if account.get("converted"):
-            words.show("converted", str(account["converted"]))
+        words.tell(plan_document(plan, forecasts, _also(plan, options, account, beside)))
 
 
-def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
+def _also(plan: Plan, options: Mapping[str, Any], account: Mapping[str, Any], beside: int,
+          ) -> Iterator[tuple[str, str]]:
     """What else who plans should know."""
     if beside:
-        words.show("file", f"rows take up to {_size(beside)}, more than may lie in memory: "
-                           "they lie in a private file without a name while the release is made")
+        yield "file", (f"rows take up to {size(beside)}, more than may lie in memory: they lie in "
+                       "a private file without a name while the release is made")
     if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
-        words.show("delta", "not charged: for so few columns a race without a delta finds as "
-                            "many or more" if plan.chooses else
-                            "not charged: here noise without a delta is smaller")
+        yield "delta", ("not charged: for so few columns a race without a delta finds as many or "
+                        "more" if plan.chooses else
+                        "not charged: here noise without a delta is smaller")
     if plan.warning:
-        click.echo()
-        words.show("warning", plan.warning, fg="yellow")
+        yield "warning", plan.warning
     if "advice" in plan.forecast:
-        words.show("advice", str(plan.forecast["advice"]))
+        yield "advice", str(plan.forecast["advice"])
+    if account:
+        yield "left", f"{account['left']} for {options['population']}"
+    if account.get("converted"):
+        yield "converted", str(account["converted"])
 
 
 def ledger_of(options: Mapping[str, Any]) -> Ledger | None:
@@ -113,7 +105,7 @@ def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
     ledger = ledger_of(options)
     if ledger is None:
         return {}
-    return {"left": words.amount(ledger.left()),
+    return {"left": amount(ledger.left()),
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 
@@ -136,7 +128,7 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "columns": len(plan.domain.columns),
         "noise_scale": figure(plan.noise.amount),
         "forecast": plan.forecast,
-        "forecasts": {words.amount(epsilon): made for epsilon, made in forecasts.items()},
+        "forecasts": {amount(epsilon): made for epsilon, made in forecasts.items()},
         "warning": plan.warning,
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
@@ -148,25 +140,6 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
     }
 
 
-def _show(plan: Plan, forecasts: Forecasts) -> None:
-    for label, text in heading(plan):
-        words.show(label, text)
-    words.show("cost", f"{plan.cost.words}, charged before a row is read")
-    if plan.query is not None:
-        words.show("rows of", f"{' '.join(plan.query.split())} (public; that these are the right "
-                              "rows is your word)")
-    words.show("settings", "; ".join(
-        f"{name.replace('_', ' ')} {text}" for name, text in settings({
-            name: value for name, value in plan.settings.items()
-            if name not in ("k", "at_most", *WISHES)})))
-    words.show("noise", noise(plan))
-    words.show("theorem", f"{plan.theorem}; assumes {', '.join(plan.assumes)}")
-    if plan.takes is not None:
-        words.show("takes", taking(plan.takes))
-    click.echo()
-    (_table if plan.chooses else _numbers)(forecasts, plan)
-
-
 def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
     """Bytes of rows that would lie in a file; what finds no place at all is refused."""
     if source is None:
@@ -176,70 +149,6 @@ def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
     from privsieve.rows.room import Room
 
     return spilled(plan, source, Room.usual(most))
-
-
-def taking(made: Takes) -> str:
-    """An estimate of time and memory for people, to one digit or two.
-
-    >>> taking(Takes(0.02, whole=98_000_000)), taking(Takes(12.3, whole=2_100_000_000))
-    ('less than a second of one core, 98 MB', 'about 12 s of one core, 2.1 GB')
-    """
-    time = "less than a second" if made.seconds < 1 else f"about {made.seconds:.0f} s"
-    return f"{time} of one core, {_size(made.bytes)}"
-
-
-def _size(held: int) -> str:
-    return f"{held / 1e9:.1f} GB" if held >= 1e9 else f"{held / 1e6:.0f} MB"
-
-
-def _by_epsilon(heads: Sequence[str], forecasts: Forecasts, plan: Plan,
-                cells: Callable[[Mapping[str, Any]], Sequence[str]]) -> None:
-    """Print a line for each epsilon, that of the plan with a star."""
-    words.table(("epsilon", *heads), [
-        (("* " if epsilon == plan.cost.epsilon else "") + words.amount(epsilon), *cells(made))
-        for epsilon, made in sorted(forecasts.items())])
-
-
-def _table(forecasts: Forecasts, plan: Plan) -> None:
-    """Forecasts by epsilon and by gap."""
-    settings: Mapping[str, Any] = plan.settings
-    found: Mapping[str, Any] = plan.forecast
-    most, fixed = settings.get("at_most"), len(settings.get("always", ()))
-    few = [] if most is None else ["names"]
-    click.secho(f"Forecast: per cent of the names that are among the {int(most or 0) - fixed} best "
-                "columns" if few else f"Forecast: per cent of the "
-                f"{sought(settings)} best columns that are "
-                "found", bold=True)
-    gaps = list(found["found_percent"])
-    _by_epsilon([*few, *(f"gap {Fraction(gap) * 100} %" for gap in gaps)], forecasts, plan,
-                lambda made: [*(str(made[name]) for name in few),
-                              *(str(made["found_percent"][gap]) for gap in gaps)])
-    voters = "blocks" if plan.method.startswith("block-fwell") else f"{plan.protected}s"
-    usual, weak = (Fraction(str(gap)) * 100 for gap in (plan.forecast["usual_gap"], gaps[0]))
-    click.echo(f"  Guessing finds {plan.forecast['guessing_percent']}.  The gap is by what share "
-               f"of the {voters}\n  the best columns beat the others: {usual} is usual, "
-               f"{weak} is weak.  * is this plan.")
-    if "after_coding" in plan.forecast:
-        said = str(plan.forecast["after_coding"])
-        click.echo("  " + words.hanging(visible(said[:1].upper() + said[1:] + "."), 2))
-
-
-def _numbers(forecasts: Forecasts, plan: Plan) -> None:
-    """Print forecasts by epsilon, and what their columns are."""
-    figures = {key: told for key, told in FIGURES[plan.kind].items()
-               if any(key in made for made in forecasts.values())}
-    measured = "longest" in plan.forecast and "noise_length" in figures
-    click.secho("Forecast: what noise does, by cost", bold=True)
-    told = [*figures.values(), *([("of longest", _LONGEST)] * measured)]
-    _by_epsilon([head for head, _ in told], forecasts, plan, lambda made: [
-        *(figure(made.get(key)) for key in figures), *([share(made)] * measured)])
-    _meanings_shown([*told, ("*", "this plan")])
-
-
-def _meanings_shown(told: Iterable[tuple[str, str]]) -> None:
-    """Print the heads of a table, and what stands below them."""
-    for head, meaning in told:
-        click.echo(f"  {head}".ljust(_INDENT) + words.hanging(meaning, _INDENT))
 
 
 # --- which epsilon? ------------------------------------------------------------------------------
@@ -256,26 +165,7 @@ def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line
                     "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
                     "epsilons": rungs})
         return
-    for label, text in heading(first, settled=False):
-        words.show(label, text)
-    click.echo()
-    click.secho("What each epsilon buys", bold=True)
-    heads, cells = _columns(first, plans)
-    bought = {"odds": "odds_at_most", "1 in 2": "even_at_most", "1 in 100": "one_in_100_at_most",
-              **({"left": "left"} if account else {})}
-    words.table(("epsilon", *heads, *bought), [
-        (plan.cost.text, *cells(plan), *(str(rung[key] or "too little") for key in bought.values()))
-        for plan, rung in zip(plans, rungs, strict=True)])
-    _meanings_shown(_meanings(first, options))
-    for rung in rungs:
-        if rung["refused"] is not None:
-            words.show("not here", f"{rung['epsilon']}: {rung['refused']}", fg="yellow")
-    poor = [plan.cost.text for plan in plans if plan.warning]
-    if poor:
-        words.show("warning", f"close to random on a usual table: epsilon {', '.join(poor)}",
-                   fg="yellow")
-    words.show("next", "the same with --epsilon E says all of one of them; who chose which, and "
-                       "what agencies say: the guide how-much-epsilon")
+    words.tell(ladder_document(plans, rungs, options["population"] if account else None))
 
 
 def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iterator[Plan]:
@@ -297,8 +187,6 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
 
 def _rung(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> dict[str, Json]:
     """What an epsilon buys: odds in words, what it leaves, and why a policy does not allow it."""
-    from privsieve.report.page import belief, percent
-
     odds = factor(plan.cost.epsilon)
     left = None if account is None else _after(plan, account)
     return {"epsilon": plan.cost.text, "delta": plan.cost.delta_text,
@@ -307,7 +195,7 @@ def _rung(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> di
             "one_in_100_at_most": percent(belief(plan.cost.epsilon, _FEW)[1]),
             "forecast": dict(plan.forecast), "warning": plan.warning,
             "refused": _refused(plan, options),
-            "left": None if left is None else words.amount(left)}
+            "left": None if left is None else amount(left)}
 
 
 def _after(plan: Plan, account: Account) -> Fraction | None:
@@ -326,38 +214,3 @@ def _refused(plan: Plan, options: Mapping[str, Any]) -> str | None:
     except ParameterError as error:
         return str(error).removesuffix("; nothing was charged")
     return None
-
-
-def _columns(plan: Plan, plans: Sequence[Plan]) -> tuple[tuple[str, ...], Any]:
-    """The heads of what a kind of release is worth, and its cells."""
-    if not plan.chooses:
-        told = {key: head for key, (head, _) in FIGURES[plan.kind].items()
-                if any(key in made.forecast for made in plans)}
-        return tuple(told.values()), lambda made: [figure(made.forecast.get(key)) for key in told]
-
-    def right(made: Plan) -> list[str]:
-        share: Any = made.forecast["found_percent"]
-        named = sought(made.settings)
-        tenths = [named * share[gap] // 10 for gap in TABLES.values()]
-        return [str(named), *(f"{one // 10}.{one % 10}" for one in tenths)]
-
-    return ("names", *TABLES), right
-
-
-def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The heads of the table, and what stands below them."""
-    one = f"one {plan.protected}"
-    if plan.chooses:
-        yield "weak …", ("how many of the names are right on tables where the best columns "
-                                f"beat the others by 2 %, 10 % and 20 % of the {plan.protected}s "
-                                f"(a forecast; guessing: {plan.forecast['guessing_percent']} %)")
-    else:
-        yield from ((head, meaning) for key, (head, meaning) in FIGURES[plan.kind].items()
-                    if key in plan.forecast)
-    but = f", but for a chance of {plan.cost.delta_text}" if plan.cost.delta else ""
-    yield "odds", (f"by what factor the release can change anybody's odds of anything about {one}, "
-                   f"at most, in either direction{but}")
-    yield "1 in 2", f"how sure somebody becomes at most who was in two minds about {one}"
-    yield "1 in 100", "the same of somebody who thought it one chance in a hundred"
-    if options["ledger"] is not None:
-        yield "left", f"what {options['population']} has left after it"

@@ -28,10 +28,10 @@ from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json
 from privsieve.public.plan import sentence
-from privsieve.public.planned import figure
 from privsieve.public.policy import Policy
 from privsieve.public.strangers import WHO, counted, spoken
 from privsieve.report import internal_html
+from privsieve.report.plans import figure
 
 #: How often a search that takes long is made again for limits.
 _FEW = 5

@@ -11,8 +11,8 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.releasing import release
 from privsieve.methods.ridge.ridge import Released
-from privsieve.public.planned import noise
 from privsieve.release import Release
+from privsieve.report.plans import noise
 
 
 @click.command("regress", cls=asked.OfMethod, methods=("kernel-ridge",), epilog=(

@@ -11,8 +11,8 @@ from privsieve.cli import options as asked
 from privsieve.cli import words
 from privsieve.cli.releasing import release
 from privsieve.public.plan import Plan
-from privsieve.public.planned import figure
 from privsieve.release import Release, Selection
+from privsieve.report.plans import figure
 
 
 @click.command("select", cls=asked.OfMethod, epilog=(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
-from itertools import zip_longest
-from textwrap import wrap
 from typing import Any
 
 import click
 
-from privsieve.public.canonical import EPSILON_UNITS, Json, canonical, decimal, hidden, visible
-from privsieve.public.printed import fitted
+from privsieve.public.canonical import Json, canonical, hidden, visible
+from privsieve.telling import terminal
+from privsieve.telling.document import DataTable, Document, literal
 
 #: Lines fit into 80 columns; labels take the first ones.
 WIDTH, INDENT = 79, 11
@@ -46,13 +44,13 @@ def show(label: str, text: str = "", **style: Any) -> None:
 
 def json(value: Json) -> None:
     """A result for machines: one canonical JSON object on stdout."""
-    click.echo(document(value))
+    click.echo(canonical_text(value))
 
 
-def document(value: Json) -> str:
+def canonical_text(value: Json) -> str:
     """A value in canonical JSON; what a terminal would obey is written as JSON's escapes.
 
-    >>> document({"b": [1, "x"], "a": None})
+    >>> canonical_text({"b": [1, "x"], "a": None})
     '{"a":null,"b":[1,"x"]}'
     """
     return "".join(_escaped(c) if hidden(c) else c for c in canonical(value).decode())
@@ -61,56 +59,19 @@ def document(value: Json) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns on stdout, aligned to the right; what would be too wide goes on below itself.
 
-    Where that would break a word, each row has a line for each of its cells.
-
     >>> table(("epsilon", "found"), [("0.1", "7"), ("3", "100")])
       epsilon  found
           0.1      7
             3    100
-    >>> table(("population", "left"), [("all who came to the clinic in the north, " * 2, "1")])
-      population                                                               left
-      all who came to the clinic in the north, all who came to the clinic in      1
-      the north,
-    >>> table(("entry", "request", "digest"), [("4", "ab" * 16, "cd" * 32)])
-      entry    4
-      request  abababababababababababababababab
-      digest   cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd
     """
-    lines = [tuple(head), *(tuple(map(visible, row)) for row in rows)]
-    columns = list(zip(*lines, strict=True))
-    widest = [max(map(len, column)) for column in columns]
-    width = fitted(widest, WIDTH - 2)
-    if any(len(word) > w for column, w in zip(columns, width, strict=True)
-           for cell in column for word in cell.split()):
-        _records(lines[0], lines[1:])
-        return
-    narrowed = [w < whole for w, whole in zip(width, widest, strict=True)]
-    for number, line in enumerate(lines):
-        cells = [wrap(cell, w) or [""] for cell, w in zip(line, width, strict=True)]
-        for parts in zip_longest(*cells, fillvalue=""):
-            text = "  ".join(part.ljust(w) if many else part.rjust(w) for part, w, many in zip(
-                parts, width, narrowed, strict=True))
-            click.secho(f"  {text}".rstrip(), bold=number == 0)
+    cells = [[literal(cell) for cell in row] for row in rows]
+    for row in terminal.table_lines(DataTable("", head, cells, words=0), bold=True):
+        click.echo(row)
 
 
-def _records(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows one below another, with the names of their cells."""
-    indent = max(map(len, head)) + 4
-    for number, row in enumerate(rows):
-        if number:
-            click.echo()
-        for name, cell in zip(head, row, strict=True):
-            click.echo(click.style(f"  {name}".ljust(indent), bold=True) + hanging(cell, indent))
-
-
-def amount(value: Fraction) -> str:
-    """An amount of epsilon, exact.
-
-    >>> from fractions import Fraction
-    >>> amount(Fraction(5, 2))
-    '2.5'
-    """
-    return decimal(int(value * EPSILON_UNITS))
+def tell(document: Document) -> None:
+    """A document on stdout."""
+    click.echo(terminal.lines(document, bold=True))
 
 
 def line(text: str) -> None:

@@ -31,13 +31,14 @@ from privsieve.public.option import (
     whole,
     word_or_names,
 )
-from privsieve.public.printed import Printed
-from privsieve.public.shown import Shown, ShownEstimator, names
+from privsieve.public.printed import Printed, PrintedEstimator
 from privsieve.public.strangers import COUNTED
+from privsieve.report.brief import listed, summary
 from privsieve.rows.arrays import array_of
 from privsieve.rows.items import Reading, table_of
 from privsieve.rows.matrix import Items
 from privsieve.rows.source import names_of, typed
+from privsieve.telling.document import Document, Text
 
 __all__ = ["PublishableColumns"]
 
@@ -74,18 +75,18 @@ class Published(Printed):
     absent: tuple[str, ...] = ()
     counted: str = "rows"
 
-    def _shown(self) -> Shown:
-        facts = [("selected", names(self.selected)), ("items", names(self.items)),
-                 ("known", "presences and absences" if self.absent == self.items else
-                  f"presences, and absences of {names(self.absent)}" if self.absent else
-                  "presences only"),
+    def _document(self) -> Document:
+        facts = [("selected", listed(self.selected)), ("items", listed(self.items)),
+                 ("known", Text("presences and absences" if self.absent == self.items else
+                                f"presences, and absences of {listed(self.absent)}"
+                                if self.absent else "presences only")),
                  ("k counts", self.counted),
                  ("level", f"{self.level} rows in the smallest group"),
                  ("left out", f"{self.suppressed} rows")]
         if self.proved or not self.complete:
             facts.append(("search", "no other choice is better: proved" if self.proved else
                           "stopped before it was done: another choice may be better"))
-        return Shown(f"Published: {len(self.selected)} of {len(self.columns)} columns", facts)
+        return summary(f"Published: {len(self.selected)} of {len(self.columns)} columns", facts)
 
     @property
     def gap(self) -> Fraction | None:
@@ -101,7 +102,7 @@ class Published(Printed):
 
 
 @estimator
-class PublishableColumns(ShownEstimator, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Choose columns that may be published: each row's group has at least k rows.
 
     few: at most 30 columns, added one by one; every group has two classes.

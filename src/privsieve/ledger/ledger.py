@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import account as accounts
@@ -38,9 +37,6 @@ from privsieve.public.canonical import (
 )
 from privsieve.public.plan import Cost, conversion
 from privsieve.public.printed import Printed
-
-if TYPE_CHECKING:
-    from privsieve.public.shown import Shown
 
 __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "populations", "recount",
            "recount_export"]
@@ -96,11 +92,6 @@ class Ledger(Printed):
         if self.once:
             object.__setattr__(copied, "request", None)
         return copied
-
-    def _shown(self) -> Shown:
-        from privsieve.brief import of_ledger
-
-        return of_ledger(self)
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
               rows_per_person: int | None = None, neighbours: str | None = None) -> None:

@@ -32,7 +32,7 @@ from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.domain import Box, Domain
 from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
-from privsieve.public.shown import ShownEstimator
+from privsieve.public.printed import PrintedEstimator
 from privsieve.release import ColumnWeights, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.room import Room
@@ -43,7 +43,7 @@ _OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs")
 
 
 @estimator
-class Estimator(ShownEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What every private estimator is: options, `plan`, and `fit` written once.
 
     A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for named columns)

@@ -19,6 +19,8 @@ from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.release import WRONG
 from privsieve.report import officer
 from privsieve.report.officer import Spending
+from privsieve.telling import markdown
+from privsieve.telling.document import Document
 
 #: What can be made, and of what.
 FORMS = ("registry", "label", "acro", "officer")
@@ -78,7 +80,7 @@ def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
     if form == "label":
         return exports.label(release, certificate, sums).encode()
     title = f"Release {certificate['release_sha256'][:12]}: to be signed"
-    return officer.markdown(officer.form(release, certificate, sums), title).encode()
+    return markdown.text(Document(title, parts=officer.form(release, certificate, sums))).encode()
 
 
 def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:

@@ -24,8 +24,10 @@ from privsieve.public.canonical import exact
 from privsieve.public.plan import SENTENCES, UNIT, sentence
 from privsieve.public.strangers import UNITS, counted
 from privsieve.release import ANSWERS, what
-from privsieve.report.officer import WEAK, Spending, literal, odds, quoted
-from privsieve.report.page import clean, clean_sentence, count
+from privsieve.report.figures import count
+from privsieve.report.officer import WEAK, Spending, odds, quoted
+from privsieve.telling.document import DataTable, clean, literal
+from privsieve.telling.markdown import table_text
 
 #: What stands where a person has to write.
 FILL = "TO BE FILLED IN"
@@ -65,6 +67,11 @@ def text(value: object) -> str:
     '"a \\"b\\": #c"'
     """
     return json.dumps(" ".join(clean(word) for word in str(value).split(" ")), ensure_ascii=False)
+
+
+def _sentence(text: str) -> str:
+    """A sentence of a release, without a stop at its end."""
+    return " ".join(map(clean, text.split(" "))).rstrip(". ")
 
 
 def _head(certificate: Mapping[str, Any]) -> Iterator[str]:
@@ -169,7 +176,7 @@ def _built(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterat
         f"Assumed: {assumed or 'nothing more'}")
     warning = release.get("warning")
     yield "    # justification: <- why these settings" + (
-        f"; said before the charge: {clean_sentence(warning)}" if warning else "")
+        f"; said before the charge: {_sentence(warning)}" if warning else "")
 
 
 def _people() -> Iterator[str]:
@@ -187,10 +194,9 @@ def label(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: Spen
     claim = certificate["claim"]
     rows = (_crowd(claim) if claim["kind"] == "containment" else
             _budget(release, certificate, sums))
-    said = [f"| {literal(name)} | {literal(value)} |" for name, value in rows]
-    head = ["| Privacy label | |", "|---|---|"]
-    digest = clean(certificate["release_sha256"])
-    return "\n".join([*head, *said, f"| Release | {digest} |", ""])
+    return table_text(DataTable("", ("Privacy label", ""), [
+        [literal(name), literal(value)]
+        for name, value in (*rows, ("Release", certificate["release_sha256"]))]))
 
 
 def _budget(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: Spending | None,
@@ -265,7 +271,7 @@ def results(release: Mapping[str, Any], certificate: Mapping[str, Any], files: I
         "outcome": {}, "command": f"privsieve: {clean(method)}",
         "summary": f"review; {what(release, certificate)}",
         "timestamp": clean(made).removesuffix("Z") if made else _NO_TIME,
-        "comments": [clean_sentence(sentence(certificate)), checked, *(
+        "comments": [_sentence(sentence(certificate)), checked, *(
             f"Not checked, and not listed: {clean(name)}" for name in unchecked)],
         "exception": ""}
     said = {"version": VERSION, "results": {uid: output}}

@@ -23,7 +23,7 @@ from privsieve.release import (
     Selection,
     number,
 )
-from privsieve.report.numbers import labels_of
+from privsieve.report.regression import labels_of
 
 if TYPE_CHECKING:
     from privsieve.public.plan import Plan

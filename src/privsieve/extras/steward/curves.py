@@ -7,38 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from privsieve.report.page import (
+from privsieve.report.figures import MANY, count, share_up, some
+from privsieve.report.publication import decision
+from privsieve.telling import html
+from privsieve.telling.document import (
+    Bar,
+    Chart,
+    DataTable,
+    Document,
+    Fact,
+    Part,
     Piece,
-    bar,
-    count,
-    document,
-    joined,
+    Series,
+    Text,
+    literal,
     name,
-    place,
-    share_up,
-    some,
-    wide,
+    names,
+    plain,
 )
+from privsieve.telling.prose import Prose
 
-#: The template of the page.
-_TEMPLATE = str(Path(__file__).with_name("exploring"))
+#: The words of the page.
+WORDS = Path(__file__).with_name("exploring.txt")
 #: Closed columns that are shown.
 _CLOSED = 15
 _UNREACHED = "not reached"
-#: Of curves: the highest and the lowest place in pixels, the part of the width that the words of
-#: the scale take, and a mark for each curve.
-_TOP, _BASE, _SCALE = 26, 206, 12
-_MARKS = (
-    Markup('<circle cx="{x}" cy="{y}" r="5" class="f1"/>'),
-    Markup('<svg x="{x}" y="{y}"><rect x="-4.5" y="-4.5" width="9" height="9" class="f2"/></svg>'),
-    Markup('<svg x="{x}" y="{y}"><path d="M0 -6.5 6 5 -6 5z" class="f4"/></svg>'),
-)
+_WAYS = {"few": "few: at most 30 yes-or-no columns, chosen one by one; ",
+         "strict": "strict: k-anonymity, whatever is known of published cells; ",
+         "most": "most: as many useful columns as k allows; "}
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,33 +202,94 @@ class Explored:
 
 def explored_page(explored: Explored) -> bytes:
     """The page for whom has to choose k: PRIVATE, for who holds the table."""
-    asked = explored.asked
-    chosen = explored.point(asked.way, asked.k)
-    shown = explored.shut[:_CLOSED]
-    return document(
-        _TEMPLATE, kind="internal", page=explored, asked=asked, chosen=chosen,
-        here=chosen if chosen is not None and chosen.items else None,
-        k=count(asked.k), ks=", ".join(map(count, explored.ks)), ways=_and(explored.ways),
-        units=asked.sources or "rows", format=format, nearly=nearly,
-        fraction=_fraction, guess=_guess(explored), passed=explored.passed_over
-        + len(explored.shut) - len(shown),
-        marked=place(explored.ks, asked.k),
-        closed_rows=[[name(one.name), count(one.level), some(one.below), some(one.poor)]
-                     for one in shown],
-        share_rows=_share_rows(explored), **_figures(explored))
+    prose = Prose(_known(explored), WORDS)
+    return html.page(Document(
+        prose.text("title"), prose.facts("facts"), prose.parts("page"),
+        tab=plain(prose.text("tab")), edition=("report", "For who chooses k"),
+        about="nothing was published", closing=prose.text("closing"),
+        private="PRIVATE · ABOUT ALL ROWS AND CLOSED COLUMNS · DO NOT RELEASE"))
 
 
-def _figures(explored: Explored) -> dict[str, Any]:
-    """Curves, and rows of the tables."""
-    items, areas = _curves(explored)
-    people = explored.population.alone if explored.population else ()
+def _known(page: Explored) -> dict[str, Any]:
+    """What the page knows; its words lie in `exploring.txt`."""
+    asked, people, chosen = page.asked, page.population, page.point(page.asked.way, page.asked.k)
+    here = chosen if chosen is not None and chosen.items else None
+    area, share = (here.area, here.share) if here else (None, None)
+    all_known = asked.way == "strict" or bool(asked.both and not asked.presences)
     return {
-        "items_curve": items, "area_curve": areas,
-        "curve_rows": lambda way: _curve_rows(explored, way),
-        "cost_rows": lambda chosen: _cost_rows(explored, chosen),
-        "stranger_rows": lambda way: _stranger_rows(explored, way),
-        "people_rows": [[one.on, count(one.alone), count(one.pairs), _unique(one), _chance(one)]
-                        for one in people]}
+        "page": page, "asked": asked, "k": asked.k, "ks": ", ".join(map(count, page.ks)),
+        "ways": _and(page.ways), "way_words": "".join(_WAYS.get(way, "") for way in page.ways),
+        "units": asked.sources or "rows", "here": here,
+        "ranked": f"{100 * area.mean:.1f}" if area else "", "all_known": all_known,
+        "some_known": bool(asked.both) and not all_known,
+        "none_known": not asked.both and not all_known,
+        **{key: _listed(getattr(asked, key)) for key in ("both", "presences", "sensitive")},
+        "listed": names(page.names) if len(page.names) <= MANY else "too many to list here",
+        "limits": ", ".join(asked.limits), "curves": _curve_parts(page),
+        "unreached": list(map(literal, page.unreached)),
+        "costs": _costs(page, chosen) if chosen and page.costs else None,
+        "shut": DataTable("If one of the closed columns were added", (
+            "Closed column", "Smallest crowd", f"Rows below {count(asked.k)}",
+            "Rows with too few classes"), [
+                [name(one.name), count(one.level), some(one.below), some(one.poor)]
+                for one in page.shut[:_CLOSED]]),
+        "passed": page.passed_over + max(0, len(page.shut) - _CLOSED),
+        "strangers": _strangers(page),
+        "shares": DataTable("The largest share of one class in a crowd of the promise",
+                        ["k", *page.ways], _share_rows(page), narrow=True),
+        "people": people, "fraction": _fraction(asked.rows, people.people) if people else "",
+        "alone": _alone_table(people.alone if people else ()), "guess": _guess(page),
+        "share": "" if share is None else nearly(share),
+        "alone_all": _alone(here.strangers.every, asked.rows) if here else "",
+        "alone_class": _alone(here.strangers.every_class, asked.rows) if here else "",
+        "precedents": DataTable("Thresholds in use", ("k", "Where, and why", "Source"), [
+            fact[:3] for fact in Prose({}, WORDS).facts("precedent_rows")], words=3, narrow=True),
+        "decision": decision("Such a table may be made",
+                             Fact("The crowd of every row", "k = ", asks="")),
+    }
+
+
+def _curve_parts(page: Explored) -> list[Part]:
+    """The curves, and their figures."""
+    head = ("k", "Columns (yes-or-no ones)", "Smallest crowd", "Honest area",
+            "Worst and best fifth")
+    marked = page.ks.index(page.asked.k) if page.asked.k in page.ks else None
+    return [*_curves(page), *(DataTable(f"Chosen as {way}", head, list(_curve_rows(page, way)),
+                                    marked=marked, narrow=True) for way in page.ways)]
+
+
+def _costs(page: Explored, chosen: CurvePoint) -> DataTable:
+    """What each chosen column costs."""
+    head = (f"Column, and smallest crowd without it (line: {count(chosen.level)}, with it)",
+            "Yes-or-no columns", "Smallest crowd")
+    return DataTable("The columns that would be published", head, _cost_rows(page, chosen))
+
+
+def _strangers(page: Explored) -> list[Part]:
+    """What each stranger finds, for each way."""
+    head = ["k", "Knows what a row has", "Knows every answer, yes and no"]
+    if page.asked.classes > 1:
+        head += ["What it has, and the class", "Every answer, and the class"]
+    return [DataTable(f"{way}: rows in a crowd below k", head, list(_stranger_rows(page, way)),
+                  narrow=True) for way in page.ways]
+
+
+def _alone_table(alone: Sequence[Alone]) -> DataTable:
+    """Rows that are alone, and what that means."""
+    return DataTable("Rows that are alone, for who knows every published answer", (
+        "Columns", "Alone in the table", "Pairs of equal rows", "Alone among all",
+        "A match is right"), [
+            [one.on, count(one.alone), count(one.pairs), _unique(one), _chance(one)]
+            for one in alone], narrow=True)
+
+
+def _alone(found: Findable, rows: int) -> str:
+    return (f"{count(found.alone)} of {count(rows)} rows ({share_up(found.alone, rows)})"
+            if found.alone else "no row")
+
+
+def _listed(columns: Sequence[str]) -> Text:
+    return names(columns) if len(columns) <= MANY else Text(f"{count(len(columns))} columns")
 
 
 def nearly(share: float | None) -> str:
@@ -254,7 +314,7 @@ def _guess(explored: Explored) -> int | None:
     return None if right is None else min(-int(-right * 100 // 1), 100)
 
 
-def _curves(explored: Explored) -> tuple[Markup, Markup | None]:
+def _curves(explored: Explored) -> list[Part]:
     """The columns that fit, and how well they predict, where anything does."""
     axis, points = [count(k) for k in explored.ks], explored.points
     most = max((one.items for one in points), default=1)
@@ -263,14 +323,15 @@ def _curves(explored: Explored) -> tuple[Markup, Markup | None]:
     areas = {(one.way, one.k): one.area.mean for one in points if one.area}
 
     def drawn(caption: str, held: dict[tuple[str, int], float],
-              scale: Sequence[tuple[float, str]]) -> Markup:
-        return curves(caption, axis, [Series(way, tuple(held.get((way, k)) for k in explored.ks))
-                                      for way in explored.ways], scale)
+              scale: Sequence[tuple[float, str]]) -> Chart:
+        return Chart(caption, axis, [Series(way, tuple(held.get((way, k)) for k in explored.ks))
+                                     for way in explored.ways], scale)
 
-    return (drawn("Yes-or-no columns that fit, by k", items,
-                  [(0, "0"), (most / 2, half), (most, count(most))]),
-            drawn("How well they predict rows that the choice has not seen, by k", areas,
-                  _scale(min(areas.values()), max(areas.values()))) if areas else None)
+    fits = drawn("Yes-or-no columns that fit, by k", items,
+                 [(0, "0"), (most / 2, half), (most, count(most))])
+    return [fits] if not areas else [fits, drawn(
+        "How well they predict rows that the choice has not seen, by k", areas,
+        _scale(min(areas.values()), max(areas.values())))]
 
 
 def _scale(least: float, largest: float) -> list[tuple[float, str]]:
@@ -281,23 +342,22 @@ def _scale(least: float, largest: float) -> list[tuple[float, str]]:
     return [(at / 20, f"{at / 20:.2f}") for at in range(low, high + step, step)]
 
 
-def _curve_rows(explored: Explored, way: str) -> Iterator[list[Markup | str]]:
+def _curve_rows(explored: Explored, way: str) -> Iterator[list[str]]:
     for k in explored.ks:
         here = explored.point(way, k)
         if here is None:
             yield [count(k), _UNREACHED, "", "", ""]
             continue
         area, cut = here.area, "" if here.complete else "; cut"
-        spread: Markup | str = "–" if area is None else Markup(
-            '<span class="nb">{:.3f}–{:.3f}</span>').format(area.least, area.largest)
+        spread = "–" if area is None else f"{area.least:.3f}–{area.largest:.3f}"
         yield [count(k), f"{count(here.columns)} ({count(here.items)}{cut})", count(here.level),
                "–" if area is None else f"{area.mean:.3f}", spread]
 
 
-def _cost_rows(explored: Explored, chosen: CurvePoint) -> list[list[Markup | str]]:
+def _cost_rows(explored: Explored, chosen: CurvePoint) -> list[list[str | Bar]]:
     most = max(chosen.level, *(one.without for one in explored.costs))
     line = 100 * chosen.level / most
-    return [[bar(name(one.name), [Piece(0, line, "f3"), Piece(line, 100 * one.without / most)],
+    return [[Bar(name(one.name), [Piece(0, line, "f3"), Piece(line, 100 * one.without / most)],
                  line), count(one.items), count(one.without)] for one in explored.costs]
 
 
@@ -327,69 +387,12 @@ def _fraction(rows: int, people: int) -> str:
     return f"{share:.3g} %" if share < 99.95 else "all of them" if rows == people else "almost all"
 
 
-def _unique(one: Alone) -> Markup | str:
+def _unique(one: Alone) -> str:
     if one.share is None:
         return "none"
     many = -int(-one.unique // 1)
-    return Markup('<span class="nb">about {}</span> <span class="nb">({})</span>').format(
-        count(many), share_up(many, one.alone))
+    return f"about\u00a0{count(many)} ({share_up(many, one.alone)})"
 
 
 def _chance(one: Alone) -> str:
     return "–" if one.right is None else f"{min(-int(-one.right * 100 // 1), 100)} %"
-
-
-# --- curves --------------------------------------------------------------------------------------
-
-@dataclass(frozen=True, repr=False)
-class Series:
-    """A curve: its name, and for each place of the axis how high it is (None: nothing there)."""
-
-    name: str
-    values: tuple[float | None, ...]
-
-
-def curves(caption: str, axis: Sequence[str], series: Sequence[Series],
-           scale: Sequence[tuple[float, str]]) -> Markup:
-    """Up to three curves over places that are equally far apart; each has a mark of its own.
-
-    `scale` are the heights that are drawn, the lowest first, with their words.
-
-    >>> drawn = curves("Columns", ["2", "5"], [Series("few", (4, 3))], [(0, "0"), (4, "4")])
-    >>> drawn.count("<circle"), drawn.count('class="s1"')
-    (3, 1)
-    """
-    low, high = scale[0][0], scale[-1][0]
-    step = (100 - _SCALE) / len(axis)
-    places = [_SCALE + step * (at + 0.5) for at in range(len(axis))]
-
-    def height(value: float) -> float:
-        return round(_BASE - (_BASE - _TOP) * (value - low) / ((high - low) or 1), 1)
-
-    grid = joined((Markup('<line x1="0" x2="100%" y1="{0}" y2="{0}" class="l3"/><text x="0" '
-                          'y="{1}" class="q">{2}</text>').format(height(at), height(at) - 4, word)
-                   for at, word in scale), "")
-    words = joined((Markup('<text x="{}%" y="225" text-anchor="middle" class="q">{}</text>').format(
-        wide(x), word) for x, word in zip(places, axis, strict=True)), "")
-    drawn = joined(_curve(kind, [(x, None if value is None else height(value))
-                                 for x, value in zip(places, one.values, strict=True)])
-                   for kind, one in enumerate(series))
-    key = joined((Markup('<span class="nb"><svg width="18" height="14" aria-hidden="true">{}</svg> '
-                         "{}</span>").format(_MARKS[kind].format(x="9", y=7), one.name)
-                  for kind, one in enumerate(series)), Markup(" &emsp; "))
-    said = "; ".join(f"{one.name}: " + ", ".join(
-        f"{word}: {'nothing' if value is None else format(value, '.4g')}"
-        for word, value in zip(axis, one.values, strict=True)) for one in series)
-    return Markup(
-        '<figure><figcaption>{}</figcaption>\n<p class="key">{}</p><svg width="100%" height="232" '
-        'role="img" aria-label="{}">{}<line x1="0" x2="100%" y1="{}" y2="{}" class="l2"/>{}\n{}'
-        "</svg></figure>").format(caption, key, said, grid, _BASE, _BASE, words, drawn)
-
-
-def _curve(kind: int, points: Sequence[tuple[float, float | None]]) -> Markup:
-    """Lines between neighbours that are both there, and a mark at each."""
-    lines = (Markup('<line x1="{}%" y1="{}" x2="{}%" y2="{}" class="s{}"/>').format(
-        wide(a), h, wide(b), i, kind + 1) for (a, h), (b, i) in pairwise(points)
-        if h is not None and i is not None)
-    marks = (_MARKS[kind].format(x=f"{wide(x)}%", y=y) for x, y in points if y is not None)
-    return joined([*lines, *marks], "")

@@ -147,3 +147,28 @@ def figure(value: object) -> str:
         return "-"
     amount = float(Fraction(str(value)))
     return f"{amount:.3g}" if amount < 1000 else f"{amount:.0f}"
+
+
+def declaration(column: Mapping[str, Any]) -> str:
+    """What the domain says of a column, in words."""
+    kind = column["kind"]
+    if kind == "flag":
+        return "yes or no"
+    if kind in ("category", "label"):
+        values = [str(value) for value in column["values"]]
+        more = ", …" if len(values) > 12 else ""
+        return f"one of {len(values)}: {', '.join(values[:12])}{more}"
+    said = str(kind)
+    if "low" in column:
+        low, high = (_plain(column[end]) for end in ("low", "high"))
+        said += f", {low} to {high}{', on a log scale' if column.get('scale') == 'log' else ''}"
+    if "missing_values" in column:
+        said += f" ({', '.join(map(_plain, column['missing_values']))}: missing)"
+    if "near" in column or "low" not in column:
+        said += f", in steps that grow with the distance from {_plain(column.get('near', 0))}"
+    return said
+
+
+def _plain(value: object) -> str:
+    """A number or a time of a domain, without what goes without saying."""
+    return str(value).removesuffix(".0").removesuffix("T00:00:00")

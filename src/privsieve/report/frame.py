@@ -1,0 +1,57 @@
+"""Frame: what every page of a release says alike, of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from privsieve.public.canonical import canonical, digest
+from privsieve.public.plan import sentence
+from privsieve.report import officer
+from privsieve.report.figures import pairs
+from privsieve.telling import document as parts
+from privsieve.telling.document import Document, Text, Words, literal, plain
+from privsieve.telling.prose import Prose
+
+WORDS = Path(__file__).with_name("words")
+#: What a file of words fills in, by name: values, and functions that are asked late.
+Known = dict[str, Any]
+
+
+@cache
+def glossary() -> dict[str, str]:
+    """Each term that there is, and what it means."""
+    file = Path(parts.__file__).with_name("glossary.txt")
+    return dict(line.split(": ", 1) for line in file.read_text(encoding="utf-8").splitlines())
+
+
+def page_of(known: Known, *files: str, **more: Any) -> Document:
+    """The document of a release in the words of some files; keywords are its other fields."""
+    prose = Prose(known, *paths(*files))
+    return Document(prose.text("title"), prose.facts("facts"), prose.parts("page"),
+                    glossary=glossary(), **{
+                        "tab": plain(prose.text("tab")), "edition": ("report", "Public edition"),
+                        "about": prose.text("about"), "notice": prose.text("notice"),
+                        "closing": prose.text("closing"), **more})
+
+
+def paths(*files: str) -> list[Path]:
+    """Where files of words lie."""
+    return [WORDS / f"{file}.txt" for file in ("frame", *files)]
+
+
+def known_of(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
+    """What all releases know."""
+    ledger = certificate["ledger"]
+    return {
+        "release": release, "certificate": certificate, "claim": certificate["claim"],
+        "ledger": ledger, "day": str((ledger or {}).get("reserved_at", ""))[:10],
+        "sentence": lambda: sentence(certificate),
+        "release_id": str(certificate["release_sha256"])[:12],
+        "certificate_sha256": lambda: digest(canonical(certificate)),
+        "software": pairs(sorted(certificate["software"].items())),
+        "form": lambda: officer.form(release, certificate),
+        "words": Words(), "newline": Text("\n"), "open": literal("["), "close": literal("]"),
+    }
