@@ -15,11 +15,11 @@ import tables
 from attacks import RUNS, near, stands
 from exact import geometric_order, set_law, top_k_law
 from privsieve import kernels
-from privsieve.check.pairs import sides
 from privsieve.errors import ParameterError
 from privsieve.methods import plan
 from privsieve.methods.labels import FINEST, LARGEST_CENTRED, centred, labellings
 from privsieve.methods.rule_sieve import summarise, weighed
+from privsieve.methods.worst import sides
 from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain

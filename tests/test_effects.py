@@ -13,8 +13,9 @@ from privsieve.cli import regress, select, synthesize
 from privsieve.cli.options import SHARED, given, of_methods
 from privsieve.errors import PrivsieveError
 from privsieve.methods import METHODS, options_of
+from privsieve.methods.choosing import Choosing
 from privsieve.methods.histogram.noisy_histogram import CHOICE
-from privsieve.public.option import WISHES, Choosing, abouts
+from privsieve.public.option import WISHES, abouts
 
 #: A value of each option that is not its default, and what it is given with.
 VALUES = {

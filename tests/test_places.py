@@ -20,11 +20,10 @@ from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.choosing import Places, among
+from privsieve.methods.choosing import Choosing, Places, among
 from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
 from privsieve.noise.streams import Noise, replay, system
-from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
 from privsieve.summaries.pairs import pair_scores

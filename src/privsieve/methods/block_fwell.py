@@ -8,7 +8,7 @@ block_fwell.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -21,6 +21,7 @@ from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import (
     GAPS,
     USUAL,
+    Choosing,
     Forecast,
     Places,
     among,
@@ -28,12 +29,14 @@ from privsieve.methods.choosing import (
     fewer,
     selection,
 )
+from privsieve.methods.method import BITS
 from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
-from privsieve.public.option import Choosing, declared, number, option, settings, settled
+from privsieve.public.option import declared, number, option, settings, settled
 from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
+    from privsieve.methods.worst import Pair
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
@@ -48,8 +51,25 @@ USUAL_GAP = 2 * USUAL
 
 
 @declared
-class BlockOptions(Choosing, Blocked):
-    """What BlockFWELL is asked for."""
+class BlockFWELLOptions(Choosing, Blocked):
+    """Choose columns under pure epsilon-DP by local learning in random blocks.
+
+    Looks, in each block of few units, by which columns the nearest row of another class is farther
+    than the nearest of the same.  Finds columns that matter alone or together; `RuleSieve` needs
+    several times fewer rows.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> y = X[:, 2] > 0.5
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> ps.BlockFWELL(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
+    np.int64(1)
+    """
+
+    theorems = ("block-fwell",)
+    assumes = BITS
 
     votes: Literal["sign", "clip"] = option(
         default="sign", choices=("sign", "clip"),
@@ -81,9 +101,18 @@ class BlockOptions(Choosing, Blocked):
             summarise=partial(summarise, voting=voting),
             mechanism=partial(mechanism, voting=voting)))
 
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row turns the vector of its block around."""
+        from privsieve.methods.worst import block, in_two
+
+        blocks = {"k": 1, "block": 3, "repeats": 1}
+        return {"": in_two(block(), **blocks),
+                "clip": in_two(block(), **blocks, votes="clip", tau="0.01")}
+
 
 @declared
-class Voting(BlockOptions):
+class Voting(BlockFWELLOptions):
     """The public parameters of one run: the options, settled, and the public facts.
 
     block : 1 with a reference, where each unit votes on its own

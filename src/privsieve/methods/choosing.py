@@ -17,15 +17,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
-from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
+from privsieve.methods.method import PrivateMethod
+from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, read_flag
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING, Additive, Event
-from privsieve.public.option import WISHES, Choosing, count
-from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, assumed
+from privsieve.public.option import WISHES, count, declared, how_many, number, option, written_group
+from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan
 from privsieve.release import Selection, exactly
 from privsieve.summaries.stages import seen
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
 
-Asked = TypeVar("Asked", bound=Choosing)
+Asked = TypeVar("Asked", bound="Choosing")
 
 #: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
 GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
@@ -49,6 +50,69 @@ FEW = 0.5
 TRIED = 64
 #: Costs beside which a report shows that of its release.
 COSTS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
+
+
+@declared
+class Choosing(PrivateMethod):
+    """What a method is asked for that chooses columns."""
+
+    kind = Selection
+
+    n_features_to_select: Any = option(
+        default=5, kw_only=False, needed=True, setting="k", read=how_many,
+        says="how many columns, or which fraction of them")
+    delta: Any = option(default=0, metavar="D", setting=None, read=number,
+                        says="what it may cost beyond epsilon, such as 1e-9: less noise where "
+                             "many columns are chosen")
+    ordered: bool = option(default=False, read=read_flag,
+                           says="release the order of the columns, too")
+    always: Any = option(
+        default=None, several=list, unsaid=True, metavar="NAME",
+        says="columns, or groups, that are in whatever the rows say; they count among k")
+    never: Any = option(
+        default=None, several=list, unsaid=True, metavar="NAME",
+        says="columns that are not looked at")
+    groups: Any = option(
+        default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
+        says="columns that are chosen and released as one, under a name; a group takes one place")
+    fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
+                        says="auto names fewer columns where so many cannot be found: at most k")
+
+    @property
+    def k(self) -> int:
+        """How many columns, where that is settled."""
+        return _settled(self.n_features_to_select)
+
+    @property
+    def sought(self) -> int:
+        """How many columns were asked for, where it is settled how many are named."""
+        return self.k if self.fewer is None else _settled(self.fewer)
+
+    def coding(self, domain: Domain) -> Domain:
+        """The domain by which rows become codes."""
+        return domain
+
+    @property
+    def one_race(self) -> bool:
+        """Whether one race may name all columns."""
+        return True
+
+    @property
+    def alone(self) -> Self:
+        """The same where one race names all columns."""
+        return self
+
+
+def _settled(count: Any) -> int:
+    """A number of columns; before it is settled there is no such attribute.
+
+    So `dir` and `hasattr` of scikit-learn, which look at every property, take it.
+    """
+    if isinstance(count, str):
+        raise AttributeError(  # noqa: TRY004  # so that there is none yet
+            f"{count!r} is no number of columns: it is settled when this is "
+            "planned")
+    return int(count)
 
 
 @dataclass(frozen=True)
@@ -299,7 +363,7 @@ def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise:
                              names=None if rules.fewer is None else rules.places.k,
                              after_coding=after_coding(rules.domain)),
             "warning": warning(expected),
-            "assumes": assumed(own["theorem"]), **own, **({"warning": None} if free else {})}
+            "assumes": rules.assumes, **own, **({"warning": None} if free else {})}
     made = Plan(kind=Selection.kind, domain=rules.domain, units=rules.units,
                 noise=NoiseSize(noise, "units on a score"),
                 certain=rules.places.columns() if free else None,

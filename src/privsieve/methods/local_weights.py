@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
+from privsieve.methods.method import NUMBERS
 from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import (
@@ -27,7 +28,7 @@ from privsieve.public.option import (
     option,
     settings,
 )
-from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ CLIP = Fraction(1, 20)
 @declared
 class WeightOptions(Blocked):
     """What a method is asked for that releases weights."""
+
+    kind = ColumnWeights
+    assumes = NUMBERS
 
     n_features_to_select: Any = option(
         default=5, kw_only=False, needed=True, setting="k", read=how_many,
@@ -231,7 +235,7 @@ def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Frac
     return Plan(
         kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
         noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
-        assumes=assumed(own["theorem"]), takes=learning.takes, event=by.event,
+        assumes=learning.asked.assumes, takes=learning.takes, event=by.event,
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
                   "longest": figure(longest)},
         summarise=partial(summarise, learning=learning),

@@ -7,7 +7,7 @@ See noisy_top_k.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import (
+    Choosing,
     CountNoise,
     Forecast,
     Places,
@@ -24,15 +25,24 @@ from privsieve.methods.choosing import (
     selection,
 )
 from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
+from privsieve.methods.method import DOUBLES
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
-from privsieve.public.option import Choosing, declared, option, settings, settled
+from privsieve.public.option import declared, option, settings, settled
 from privsieve.public.plan import Chosen, Cost, Plan
 from privsieve.release import NoisyCounts
-from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
+from privsieve.summaries.scores import (
+    SCORES,
+    Public,
+    Score,
+    ScoreSummary,
+    score_class,
+    score_of,
+)
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
+    from privsieve.methods.worst import Pair
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
@@ -45,8 +55,21 @@ COUNT_SHARE = Fraction(1, 20)
 
 
 @declared
-class TopKOptions(Choosing):
-    """What NoisyTopK is asked for."""
+class NoisyTopKOptions(Choosing):
+    """Choose columns under pure epsilon-DP by a score of each column and a race.
+
+    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
+
+    Examples
+    --------
+    >>> import privsieve as ps
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> ps.NoisyTopK(1, epsilon=2, domain=domain).plan(rows=1000).settings["score"]
+    'mean-difference'
+    """
+
+    theorems = ("noisy-top-k",)
+    assumes = DOUBLES
 
     score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
@@ -81,9 +104,28 @@ class TopKOptions(Choosing):
             summarise=adding(partial(summarise, terms=terms), domain),
             mechanism=partial(choose, terms=terms))
 
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """Those of each score, and of the counts of classes."""
+        from privsieve.methods.worst import counted
+
+        of_scores = {name: _score_pair(name) for name in SCORES}
+        return {"": of_scores.pop("mean-difference"), **of_scores, "counts": counted(1)}
+
+
+def _score_pair(name: str) -> Pair:
+    """The rows that a score says; else a row takes one unit from a column and gives it another."""
+    from privsieve.methods.worst import TOP, in_two, of_codes, sides
+
+    rows = getattr(score_class(name), "worst_rows", None)
+    if rows is None:
+        return in_two(sides(), k=1, score=name, class_prior=None)
+    first, second = ([[TOP * int(cell) for cell in row] for row in table] for table in rows)
+    return of_codes(Domain.box(0, 1, columns=2, target=(0, 1)), first, second, k=1, score=name)
+
 
 @declared
-class Terms(TopKOptions):
+class Terms(NoisyTopKOptions):
     """The public parameters of one run: the options, settled, and the public facts."""
 
     public: Public
@@ -177,7 +219,7 @@ def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellin
 # [/class-weights]
 
 
-def _prior(asked: TopKOptions, domain: Domain, *, weighed: bool) -> object:
+def _prior(asked: NoisyTopKOptions, domain: Domain, *, weighed: bool) -> object:
     """How the classes are weighed, where the score weighs them."""
     prior = asked.class_prior
     if prior is None or (isinstance(prior, str) and prior == "noisy"):

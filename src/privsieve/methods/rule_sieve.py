@@ -9,7 +9,7 @@ pairs picks the first two, and the others follow by their scores, or in rounds (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -21,6 +21,7 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE, Branch, Sizes, Switch
 from privsieve.methods.choosing import (
+    Choosing,
     CountNoise,
     Forecast,
     Places,
@@ -45,10 +46,11 @@ from privsieve.methods.labels import (
     worth_before,
     written_shares,
 )
+from privsieve.methods.method import BITS
 from privsieve.public.columns import Number, read_finely
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event, either, together
-from privsieve.public.option import Choosing, declared, option, settings, settled, whole
+from privsieve.public.option import declared, option, settings, settled, whole
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.methods.rounds import Rounds
+    from privsieve.methods.worst import Pair
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch, Passes
@@ -68,7 +71,23 @@ WAYS = ("auto", "ranks", "median-cut")  # to compare numbers of a target
 
 @declared
 class RuleSieveOptions(Choosing):
-    """What RuleSieve is asked for."""
+    """Choose columns under pure epsilon-DP by the best of a data-free family of rules.
+
+    Finds columns that matter alone, in pairs and in threes (AND, OR, XOR, parity).
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> y = X[:, 2] > 0.5
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> ps.RuleSieve(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
+    np.int64(1)
+    """
+
+    theorems = ("rule-sieve", "rule-sieve-numeric")
+    assumes = BITS
+    needs_bounds = False
 
     class_prior: Any = option(
         default="auto", read=written_shares, metavar="P",
@@ -107,6 +126,44 @@ class RuleSieveOptions(Choosing):
                                  "it out")
         demand_prior(self.class_prior)
         return by_classes(self, domain, rows)
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row takes one unit from one score and gives it to another."""
+        import numpy as np
+
+        from privsieve.methods.worst import RULES, TOP, counted, in_two, joined, of_codes, sides
+
+        first, second, label = sides()
+        # the classes are the two ends of a number: each cut between them is one
+        ends = (np.column_stack([codes, TOP * label]) for codes in (first, second))
+        return {
+            "": in_two(sides(), k=1, **RULES),
+            "ordered": in_two(sides(), k=1, ordered=True, **RULES),
+            "joint": of_codes(Domain.box(0, 1, columns=3),
+                              *(rows * [TOP, TOP, TOP, 1] for rows in joined()),
+                              k=2, joint="pair", **RULES),
+            "persons": _of_persons(),
+            "number": of_codes(Domain.box(0, 1, columns=2, target=(0, 8)), *ends, k=1,
+                               numeric="median-cut", depth=1),
+            "counts": counted(120, depth=1),
+        }
+
+
+def _of_persons() -> Pair:
+    """A person with both rows leaves the first column's side for the second's."""
+    import numpy as np
+
+    from privsieve.methods.worst import RULES, TWO, Pair, sides
+    from privsieve.rows.batch import Batch
+
+    first, second, label = sides()
+    domain = replace(TWO, person="who", persons=len(first), rows_per_person=2)
+    twice = np.repeat(np.arange(len(first)), 2)
+    ends = (Batch(np.asfortranarray(codes[twice]), label[twice].astype(np.int32),
+                  twice.astype(np.uint64), np.arange(len(twice), dtype=np.uint64))
+            for codes in (first, second))
+    return Pair(domain, {"k": 1, **RULES}, *ends)
 
 
 def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,

@@ -23,6 +23,7 @@ from privsieve.methods import branches
 from privsieve.methods.branches import ONE
 from privsieve.methods.choosing import (
     COSTS,
+    Choosing,
     Forecast,
     Places,
     among,
@@ -30,12 +31,13 @@ from privsieve.methods.choosing import (
     fewer,
     selection,
 )
+from privsieve.methods.method import BITS
 from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
-from privsieve.public.option import WISHES, Choosing, declared, settings
-from privsieve.public.plan import Chosen, Cost, Plan, Takes, assumed
+from privsieve.public.option import WISHES, declared, settings
+from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +65,8 @@ AUTO_FROM = 100
 @declared
 class NumberRules(Choosing):
     """The public parameters of one run by ranks."""
+
+    assumes = BITS
 
     domain: Domain
     units: int
@@ -311,7 +315,7 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "numeric": "median-cut"},
         forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
-        theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
+        theorem="rule-sieve-numeric", assumes=inner.assumes,
         event=inner.event if free else together(cell, inner.event),
         summarise=partial(hold_rows, domain=domain),
         mechanism=partial(cut_mechanism, share=share, inner=inner, target=domain.target))
