@@ -6,7 +6,6 @@ the page of options follow from it (docs/add-a-selector.md).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -55,19 +54,15 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    from privsieve.methods.choosing import Choosing, plan_among
     from privsieve.public.domain import Domain, demand_grids
-    from privsieve.public.option import as_json, read_request
+    from privsieve.public.option import read_request
 
     domain = demand_width(Domain.of(domain))
     request = read_request(method, options_of(method), options)
     if request.needs_bounds:
         demand_grids(domain)
-    if isinstance(request, Choosing):
-        made: Plan = plan_among(request, domain, rows)
-    else:
-        made = request.planned(domain, rows)
-    return replace(made, asked=as_json(request, made.settings))
+    made: Plan = request.planned(domain, rows)
+    return made
 
 
 def demand_width(domain: Domain) -> Domain:

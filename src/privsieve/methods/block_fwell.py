@@ -19,12 +19,11 @@ from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import (
-    GAPS,
     USUAL,
+    Choice,
     Choosing,
     Forecast,
     Places,
-    among,
     charged,
     fewer,
     selection,
@@ -77,11 +76,12 @@ class BlockFWELLOptions(Choosing, Blocked):
     tau: Any = option(default="0.06", metavar="S", read=number,
                          says="the largest vote, as a share of a column's range")
 
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
+    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
         """Plan one selection; reads no row.  `reference` is public: it is read here."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        domain = choice.domain
         _ = domain.classes
-        places = among(self, domain)
+        places = choice.places
         units = domain.public_units(rows)
         known = None if self.reference is None else public_rows(self.reference, domain)
         block, repeats = sizes(units, self.block, self.repeats, alone=known is not None)
@@ -93,13 +93,15 @@ class BlockFWELLOptions(Choosing, Blocked):
         cost.check_units(units)
         cost = charged(cost, voting.race)
         voting = replace(voting, delta=cost.delta)
-        return _by_votes(voting, selection(
-            voting, cost, _forecast, method=METHOD, settings=voting.settings,
+        least = float(least_epsilon(units, places.d, voting.places.k, block))
+        return selection(
+            choice, voting, cost, _forecast, times=2, method=METHOD, settings=voting.settings,
+            useful=f" (this method is useful here from an epsilon of about {least:.2g})",
             noise=voting.race.scale, theorem="block-fwell", event=voting.race.event,
             takes=takes(Extent.of(domain, units))._replace(
                 stages=((part_bytes(units, len(domain.columns)), 0),)),
             summarise=partial(summarise, voting=voting),
-            mechanism=partial(mechanism, voting=voting)))
+            mechanism=partial(mechanism, voting=voting))
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
@@ -203,15 +205,3 @@ def _tau(votes: object, tau: object, block: int) -> int:
     if not Fraction(1, WHOLE) <= share <= 1:
         raise ParameterError(f"tau is {tau}; write a share of the columns' range, at most 1")
     return int(share * WHOLE) * block
-
-
-def _by_votes(voting: Voting, plan: Plan) -> Plan:
-    """The plan with its forecast by gaps of votes, which are twice those of rows."""
-    shares: Any = plan.forecast["found_percent"]
-    said = {**plan.forecast, "usual_gap": str(float(USUAL_GAP)), "found_percent": {
-        str(float(2 * gap)): share for gap, share in zip(GAPS, shares.values(), strict=True)}}
-    if plan.warning is None:
-        return replace(plan, forecast=said)
-    least = least_epsilon(voting.units, voting.places.d, voting.places.k, voting.block)
-    return replace(plan, forecast=said, warning=(
-        f"{plan.warning} (this method is useful here from an epsilon of about {float(least):.2g})"))

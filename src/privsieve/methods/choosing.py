@@ -25,8 +25,17 @@ from privsieve.methods.method import PrivateMethod
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, read_flag
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING, Additive, Event
-from privsieve.public.option import WISHES, count, declared, how_many, number, option, written_group
-from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan
+from privsieve.public.option import (
+    WISHES,
+    as_json,
+    count,
+    declared,
+    how_many,
+    number,
+    option,
+    written_group,
+)
+from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, holds_rows
 from privsieve.release import Selection, exactly
 from privsieve.summaries.stages import seen
 
@@ -91,6 +100,18 @@ class Choosing(PrivateMethod):
     def coding(self, domain: Domain) -> Domain:
         """The domain by which rows become codes."""
         return domain
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one selection; reads no row."""
+        # an empty list says nothing
+        wishes: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
+        asked = replace(self, **wishes)
+        keep = None if asked.never is None else _kept(asked, domain)
+        return asked.planned_choice(Choice(asked, domain, asked.coding(domain), keep), rows)
+
+    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+        """Plan one selection from what may be chosen; reads no row."""
+        raise NotImplementedError
 
     @property
     def one_race(self) -> bool:
@@ -171,13 +192,14 @@ class Forecast:
         return (self.usual - self.guessing) / (1 - self.guessing) if self.guessing < 1 else 1.0
 
 
-def json(made: Forecast, costs: Mapping[str, Json], **more: Json) -> Mapping[str, Json]:
+def json(made: Forecast, costs: Mapping[str, Json], *, times: int = 1, **more: Json,
+         ) -> Mapping[str, Json]:
     """The forecast as it stands on a release: per cent of the names, rounded down."""
     return {
         **{name: value for name, value in more.items() if value is not None},
         "guessing_percent": int(100 * made.guessing),
-        "usual_gap": str(float(USUAL)),
-        "found_percent": {str(float(gap)): int(100 * share)
+        "usual_gap": str(float(times * USUAL)),
+        "found_percent": {str(float(times * gap)): int(100 * share)
                           for gap, share in zip(GAPS, made.right, strict=True)},
         "by_cost": costs,
     }
@@ -346,30 +368,79 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     return replace(cost, rho=rho, delta=Fraction(0) if race.account == "pure" else cost.delta)
 
 
-def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise: Fraction,
+@dataclass(frozen=True)
+class Choice:
+    """What is chosen among which columns.
+
+    asked : the options of the choice
+    declared : the domain as it was declared, with the columns that are never in
+    coding : the same with the bounds by which rows become codes
+    keep : the positions of the columns that a method is given; None for all
+
+    >>> from privsieve.methods import plan
+    >>> made = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
+    ...             never=["x4"], always="x0")
+    >>> made.settings["k"], made.settings["always"], made.settings["never"]
+    (3, ['x0'], ['x4'])
+    """
+
+    asked: Choosing
+    declared: Domain
+    coding: Domain
+    keep: tuple[int, ...] | None = None
+
+    @cached_property
+    def places(self) -> Places:
+        """What is raced, and for how many places; refuses what makes no sense."""
+        return among(self.asked, self.domain)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The columns that a method is given: without those that are never in."""
+        if self.keep is None:
+            return self.coding
+        return replace(self.coding, columns=tuple(self.coding.columns[j] for j in self.keep))
+
+    def plan(self, *, settings: Mapping[str, Json], summarise: Any, mechanism: Any,
+             certain: tuple[int, ...] | None, **own: Any) -> Plan:
+        """The plan of a choice, from functions that know the columns a method is given."""
+        if self.keep is not None:
+            certain = None if certain is None else tuple(self.keep[j] for j in certain)
+            summarise = seen(summarise, partial(narrowed, keep=self.keep),
+                             len(self.declared.columns))
+            mechanism = partial(chosen_of, keep=self.keep, mechanism=mechanism)
+        return Plan(kind=Selection.kind, domain=self.declared, reads=self.coding, certain=certain,
+                    settings=settings, asked=as_json(self.asked, settings), summarise=summarise,
+                    mechanism=mechanism, **own)
+
+
+def selection(choice: Choice, rules: Any, cost: Cost, look: Callable[[Any], Forecast], *,
+              noise: Fraction, summarise: Any, times: int = 1, useful: str = "",
               **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.
 
     rules : the public parameters of the run, with their domain, units and places.
     look : what rules find, by their epsilon.
     noise : its size, in units on a score.
-    own : what is the method's own: name, settings, theorem, and its two functions.
+    times : gaps of scores are so many times those of rows.
+    useful : what a warning says beside.
+    own : what is the method's own: name, settings, theorem, and its mechanism.
     """
     free = rules.places.certain and not rules.ordered
     expected = look(rules)
     costs = by_cost(cost.epsilon, lambda other: look(replace(rules, epsilon=other)))
+    forecast = json(expected, costs, times=times, advice=None if free else advice(rules, look),
+                    names=None if rules.fewer is None else rules.places.k,
+                    after_coding=after_coding(rules.domain))
+    close = None if free else warning(expected)
+    taken = own.pop("takes", None) or takes(Extent.of(rules.domain, rules.units))
     own |= {"event": NOTHING, "shows": {}} if free else {}
-    said = {"forecast": json(expected, costs, advice=None if free else advice(rules, look),
-                             names=None if rules.fewer is None else rules.places.k,
-                             after_coding=after_coding(rules.domain)),
-            "warning": warning(expected),
-            "assumes": rules.assumes, **own, **({"warning": None} if free else {})}
-    made = Plan(kind=Selection.kind, domain=rules.domain, units=rules.units,
-                noise=NoiseSize(noise, "units on a score"),
-                certain=rules.places.columns() if free else None,
-                cost=Cost(Fraction(0)) if free else cost, **said)
-    taken = made.takes or takes(Extent.of(rules.domain, rules.units))
-    return replace(made, takes=taken if made.holds else taken._replace(rows=0))
+    return choice.plan(
+        units=rules.units, assumes=rules.assumes, forecast=forecast,
+        warning=close and close + useful, noise=NoiseSize(noise, "units on a score"),
+        certain=rules.places.columns() if free else None,
+        cost=Cost(Fraction(0)) if free else cost, summarise=summarise,
+        takes=taken if holds_rows(summarise) else taken._replace(rows=0), **own)
 
 
 @dataclass(frozen=True)
@@ -499,32 +570,6 @@ def _always(asked: Choosing, members: Mapping[str, object]) -> list[str]:
 
 
 # --- columns that are never in ------------------------------------------------------------------
-
-def plan_among(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
-    """Plan a choice of columns among those that may be chosen; reads no row.
-
-    A method is given a domain without the columns that are never in.
-
-    >>> from privsieve.methods import plan
-    >>> made = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
-    ...             never=["x4"], always="x0")
-    >>> made.settings["k"], made.settings["always"], made.settings["never"]
-    (3, ['x0'], ['x4'])
-    """
-    # an empty list says nothing
-    wishes: dict[str, Any] = {name: getattr(asked, name) or None for name in WISHES}
-    asked = replace(asked, **wishes)
-    coding = asked.coding(domain)
-    if asked.never is None:
-        return replace(asked.planned(coding, rows), domain=domain, reads=coding)
-    keep = _kept(asked, domain)
-    inner = asked.planned(replace(coding, columns=tuple(coding.columns[j] for j in keep)), rows)
-    return replace(
-        inner, domain=domain, reads=coding,
-        certain=None if inner.certain is None else tuple(keep[j] for j in inner.certain),
-        summarise=seen(inner.summarise, partial(narrowed, keep=keep), len(domain.columns)),
-        mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))
-
 
 def _kept(asked: Choosing, domain: Domain) -> tuple[int, ...]:
     """The positions of the columns that a method is given."""

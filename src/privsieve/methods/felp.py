@@ -64,7 +64,7 @@ class FELPOptions(OutputFWELLOptions):
         # [sensitivity] from the windows, before rows are read
         moved = ensemble(learning.asked.lam, window_share(learning), learning.vectors,
                          len(domain.columns))
-        return vector_plan(learning, cost, moved, method=METHOD, theorem="felp",
+        return vector_plan(self, learning, cost, moved, method=METHOD, theorem="felp",
                            mechanism=mechanism)
 
     @classmethod

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import (
+    Choice,
     Choosing,
     CountNoise,
     Forecast,
     Places,
-    among,
     charged,
     fewer,
     selection,
@@ -78,10 +78,10 @@ class NoisyTopKOptions(Choosing):
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
+    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        places = among(self, domain)
+        domain, places = choice.domain, choice.places
         public = Public(domain, domain.public_units(rows))
         if public.units < 2:
             raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
@@ -97,7 +97,7 @@ class NoisyTopKOptions(Choosing):
         terms = replace(terms, delta=cost.delta)
         counts = CountNoise(domain, terms.counted)
         return selection(
-            terms, cost, _forecast, method=LATER.get(self.score, METHOD),
+            choice, terms, cost, _forecast, method=LATER.get(self.score, METHOD),
             settings=settings(terms), theorem="noisy-top-k",
             noise=race.scale * (1 if public.replace else Fraction(1, 2)),
             event=together(*counts.events, race.event), shows=counts.shows,

@@ -80,7 +80,7 @@ class ObjectiveFWELLOptions(WeightOptions):
         moved = output(read.lam, many, d, partitions=read.repeats)
         second = {"second_ridge": figure(2 * (by.problem.ridge - read.lam))}
         return weights_plan(
-            learning, by, longest, moved, method=METHOD, cost=cost,
+            self, learning, by, longest=longest, moved=moved, method=METHOD, cost=cost,
             settings={**learning.settings(), **second}, theorem="objective-fwell",
             warning=_warning(learning, by, cost.epsilon), mechanism=mechanism)
 

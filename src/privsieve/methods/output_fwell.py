@@ -58,7 +58,7 @@ class OutputFWELLOptions(WeightOptions):
         # [sensitivity]
         moved = output(learning.asked.lam, learning.vectors, len(domain.columns),
                        partitions=learning.asked.repeats)
-        return vector_plan(learning, cost, moved, method=METHOD, theorem="output-fwell",
+        return vector_plan(self, learning, cost, moved, method=METHOD, theorem="output-fwell",
                            mechanism=mechanism)
 
     @classmethod

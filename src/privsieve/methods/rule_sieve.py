@@ -21,11 +21,11 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE, Branch, Sizes, Switch
 from privsieve.methods.choosing import (
+    Choice,
     Choosing,
     CountNoise,
     Forecast,
     Places,
-    among,
     charged,
     fewer,
     selection,
@@ -115,17 +115,17 @@ class RuleSieveOptions(Choosing):
         return replace(domain, columns=[read_finely(column) for column in domain.columns],
                        target=domain.target and read_finely(domain.target))
 
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
+    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        if isinstance(domain.target, Number):
+        if isinstance(choice.domain.target, Number):
             from privsieve.methods import rule_sieve_numeric
 
-            return rule_sieve_numeric.planned(self, domain, rows)
+            return rule_sieve_numeric.planned(self, choice, rows)
         if self.numeric not in ("auto", None):
             raise ParameterError(f"numeric is {self.numeric!r}, and the target is no number; leave "
                                  "it out")
         demand_prior(self.class_prior)
-        return by_classes(self, domain, rows)
+        return by_classes(self, choice, rows)
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
@@ -166,7 +166,7 @@ def _of_persons() -> Pair:
     return Pair(domain, {"k": 1, **RULES}, *ends)
 
 
-def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
+def by_classes(asked: RuleSieveOptions, choice: Choice, rows: int | None, *,
                cut: bool = False) -> Plan:
     """Plan one selection for a label.
 
@@ -174,7 +174,7 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
     """
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
     joint = asked.joint or "auto"
-    places = among(asked, domain)
+    domain, places = choice.domain, choice.places
     if joint not in ("auto", "none") and not places.plain:
         raise ParameterError(f'joint="{joint}" names columns, and groups are raced one by one; '
                              "leave joint away")
@@ -201,7 +201,7 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
     takes = _takes(rules)
     named = [branch.name for branch in rules.switch.reachable]
     return selection(
-        rules, cost, _forecast, method=METHOD,
+        choice, rules, cost, _forecast, method=METHOD,
         settings=settings(rules, grid=rules.grid, branches=named),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),

@@ -23,10 +23,10 @@ from privsieve.methods import branches
 from privsieve.methods.branches import ONE
 from privsieve.methods.choosing import (
     COSTS,
+    Choice,
     Choosing,
     Forecast,
     Places,
-    among,
     charged,
     fewer,
     selection,
@@ -85,7 +85,7 @@ def _forecast(rules: NumberRules) -> Forecast:
     return rules.places.forecast(rules.race, Fraction(rules.units, 2), rules.sought)
 
 
-def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
+def planned(asked: RuleSieveOptions, choice: Choice, rows: int | None) -> Plan:
     """Plan one selection for a numeric target; reads no row.
 
     >>> import privsieve as ps
@@ -95,7 +95,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     ['ranks', 'median-cut']
     """
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
-    places = among(asked, domain)
+    domain, places = choice.domain, choice.places
     units = domain.public_units(rows)
     if not 2 <= units <= LARGEST:
         raise ParameterError(f"the table has {units} rows; a choice for a numeric target needs "
@@ -103,8 +103,8 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     cost.check_units(units)
     way = _way(asked, domain)
     if way == "median-cut":
-        return _cut_plan(asked, domain, cost, units)
-    if way == "auto" and (made := _auto(asked, domain, cost, (places.total, units))):
+        return _cut_plan(asked, choice, cost, units)
+    if way == "auto" and (made := _auto(asked, choice, cost, units)):
         return made
     table = branches.Extent.of(domain, units)
     deep, grid = branches.depth(table, asked.depth, asked.max_ops)
@@ -120,7 +120,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     tables = branches.Tables(table, (1, 16, 3), deep, grid, copies=3)
     takes = branches.takes(table, deep=deep, grid=grid)._replace(**tables.memory())
     return selection(
-        rules, cost, _forecast, method=METHOD,
+        choice, rules, cost, _forecast, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name]),
         noise=2 * race.scale, takes=takes, event=race.event,
         theorem="rule-sieve-numeric", summarise=_summary(rules, takes),
@@ -266,13 +266,9 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
 # [/cut-mechanism]
 
 
-def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int, int],
-          ) -> Plan | None:
-    """Where nothing was asked for: the plan by cuts of the target, or None for ranks.
-
-    sizes : k, and how many units there are
-    """
-    k, units = sizes
+def _auto(asked: RuleSieveOptions, choice: Choice, cost: Cost, units: int) -> Plan | None:
+    """Where nothing was asked for: the plan by cuts of the target, or None for ranks."""
+    domain, k = choice.domain, choice.places.total
     joint = asked.joint or "auto"
     # [auto] of public numbers alone, before there is a row
     strong = joint != "none" and units * cost.epsilon >= AUTO_FROM * k
@@ -280,12 +276,12 @@ def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int,
     if plain and domain.replaces:
         return None
     # [no-ranks] under add-remove there are none to fall back on
-    made = _cut_plan(asked, domain, cost, units)
+    made = _cut_plan(asked, choice, cost, units)
     one = made.settings["branches"] == [ONE.name]
     return None if one and domain.replaces else made
 
 
-def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -> Plan:
+def _cut_plan(asked: RuleSieveOptions, choice: Choice, cost: Cost, units: int) -> Plan:
     """The plan where a noisy cell makes two classes of the target."""
     from privsieve.methods.rule_sieve import by_classes
     from privsieve.noise.race import Race
@@ -297,12 +293,14 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -
         raise ParameterError(f"epsilon is {cost.text}, and a noisy cut of the target and a race "
                              "need a share of at least 1e-9 each: choose a larger epsilon")
     share = Fraction(first, EPSILON_UNITS)
+    domain = choice.domain
     halves = replace(domain, target=Label(_name(domain), (0, 1)))
 
     def left(whole: Cost) -> Plan:
         spent = Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
-        return by_classes(replace(asked, epsilon=whole.epsilon - spent, class_prior=None,
-                                  numeric=None, allow_weak=True), halves, units, cut=True)
+        rest = replace(asked, epsilon=whole.epsilon - spent, class_prior=None, numeric=None,
+                       allow_weak=True)
+        return by_classes(rest, Choice(rest, halves, halves), units, cut=True)
 
     inner = left(cost)
     # the cut is a race for one cell
@@ -310,8 +308,9 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -
     free = inner.cost.epsilon == 0
     # [cut-rho] the median is pure
     rho = inner.cost.rho and inner.cost.rho + share**2 / 2
-    return replace(
-        inner, method=METHOD, domain=domain,
+    return choice.plan(
+        method=METHOD, units=units, noise=inner.noise, warning=inner.warning, takes=inner.takes,
+        shows=inner.shows, certain=inner.certain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "numeric": "median-cut"},
         forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},

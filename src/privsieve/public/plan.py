@@ -284,7 +284,7 @@ class Plan(Printed):
     @property
     def holds(self) -> bool:
         """Whether codes of all rows are kept for the summary; else one pass adds them up."""
-        return len(getattr(self.summarise, "stages", "all")) > 1
+        return holds_rows(self.summarise)
 
     @property
     def chooses(self) -> bool:
@@ -312,6 +312,11 @@ class Plan(Printed):
             "units": str(self.units),
             **({} if self.query is None else {"query": self.query}),
         }
+
+
+def holds_rows(summarise: object) -> bool:
+    """Return whether a summary keeps codes of all rows; else one pass adds them up."""
+    return len(getattr(summarise, "stages", "all")) > 1
 
 
 def sought(settings: Mapping[str, Any]) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
+from privsieve.methods.choosing import Choice
 from privsieve.methods.method import BITS, PrivateMethod
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, read_flag
@@ -36,6 +37,7 @@ from privsieve.public.columns import (
 from privsieve.public.domain import Domain
 from privsieve.public.event import Additive, together
 from privsieve.public.option import (
+    as_json,
     count,
     current,
     declared,
@@ -147,7 +149,7 @@ class NoisyHistogramOptions(PrivateMethod):
 
             # [least] before a row is read, and never again
             run = replace(run, threshold=threshold(run.mean, domain.rows_per_person, run.delta))
-        return _plan(run, cost, units)
+        return _plan(self, run, cost, units)
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
@@ -210,7 +212,7 @@ class NoisyTable(NamedTuple):
     counts: list[int]
 
 
-def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
+def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
     """The plan of a run whose parameters are settled."""
     axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
@@ -222,10 +224,12 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
         "discrete-laplace", run.sensitivity, run.mean, threshold=run.threshold,
         rows=None if run.threshold is None else run.domain.rows_per_person)
     said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
+    settings = _settings(run)
     return Plan(
         method=METHOD, kind=Histogram.kind, domain=run.domain, cost=cost, units=units,
-        settings=_settings(run), noise=NoiseSize(run.mean, "units on a count"),
-        forecast=forecast, event=together(run.sieve.event, table) if run.sieve else table,
+        settings=settings, asked=as_json(asked, settings),
+        noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
+        event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=run.assumes,
         summarise=partial(summarise, run=run) if run.sieve else adding(
@@ -375,7 +379,8 @@ def _sieve(asked: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, uni
     first = read_options(RuleSieveOptions, {
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
         **wanted})
-    return RuleSieveOptions(**first).planned(domain, units)
+    sieve = RuleSieveOptions(**first)
+    return sieve.planned_choice(Choice(sieve, domain, domain), units)
 
 
 def _settings(run: Tabling) -> Mapping[str, Json]:

@@ -38,7 +38,7 @@ from privsieve.noise.values import Grid, VectorNoise
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Flag, Label, Number
 from privsieve.public.domain import Domain, part_of
-from privsieve.public.option import declared, number, number_or_auto, option, whole
+from privsieve.public.option import as_json, declared, number, number_or_auto, option, whole
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import (
     ANSWERS,
@@ -152,10 +152,11 @@ def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) 
     # the delta is not spent where it would buy nothing
     cost = replace(cost, delta=model.delta, rho=model.noise.rho)
     _check_noise(model)
+    settings = {"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
+                **{name: said for name, said in chosen.json().items() if name != "map"}}
     return Plan(
         method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
-        settings={"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
-                  **{name: said for name, said in chosen.json().items() if name != "map"}},
+        settings=settings, asked=as_json(asked, settings),
         forecast=forecast(model), event=model.noise.event,
         noise=NoiseSize(Fraction(model.noise.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=asked.assumes,
