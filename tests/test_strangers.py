@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs import complaints, main
+from proofs import complaints, digest, main
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "add-a-selector.md").read_text(encoding="utf-8")
@@ -127,3 +127,126 @@ def test_a_score_without_its_line_is_refused(scored):
     """Before the charge."""
     assert {"spent": "0"} == played(scored, "NoisyTopK", method="noisy-top-k", mode="toy-counts",
                                     score="toy-counts")
+
+
+#: A method of one file: it chooses columns by how many rows lie above, or below, their middle.
+METHOD = '''"""Halves: a set of columns by how many rows lie in one half of their range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from privsieve.methods.choosing import Choice, Choosing, Forecast, Places, fewer, selection
+from privsieve.methods.method import BITS
+from privsieve.public.domain import Domain
+from privsieve.public.option import declared, option, settings, settled
+from privsieve.public.plan import Cost, Plan
+from privsieve.summaries.stages import adding
+
+METHOD = "halves/1"
+
+
+@declared
+class HalvesOptions(Choosing):
+    """Choose columns under pure epsilon-DP by how many rows lie in one half of their range."""
+
+    theorems = ("halves",)
+    assumes = BITS
+
+    side: str = option(default="above", choices=("above", "below"), says="which half is counted")
+
+    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+        """Plan one selection; reads no row."""
+        cost = Cost.of(self.epsilon, allow_weak=self.allow_weak)
+        rules = settled(Rules, self, n_features_to_select=choice.places.total, delta=Fraction(0),
+                        epsilon=cost.epsilon, places=choice.places, domain=choice.domain,
+                        units=choice.domain.public_units(rows))
+        rules = fewer(rules, _forecast)
+        return selection(choice, rules, cost, _forecast, method=METHOD, theorem="halves",
+                         settings=settings(rules), noise=rules.race.scale, event=rules.race.event,
+                         summarise=adding(partial(summarise, rules=rules), choice.domain),
+                         mechanism=partial(choose, rules=rules))
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Any]:
+        """A row takes one unit from a column and gives it to another."""
+        from privsieve.methods.worst import in_two, sides
+
+        return {"": in_two(sides(), k=1)}
+
+
+@declared
+class Rules(HalvesOptions):
+    """The public parameters of one run."""
+
+    domain: Domain
+    units: int
+    places: Places
+
+    @property
+    def race(self) -> Any:
+        """The race for counts: one row moves each by 1."""
+        return self.places.race(self.epsilon, ordered=self.ordered)
+
+
+def _forecast(rules: Rules) -> Forecast:
+    return rules.places.forecast(rules.race, Fraction(rules.units), rules.sought)
+
+
+def summarise(batches: Iterable[Any], key: int, *, rules: Rules) -> Any:
+    """Rows become counts."""
+    return sum(((batch.codes >= 2**15) == (rules.side == "above")).sum(axis=0)
+               for batch in batches) + np.zeros(len(rules.domain.columns), np.int64)
+
+
+def choose(summary: Any, noise: Any, *, rules: Rules) -> tuple[int, ...]:
+    """Counts meet noise: a race."""
+    return rules.places.chosen(summary.tolist(), replace(rules.race, sensitivity=1), noise)
+'''
+PROOF = """# halves
+
+{covers}
+assumes: ideal-bits
+rests on: noise/race.proof.md
+
+A row is in one half of each column, so that replacing it moves each count by at most 1: the race of
+noise/race.proof.md
+is for scores that move so far.
+"""
+
+
+@pytest.fixture
+def halved(package):
+    """The copy with a method of one file, its proof and its line."""
+    methods = package / "src/privsieve/methods"
+    (methods / "halves.py").write_text(METHOD, encoding="utf-8")
+    covers = "\n".join(f"covers: {name} @ {digest(name, package / 'src')}" for name in (
+        "privsieve.methods.halves.summarise", "privsieve.methods.halves.choose"))
+    (methods / "halves.proof.md").write_text(PROOF.format(covers=covers), encoding="utf-8")
+    listed(package, "src/privsieve/methods/__init__.py", '"felp"',
+           '    "halves": ("halves", "Halves"),\n')
+    return package
+
+
+@pytest.mark.parametrize("options", [{}, {"side": "below"}])
+def test_a_method_is_one_file(halved, options):
+    """File, proof, line and test: planned, released, verified, audited, asked for in the shell."""
+    assert {"valid": True, "planned": "halves/1", "report": True, "audited": 1, "select": 0
+            } == played(halved, "Halves", method="halves", mode="", **options)
+    assert {f"src/privsieve/methods/{name}" for name in (
+        "__init__.py", "halves.py", "halves.proof.md")} == changed(halved)
+    assert [] == complaints(halved / "src/privsieve/methods/halves.proof.md", halved / "src")
+
+
+def test_a_method_without_its_line_is_unknown(package):
+    """Its name is no name of the package."""
+    (package / "src/privsieve/methods/halves.py").write_text(METHOD, encoding="utf-8")
+
+    with pytest.raises(AssertionError, match="has no attribute 'Halves'"):
+        played(package, "Halves", method="halves", mode="")
