@@ -26,7 +26,7 @@ VALUES = {
     "numeric": ("median-cut", {}), "max_ops": (1, {}), "block": (4, {}), "repeats": (3, {}),
     "reference": (None, {}), "votes": ("clip", {}), "tau": ("0.3", {"votes": "clip"}),
     "score": ("class-counts", {}), "lam": ("0.5", {}), "clip": ("0.5", {}), "beta": ("0.5", {}),
-    "kernel": ("cosine", {}), "gamma": ("0.5", {}), "degree": (3, {"kernel": "polynomial"}),
+    "kernel": ("cosine", {}), "gamma": ("0.5", {}), "degree": (2, {"kernel": "cosine"}),
     "features": (30, {}),
     "feature_seed": (3, {}), "columns": (["age"], {}), "bins": (3, {}), "target": (False, {}),
     "share": ("0.2", {}), "choice": ({"depth": 1}, {})}

@@ -217,8 +217,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         lengths = Released.of(self.release_).lengths()
         if lengths is None:
             raise AttributeError('kernel="rbf" mixes all columns in each feature, so that no '
-                                 'column has weights of its own; take "linear", "cosine" or '
-                                 '"polynomial"')
+                                 'column has weights of its own; take "linear" or "cosine"')
         return lengths[self._order()]
 
     @property

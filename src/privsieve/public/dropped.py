@@ -51,6 +51,7 @@ _SETS = ("votes, and sets of three and four columns, are gone: leave joint away,
          "which name each column by what those before it leave unexplained")
 _TYPICAL = ("typical is gone: RuleSieve needs no bounds; where a method does, write low and high, "
             "four spreads to either side of the centre")
+_POLYNOMIAL = ('polynomials are gone: write kernel="rbf", which bends as well, or "cosine"')
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Values of options that are gone; one may be the name of an option that is there.
@@ -64,6 +65,7 @@ VALUES = {
     "votes": _SETS,
     "triple": _SETS,
     "quad": _SETS,
+    "polynomial": _POLYNOMIAL,
 }
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {

@@ -58,7 +58,7 @@ NOISY = Fraction(1, 2)
 #: Queries of one batch at most.
 MOST_QUERIES = 4 * MOST_KEPT
 #: What a session may have been asked for.
-_ASKED = {"answers", "kernel", "gamma", "degree", "lam", "epsilon"}
+_ASKED = {"answers", "kernel", "gamma", "lam", "epsilon"}
 
 
 class Solution(NamedTuple):
@@ -207,7 +207,7 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
     if len(queries) > MOST_QUERIES:
         raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
     cost = Cost.of(asked["epsilon"], allow_weak=True)
-    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0), asked.get("degree", 1))
+    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0))
     codes, kind = _records(domain, queries), asked["answers"]
     if kind == "batch":
         at = fields["settings"]["points"]

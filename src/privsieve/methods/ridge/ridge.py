@@ -93,7 +93,7 @@ class PrivateKernelRidgeOptions(PrivateMethod):
     assumes = DOUBLES
 
     kernel: str = option(
-        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
+        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine"),
         says="what a prediction may look like")
     gamma: Any = option(
         default=None, metavar="G", read=number,
@@ -101,7 +101,7 @@ class PrivateKernelRidgeOptions(PrivateMethod):
              "1; one over the number of columns where this is left out")
     degree: int | None = option(
         default=None, read=whole, metavar="N",
-        says="of polynomial the largest power (2), of cosine the number of waves (3)")
+        says="of cosine, the number of waves of a column (3)")
     features: int = option(
         default=200, read=whole, metavar="N", says="of rbf, how many cosines and sines")
     feature_seed: int = option(
