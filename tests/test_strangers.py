@@ -142,7 +142,7 @@ from typing import Any
 
 import numpy as np
 
-from privsieve.methods.choosing import Choice, Choosing, Forecast, Places, fewer, selection
+from privsieve.methods.choosing import ColumnChoice, Choosing, Forecast, Places, fewer, selection
 from privsieve.methods.method import BITS
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, option, settings, settled
@@ -161,7 +161,7 @@ class HalvesOptions(Choosing):
 
     side: str = option(default="above", choices=("above", "below"), says="which half is counted")
 
-    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         cost = Cost.of(self.epsilon, allow_weak=self.allow_weak)
         rules = settled(Rules, self, n_features_to_select=choice.places.total, delta=Fraction(0),

@@ -20,8 +20,8 @@ from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, p
 from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import (
     USUAL,
-    Choice,
     Choosing,
+    ColumnChoice,
     Forecast,
     Places,
     charged,
@@ -76,7 +76,7 @@ class BlockFWELLOptions(Choosing, Blocked):
     tau: Any = option(default="0.06", metavar="S", read=number,
                          says="the largest vote, as a share of a column's range")
 
-    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row.  `reference` is public: it is read here."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
         domain = choice.domain

@@ -24,7 +24,7 @@ from privsieve.methods.branches import Extent, takes
 from privsieve.methods.method import PrivateMethod
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, read_flag
 from privsieve.public.domain import Domain, after_coding
-from privsieve.public.event import NOTHING, Additive, Event
+from privsieve.public.event import NOTHING
 from privsieve.public.option import (
     WISHES,
     as_json,
@@ -36,7 +36,7 @@ from privsieve.public.option import (
     written_group,
 )
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, holds_rows
-from privsieve.release import Selection, exactly
+from privsieve.release import Selection
 from privsieve.summaries.stages import seen
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ class Choosing(PrivateMethod):
         wishes: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
         asked = replace(self, **wishes)
         keep = None if asked.never is None else _kept(asked, domain)
-        return asked.planned_choice(Choice(asked, domain, asked.coding(domain), keep), rows)
+        return asked.planned_choice(ColumnChoice(asked, domain, asked.coding(domain), keep), rows)
 
-    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection from what may be chosen; reads no row."""
         raise NotImplementedError
 
@@ -320,39 +320,6 @@ def _about(columns: float) -> str:
     return f"{columns:.0f}" if columns >= 3 else f"{columns:.1f}".removesuffix(".0")
 
 
-@dataclass(frozen=True)
-class CountNoise:
-    """Noisy counts of the classes: what drawing them does, and what a release says of their noise.
-
-    epsilon : what is spent on them; 0 where none are drawn
-
-    >>> CountNoise(Domain.box(0, 1, classes=(0, 1)), Fraction(1, 20)).shows
-    {'class_counts': {'per': 1, 'law': 'discrete-laplace', 'scale': '20'}}
-    """
-
-    domain: Domain
-    epsilon: Fraction
-
-    @property
-    def moves(self) -> int:
-        """How far a unit moves what is drawn: of two classes one count, and the other follows."""
-        doubly = self.domain.replaces and self.domain.classes > 2
-        return (2 if doubly else 1) * self.domain.unit_weight
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What an accountant needs."""
-        return (Additive.of("discrete-laplace", self.moves, self.moves / self.epsilon),
-                ) if self.epsilon else ()
-
-    @property
-    def shows(self) -> dict[str, Json]:
-        """What a release says of the counts beside them."""
-        return {"class_counts": {
-            "per": self.domain.unit_weight, "law": "discrete-laplace",
-            "scale": exactly(self.moves / self.epsilon)}} if self.epsilon else {}
-
-
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     """What a plan with this race costs; a delta that would buy nothing is not spent.
 
@@ -369,7 +336,7 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """What is chosen among which columns.
 
     asked : the options of the choice
@@ -414,7 +381,7 @@ class Choice:
                     mechanism=mechanism, **own)
 
 
-def selection(choice: Choice, rules: Any, cost: Cost, look: Callable[[Any], Forecast], *,
+def selection(choice: ColumnChoice, rules: Any, cost: Cost, look: Callable[[Any], Forecast], *,
               noise: Fraction, summarise: Any, times: int = 1, useful: str = "",
               **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.

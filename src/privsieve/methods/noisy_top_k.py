@@ -15,22 +15,28 @@ from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import (
-    Choice,
     Choosing,
-    CountNoise,
+    ColumnChoice,
     Forecast,
     Places,
     charged,
     fewer,
     selection,
 )
-from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
+from privsieve.methods.labels import (
+    FINE,
+    CountNoise,
+    Labellings,
+    balanced,
+    equal,
+    shares,
+    written_shares,
+)
 from privsieve.methods.method import DOUBLES
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
 from privsieve.public.option import declared, option, settings, settled
 from privsieve.public.plan import Chosen, Cost, Plan
-from privsieve.release import NoisyCounts
 from privsieve.summaries.scores import (
     SCORES,
     Public,
@@ -78,7 +84,7 @@ class NoisyTopKOptions(Choosing):
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 
-    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
         domain, places = choice.domain, choice.places
@@ -95,12 +101,11 @@ class NoisyTopKOptions(Choosing):
         # [rho] the counts' part is pure
         cost = charged(cost, race, terms.counted**2 / 2)
         terms = replace(terms, delta=cost.delta)
-        counts = CountNoise(domain, terms.counted)
         return selection(
             choice, terms, cost, _forecast, method=LATER.get(self.score, METHOD),
             settings=settings(terms), theorem="noisy-top-k",
             noise=race.scale * (1 if public.replace else Fraction(1, 2)),
-            event=together(*counts.events, race.event), shows=counts.shows,
+            event=together(*terms.counts.events, race.event), shows=terms.counts.shows,
             summarise=adding(partial(summarise, terms=terms), domain),
             mechanism=partial(choose, terms=terms))
 
@@ -153,6 +158,11 @@ class Terms(NoisyTopKOptions):
                                 ordered=self.ordered)
 
     @property
+    def counts(self) -> CountNoise:
+        """The class counts that are drawn before the race."""
+        return CountNoise(self.domain, self.units, self.counted)
+
+    @property
     def counted(self) -> Fraction:
         """The part of epsilon that goes to class counts."""
         return self.epsilon * COUNT_SHARE if self.class_prior == "noisy" else Fraction(0)
@@ -198,24 +208,12 @@ def weighed(summary: ScoreSummary, noise: Noise, *, terms: Terms,
 # [class-weights]
 def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellings:
     """What each class counts for: the same, by declared shares, or by noisy counts."""
-    from privsieve.noise.streams import discrete_laplace
-
-    public, classes, unit = terms.public, list(counts), terms.public.weight
+    public, known = terms.public, list(counts)
     if terms.class_prior is None:
-        return equal(len(classes), public.units)
+        return equal(len(known), public.units)
     if terms.class_prior != "noisy":
         return balanced([int(share * public.units * FINE) for share in terms.class_prior], FINE)
-    # [count-sensitivity] a replaced unit may leave one class and enter another
-    if public.replace and len(classes) == 2:
-        mean = unit / terms.counted
-        one = classes[1] + discrete_laplace(mean, noise)
-        released = [public.units * unit - one, one]
-    else:
-        mean = (2 if public.replace else 1) * unit / terms.counted
-        released = [n + discrete_laplace(mean, noise) for n in classes]
-    # [released-counts] as they were drawn
-    return balanced(released, unit, margin=4 * mean)._replace(
-        counts=NoisyCounts(tuple(released), unit, mean))
+    return terms.counts.balanced(terms.counts.draw(known, noise))
 # [/class-weights]
 
 

@@ -21,9 +21,8 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE, Branch, Sizes, Switch
 from privsieve.methods.choosing import (
-    Choice,
     Choosing,
-    CountNoise,
+    ColumnChoice,
     Forecast,
     Places,
     charged,
@@ -36,6 +35,7 @@ from privsieve.methods.labels import (
     Labellings,
     by_cells,
     by_chance,
+    class_counts,
     demand_prior,
     judged,
     labellings,
@@ -115,7 +115,7 @@ class RuleSieveOptions(Choosing):
         return replace(domain, columns=[read_finely(column) for column in domain.columns],
                        target=domain.target and read_finely(domain.target))
 
-    def planned_choice(self, choice: Choice, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         if isinstance(choice.domain.target, Number):
             from privsieve.methods import rule_sieve_numeric
@@ -166,7 +166,7 @@ def _of_persons() -> Pair:
     return Pair(domain, {"k": 1, **RULES}, *ends)
 
 
-def by_classes(asked: RuleSieveOptions, choice: Choice, rows: int | None, *,
+def by_classes(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None, *,
                cut: bool = False) -> Plan:
     """Plan one selection for a label.
 
@@ -205,7 +205,7 @@ def by_classes(asked: RuleSieveOptions, choice: Choice, rows: int | None, *,
         settings=settings(rules, grid=rules.grid, branches=named),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
-        event=_event(rules), shows=_counts(rules).shows,
+        event=_event(rules), shows=class_counts(rules).shows,
         theorem="rule-sieve", takes=takes, summarise=_summary(rules, takes),
         branch_of=partial(_branch_of, rules=rules) if rules.class_prior == "auto" else None,
         mechanism=partial(mechanism, rules=rules))
@@ -517,11 +517,6 @@ def _charged(cost: Cost, rules: Rules) -> Cost:
     return replace(cost, rho=rho)
 
 
-def _counts(rules: Rules) -> CountNoise:
-    """The class counts that are drawn before the races."""
-    return CountNoise(rules.domain, (1 - _race_share(rules)) * rules.epsilon)
-
-
 def _branch_of(released: Sequence[int], *, rules: Rules) -> str:
     """The name of the branch that follows from noisy class counts."""
     return rules.switch.branch(judged(released, rules)[1]).name
@@ -529,7 +524,7 @@ def _branch_of(released: Sequence[int], *, rules: Rules) -> str:
 
 def _event(rules: Rules) -> Event:
     """Class counts, where some are drawn, and the races of a branch."""
-    return together(*_counts(rules).events,
+    return together(*class_counts(rules).events,
                     either(_branch_event(rules, one) for one in rules.switch.reachable))
 
 

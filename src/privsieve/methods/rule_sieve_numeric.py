@@ -23,8 +23,8 @@ from privsieve.methods import branches
 from privsieve.methods.branches import ONE
 from privsieve.methods.choosing import (
     COSTS,
-    Choice,
     Choosing,
+    ColumnChoice,
     Forecast,
     Places,
     charged,
@@ -85,7 +85,7 @@ def _forecast(rules: NumberRules) -> Forecast:
     return rules.places.forecast(rules.race, Fraction(rules.units, 2), rules.sought)
 
 
-def planned(asked: RuleSieveOptions, choice: Choice, rows: int | None) -> Plan:
+def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> Plan:
     """Plan one selection for a numeric target; reads no row.
 
     >>> import privsieve as ps
@@ -266,7 +266,7 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
 # [/cut-mechanism]
 
 
-def _auto(asked: RuleSieveOptions, choice: Choice, cost: Cost, units: int) -> Plan | None:
+def _auto(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan | None:
     """Where nothing was asked for: the plan by cuts of the target, or None for ranks."""
     domain, k = choice.domain, choice.places.total
     joint = asked.joint or "auto"
@@ -281,7 +281,7 @@ def _auto(asked: RuleSieveOptions, choice: Choice, cost: Cost, units: int) -> Pl
     return None if one and domain.replaces else made
 
 
-def _cut_plan(asked: RuleSieveOptions, choice: Choice, cost: Cost, units: int) -> Plan:
+def _cut_plan(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan:
     """The plan where a noisy cell makes two classes of the target."""
     from privsieve.methods.rule_sieve import by_classes
     from privsieve.noise.race import Race
@@ -300,7 +300,7 @@ def _cut_plan(asked: RuleSieveOptions, choice: Choice, cost: Cost, units: int) -
         spent = Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
         rest = replace(asked, epsilon=whole.epsilon - spent, class_prior=None, numeric=None,
                        allow_weak=True)
-        return by_classes(rest, Choice(rest, halves, halves), units, cut=True)
+        return by_classes(rest, ColumnChoice(rest, halves, halves), units, cut=True)
 
     inner = left(cost)
     # the cut is a race for one cell

@@ -37,7 +37,7 @@ RUNS = 3000
 Tables = tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16], npt.NDArray[np.int64]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pair:
     """A method's plan but for epsilon, and two neighbouring tables for it."""
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
-from privsieve.methods.choosing import Choice
+from privsieve.methods.choosing import ColumnChoice
 from privsieve.methods.method import BITS, PrivateMethod
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, read_flag
@@ -380,7 +380,7 @@ def _sieve(asked: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, uni
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
         **wanted})
     sieve = RuleSieveOptions(**first)
-    return sieve.planned_choice(Choice(sieve, domain, domain), units)
+    return sieve.planned_choice(ColumnChoice(sieve, domain, domain), units)
 
 
 def _settings(run: Tabling) -> Mapping[str, Json]:

@@ -315,7 +315,7 @@ def _half(kernel: Kernel) -> float:
     return (high - low) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SessionPair(Pair):
     """A session that was opened on one record, and what it answers.
 
