@@ -136,17 +136,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from privsieve.methods.choosing import ColumnChoice, Choosing, Forecast, Places, fewer, selection
+from privsieve.methods.choosing import Choosing, ColumnChoice, Run, charged, selection
 from privsieve.methods.method import BITS
-from privsieve.public.domain import Domain
-from privsieve.public.option import declared, option, settings, settled
-from privsieve.public.plan import Cost, Plan
+from privsieve.public.option import declared, option, settings
+from privsieve.public.plan import Plan
 from privsieve.summaries.stages import adding
 
 METHOD = "halves/1"
@@ -163,12 +161,9 @@ class HalvesOptions(Choosing):
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        cost = Cost.of(self.epsilon, allow_weak=self.allow_weak)
-        rules = settled(Rules, self, n_features_to_select=choice.places.total, delta=Fraction(0),
-                        epsilon=cost.epsilon, places=choice.places, domain=choice.domain,
-                        units=choice.domain.public_units(rows))
-        rules = fewer(rules, _forecast)
-        return selection(choice, rules, cost, _forecast, method=METHOD, theorem="halves",
+        cost, units = choice.priced(rows)
+        rules = choice.settled(Rules, cost, units)
+        return selection(choice, rules, charged(cost, rules.race), method=METHOD, theorem="halves",
                          settings=settings(rules), noise=rules.race.scale, event=rules.race.event,
                          summarise=adding(partial(summarise, rules=rules), choice.domain),
                          mechanism=partial(choose, rules=rules))
@@ -182,21 +177,8 @@ class HalvesOptions(Choosing):
 
 
 @declared
-class Rules(HalvesOptions):
+class Rules(HalvesOptions, Run):
     """The public parameters of one run."""
-
-    domain: Domain
-    units: int
-    places: Places
-
-    @property
-    def race(self) -> Any:
-        """The race for counts: one row moves each by 1."""
-        return self.places.race(self.epsilon, ordered=self.ordered)
-
-
-def _forecast(rules: Rules) -> Forecast:
-    return rules.places.forecast(rules.race, Fraction(rules.units), rules.sought)
 
 
 def summarise(batches: Iterable[Any], key: int, *, rules: Rules) -> Any:

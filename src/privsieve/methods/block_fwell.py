@@ -22,21 +22,17 @@ from privsieve.methods.choosing import (
     USUAL,
     Choosing,
     ColumnChoice,
-    Forecast,
-    Places,
+    Run,
     charged,
-    fewer,
     selection,
 )
 from privsieve.methods.method import BITS
 from privsieve.public.canonical import exact
-from privsieve.public.domain import Domain
-from privsieve.public.option import declared, number, option, settings, settled
-from privsieve.public.plan import Cost, Plan
+from privsieve.public.option import declared, number, option, settings
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
     from privsieve.methods.worst import Pair
-    from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import BlockVotes, Scheme
@@ -78,24 +74,19 @@ class BlockFWELLOptions(Choosing, Blocked):
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row.  `reference` is public: it is read here."""
-        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        domain = choice.domain
+        domain, places = choice.domain, choice.places
         _ = domain.classes
-        places = choice.places
-        units = domain.public_units(rows)
+        cost, units = choice.priced(rows, least=0)
         known = None if self.reference is None else public_rows(self.reference, domain)
         block, repeats = sizes(units, self.block, self.repeats, alone=known is not None)
-        voting = settled(
-            Voting, self, n_features_to_select=places.total, epsilon=cost.epsilon,
-            delta=cost.delta, block=block, repeats=repeats, tau=_tau(self.votes, self.tau, block),
-            reference=known, domain=domain, units=units, places=places)
-        voting = fewer(voting, _forecast)
-        cost.check_units(units)
+        voting = choice.settled(
+            Voting, cost, units, block=block, repeats=repeats, reference=known,
+            tau=_tau(self.votes, self.tau, block))
         cost = charged(cost, voting.race)
         voting = replace(voting, delta=cost.delta)
         least = float(least_epsilon(units, places.d, voting.places.k, block))
         return selection(
-            choice, voting, cost, _forecast, times=2, method=METHOD, settings=voting.settings,
+            choice, voting, cost, times=2, method=METHOD, settings=voting.settings,
             useful=f" (this method is useful here from an epsilon of about {least:.2g})",
             noise=voting.race.scale, theorem="block-fwell", event=voting.race.event,
             takes=takes(Extent.of(domain, units))._replace(
@@ -114,16 +105,12 @@ class BlockFWELLOptions(Choosing, Blocked):
 
 
 @declared
-class Voting(BlockFWELLOptions):
-    """The public parameters of one run: the options, settled, and the public facts.
+class Voting(BlockFWELLOptions, Run):
+    """The public parameters of one run.
 
     block : 1 with a reference, where each unit votes on its own
     tau : the largest vote on the grid; 0 for signs
     """
-
-    domain: Domain
-    units: int
-    places: Places
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -134,9 +121,11 @@ class Voting(BlockFWELLOptions):
                         reference=digest_of(self.reference) if alone else None)
 
     @property
-    def race(self) -> Race:
-        """The race for sums that one unit moves by 1."""
-        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
+    def reach(self) -> Fraction:
+        """How far a gap of half of the votes puts a column ahead."""
+        # A block of m units has one vote, so that m times as many units are needed.
+        doubled = 2 if self.reference is not None and not self.domain.replaces else 1
+        return Fraction(doubled * self.units, self.block)
 
     # [sensitivity]
     @property
@@ -158,14 +147,6 @@ class Voting(BlockFWELLOptions):
         known = self.domain.rows_are_public
         blocks = None if known else max(1, self.units // (self.block * parts))
         return Scheme(self.block, self.repeats, parts, blocks, self.tau)
-
-
-def _forecast(voting: Voting) -> Forecast:
-    """What the race is expected to find, by gaps of half of the votes."""
-    # A block of m units has one vote, so that m times as many units are needed.
-    doubled = 2 if voting.reference is not None and not voting.domain.replaces else 1
-    reach = Fraction(doubled * voting.units, voting.block)
-    return voting.places.forecast(voting.race, reach, voting.sought)
 
 
 def least_epsilon(units: int, d: int, k: int, block: int = 6,

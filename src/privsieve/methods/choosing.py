@@ -33,6 +33,7 @@ from privsieve.public.option import (
     how_many,
     number,
     option,
+    settled,
     written_group,
 )
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, holds_rows
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
-
-Asked = TypeVar("Asked", bound="Choosing")
 
 #: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
 GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
@@ -87,16 +86,6 @@ class Choosing(PrivateMethod):
     fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
                         says="auto names fewer columns where so many cannot be found: at most k")
 
-    @property
-    def k(self) -> int:
-        """How many columns, where that is settled."""
-        return _settled(self.n_features_to_select)
-
-    @property
-    def sought(self) -> int:
-        """How many columns were asked for, where it is settled how many are named."""
-        return self.k if self.fewer is None else _settled(self.fewer)
-
     def coding(self, domain: Domain) -> Domain:
         """The domain by which rows become codes."""
         return domain
@@ -112,28 +101,6 @@ class Choosing(PrivateMethod):
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection from what may be chosen; reads no row."""
         raise NotImplementedError
-
-    @property
-    def one_race(self) -> bool:
-        """Whether one race may name all columns."""
-        return True
-
-    @property
-    def alone(self) -> Self:
-        """The same where one race names all columns."""
-        return self
-
-
-def _settled(count: Any) -> int:
-    """A number of columns; before it is settled there is no such attribute.
-
-    So `dir` and `hasattr` of scikit-learn, which look at every property, take it.
-    """
-    if isinstance(count, str):
-        raise AttributeError(  # noqa: TRY004  # so that there is none yet
-            f"{count!r} is no number of columns: it is settled when this is "
-            "planned")
-    return int(count)
 
 
 @dataclass(frozen=True)
@@ -234,7 +201,7 @@ def warning(made: Forecast) -> str | None:
 
 
 # [fewer]
-def fewer(rules: Asked, look: Callable[[Any], Forecast]) -> Asked:
+def fewer(rules: Settled) -> Settled:
     """The rules with as many names as are worth most, where `fewer` is "auto".
 
     Decided from public numbers, before the charge: the largest `Forecast.worth`.  What was asked
@@ -248,15 +215,14 @@ def fewer(rules: Asked, look: Callable[[Any], Forecast]) -> Asked:
     if not rules.one_race:
         raise ParameterError('fewer="auto" is for columns that one race names, and joint begins '
                              "with a pair of them; leave one of the two out")
-    chosen: Asked = _worth_most(rules, look)
-    return chosen
+    return _worth_most(rules)
 
 
-def _worth_most(rules: Any, look: Callable[[Any], Forecast]) -> Any:
+def _worth_most(rules: Settled) -> Settled:
     places = rules.places
     k = places.k
 
-    def naming(m: int, **more: Any) -> Any:
+    def naming(m: int, **more: Any) -> Settled:
         # What begins with a pair is for where much can be found: there all k are named.
         by, total = rules if m == k else rules.alone, places.taken + m
         return replace(by, n_features_to_select=total, fewer=places.total,
@@ -265,8 +231,8 @@ def _worth_most(rules: Any, look: Callable[[Any], Forecast]) -> Any:
     if 2 * k > places.d:
         return naming(k)
     # Without a delta: its noise takes long to size.  At the end it has its say.
-    m = _largest(lambda m: look(naming(m, delta=Fraction(0))).worth, k)
-    return max(naming(m), naming(k), key=lambda one: look(one).worth)
+    m = _largest(lambda m: naming(m, delta=Fraction(0)).forecast.worth, k)
+    return max(naming(m), naming(k), key=lambda one: one.forecast.worth)
 
 
 def _largest(worth: Callable[[int], float], k: int) -> int:
@@ -287,7 +253,7 @@ def _largest(worth: Callable[[int], float], k: int) -> int:
 # [/fewer]
 
 
-def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
+def advice(rules: Run) -> str | None:
     """A sentence where few of k names would be right, and fewer names would be worth more.
 
     It speaks of the mean over the mixture of tables; both figures are those of plans that can
@@ -296,10 +262,10 @@ def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
     places = rules.places
     if rules.fewer is not None or not rules.one_race:
         return None
-    k, made = places.k, look(rules)
+    k, made = places.k, rules.forecast
     if made.mean >= FEW:
         return None
-    few = _worth_most(rules, look)
+    few = _worth_most(rules)
     named = few.places.k
     if named == k:
         return None
@@ -307,7 +273,7 @@ def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
     return (f"asked for {k}{beside}: with {rules.units} {rules.domain.unit}s and this epsilon "
             f"about {_about(made.mean * k)} of the {k} would be right; --at-most {places.total} "
             f'(in Python fewer="auto") would name {named}, about '
-            f"{_about(look(few).mean * named)} of {'them' if named > 1 else 'it'} right, in the "
+            f"{_about(few.forecast.mean * named)} of {'them' if named > 1 else 'it'} right, in the "
             "mean over tables from weak to strong")
 
 
@@ -368,6 +334,23 @@ class ColumnChoice:
             return self.coding
         return replace(self.coding, columns=tuple(self.coding.columns[j] for j in self.keep))
 
+    def priced(self, rows: int | None, least: int = 2) -> tuple[Cost, int]:
+        """What the choice costs, and from how many units; fewer than the least are refused."""
+        asked = self.asked
+        cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
+        units = self.domain.public_units(rows)
+        if units < least:
+            raise ParameterError(f"the table has {units} {self.domain.unit}s (n_samples = {units})"
+                                 f"; a choice from them needs at least {least}")
+        cost.check_units(units)
+        return cost, units
+
+    def settled(self, kind: type[Settled], cost: Cost, units: int, **own: Any) -> Settled:
+        """The public parameters of a run, with as many names as are worth most."""
+        return fewer(settled(
+            kind, self.asked, n_features_to_select=self.places.total, epsilon=cost.epsilon,
+            delta=cost.delta, domain=self.domain, units=units, places=self.places, **own))
+
     def plan(self, *, settings: Mapping[str, Json], summarise: Any, mechanism: Any,
              certain: tuple[int, ...] | None, **own: Any) -> Plan:
         """The plan of a choice, from functions that know the columns a method is given."""
@@ -381,22 +364,20 @@ class ColumnChoice:
                     mechanism=mechanism, **own)
 
 
-def selection(choice: ColumnChoice, rules: Any, cost: Cost, look: Callable[[Any], Forecast], *,
-              noise: Fraction, summarise: Any, times: int = 1, useful: str = "",
-              **own: Any) -> Plan:
+def selection(choice: ColumnChoice, rules: Run, cost: Cost, *, noise: Fraction, summarise: Any,
+              times: int = 1, useful: str = "", **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.
 
-    rules : the public parameters of the run, with their domain, units and places.
-    look : what rules find, by their epsilon.
+    rules : the public parameters of the run.
     noise : its size, in units on a score.
     times : gaps of scores are so many times those of rows.
     useful : what a warning says beside.
     own : what is the method's own: name, settings, theorem, and its mechanism.
     """
     free = rules.places.certain and not rules.ordered
-    expected = look(rules)
-    costs = by_cost(cost.epsilon, lambda other: look(replace(rules, epsilon=other)))
-    forecast = json(expected, costs, times=times, advice=None if free else advice(rules, look),
+    expected = rules.forecast
+    costs = by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)
+    forecast = json(expected, costs, times=times, advice=None if free else advice(rules),
                     names=None if rules.fewer is None else rules.places.k,
                     after_coding=after_coding(rules.domain))
     close = None if free else warning(expected)
@@ -481,6 +462,56 @@ class Places:
             # [nothing-to-choose]
             return self.columns()
         return self.columns(top_k(self.scores(scores), race, noise), ordered=race.ordered)
+
+
+@declared
+class Run(Choosing):
+    """The public parameters of one run of a choice: its options, settled, and public facts."""
+
+    domain: Domain
+    units: int
+    places: Places
+
+    @property
+    def k(self) -> int:
+        """How many columns are named."""
+        return int(self.n_features_to_select)
+
+    @property
+    def sought(self) -> int:
+        """How many columns were asked for."""
+        return self.k if self.fewer is None else int(self.fewer)
+
+    @property
+    def race(self) -> Race:
+        """The race for scores that one unit moves by 1."""
+        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
+
+    @property
+    def reach(self) -> Fraction:
+        """How far a gap of 1 puts a column ahead, in units of a score.
+
+        Where units come and go instead of being replaced, one moves a score by half as much.
+        """
+        return Fraction(self.units * (1 if self.domain.replaces else 2))
+
+    @property
+    def forecast(self) -> Forecast:
+        """What the choice is expected to find."""
+        return self.places.forecast(self.race, self.reach, self.sought)
+
+    @property
+    def one_race(self) -> bool:
+        """Whether one race may name all columns."""
+        return True
+
+    @property
+    def alone(self) -> Self:
+        """The same where one race names all columns."""
+        return self
+
+
+Settled = TypeVar("Settled", bound=Run)
 
 
 def among(asked: Choosing, domain: Domain) -> Places:

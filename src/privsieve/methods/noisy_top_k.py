@@ -14,15 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import (
-    Choosing,
-    ColumnChoice,
-    Forecast,
-    Places,
-    charged,
-    fewer,
-    selection,
-)
+from privsieve.methods.choosing import Choosing, ColumnChoice, Run, charged, selection
 from privsieve.methods.labels import (
     FINE,
     CountNoise,
@@ -35,8 +27,8 @@ from privsieve.methods.labels import (
 from privsieve.methods.method import DOUBLES
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
-from privsieve.public.option import declared, option, settings, settled
-from privsieve.public.plan import Chosen, Cost, Plan
+from privsieve.public.option import declared, option, settings
+from privsieve.public.plan import Chosen, Plan
 from privsieve.summaries.scores import (
     SCORES,
     Public,
@@ -86,25 +78,18 @@ class NoisyTopKOptions(Choosing):
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        domain, places = choice.domain, choice.places
-        public = Public(domain, domain.public_units(rows))
-        if public.units < 2:
-            raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
-                                 "needs at least 2")
-        cost.check_units(public.units)
-        prior = _prior(self, domain, weighed=score_of(self.score, public).weighed)
-        terms = settled(Terms, self, n_features_to_select=places.total, epsilon=cost.epsilon,
-                        delta=cost.delta, class_prior=prior, public=public, places=places)
-        terms = fewer(terms, _forecast)
+        cost, units = choice.priced(rows)
+        domain = choice.domain
+        prior = _prior(self, domain, weighed=score_of(self.score, Public(domain, units)).weighed)
+        terms = choice.settled(Terms, cost, units, class_prior=prior)
         race = terms.race
         # [rho] the counts' part is pure
         cost = charged(cost, race, terms.counted**2 / 2)
         terms = replace(terms, delta=cost.delta)
         return selection(
-            choice, terms, cost, _forecast, method=LATER.get(self.score, METHOD),
+            choice, terms, cost, method=LATER.get(self.score, METHOD),
             settings=settings(terms), theorem="noisy-top-k",
-            noise=race.scale * (1 if public.replace else Fraction(1, 2)),
+            noise=race.scale * (1 if domain.replaces else Fraction(1, 2)),
             event=together(*terms.counts.events, race.event), shows=terms.counts.shows,
             summarise=adding(partial(summarise, terms=terms), domain),
             mechanism=partial(choose, terms=terms))
@@ -130,21 +115,13 @@ def _score_pair(name: str) -> Pair:
 
 
 @declared
-class Terms(NoisyTopKOptions):
-    """The public parameters of one run: the options, settled, and the public facts."""
-
-    public: Public
-    places: Places
+class Terms(NoisyTopKOptions, Run):
+    """The public parameters of one run."""
 
     @property
-    def domain(self) -> Domain:
-        """The columns to choose from."""
-        return self.public.domain
-
-    @property
-    def units(self) -> int:
-        """How many rows or persons there are."""
-        return self.public.units
+    def public(self) -> Public:
+        """What the score knows."""
+        return Public(self.domain, self.units)
 
     @property
     def scored(self) -> Score[Any]:
@@ -166,15 +143,6 @@ class Terms(NoisyTopKOptions):
     def counted(self) -> Fraction:
         """The part of epsilon that goes to class counts."""
         return self.epsilon * COUNT_SHARE if self.class_prior == "noisy" else Fraction(0)
-
-
-def _forecast(terms: Terms) -> Forecast:
-    """What the race is expected to find.
-
-    Where units come and go instead of being replaced, one moves a score by half as much.
-    """
-    reach = Fraction(terms.units * (1 if terms.public.replace else 2))
-    return terms.places.forecast(terms.race, reach, terms.sought)
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSummary:

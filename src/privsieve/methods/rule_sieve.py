@@ -25,8 +25,8 @@ from privsieve.methods.choosing import (
     ColumnChoice,
     Forecast,
     Places,
+    Run,
     charged,
-    fewer,
     selection,
 )
 from privsieve.methods.labels import (
@@ -50,7 +50,7 @@ from privsieve.methods.method import BITS
 from privsieve.public.columns import Number, read_finely
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event, either, together
-from privsieve.public.option import declared, option, settings, settled, whole
+from privsieve.public.option import declared, option, settings, whole
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
@@ -172,9 +172,9 @@ def by_classes(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None, 
 
     cut : whether `rule_sieve_numeric` made the classes of a number
     """
-    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
     joint = asked.joint or "auto"
     domain, places = choice.domain, choice.places
+    cost, units = choice.priced(rows)
     if joint not in ("auto", "none") and not places.plain:
         raise ParameterError(f'joint="{joint}" names columns, and groups are raced one by one; '
                              "leave joint away")
@@ -183,25 +183,18 @@ def by_classes(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None, 
     if joint == "rounds" and (cost.delta or asked.fewer is not None):
         raise ParameterError('joint="rounds" names k columns under pure epsilon; leave delta and '
                              "fewer away")
-    units = domain.public_units(rows)
-    if units < 2:
-        raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
-                             "rows needs at least 2")
-    cost.check_units(units)
     _check_sums(domain, units)
     prior = prior_of(asked.class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * domain.unit_weight))
     deep, grid = branches.depth(_table(domain, units), asked.depth, asked.max_ops)
-    rules = settled(Rules, asked, n_features_to_select=places.total, epsilon=cost.epsilon,
-                    depth=deep, joint=joint, class_prior=prior, delta=cost.delta, domain=domain,
-                    units=units, grid=grid, places=places, cut=cut)
-    rules = fewer(rules, _forecast)
+    rules = choice.settled(Rules, cost, units, depth=deep, joint=joint, class_prior=prior,
+                           grid=grid, cut=cut)
     cost = _charged(cost, rules)
     rules = replace(rules, delta=cost.delta)
     takes = _takes(rules)
     named = [branch.name for branch in rules.switch.reachable]
     return selection(
-        choice, rules, cost, _forecast, method=METHOD,
+        choice, rules, cost, method=METHOD,
         settings=settings(rules, grid=rules.grid, branches=named),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
@@ -228,14 +221,17 @@ def _takes(rules: Rules) -> Takes:
 
 
 @declared
-class Rules(RuleSieveOptions):
-    """The public parameters of one run: the options, settled, and the public facts."""
+class Rules(RuleSieveOptions, Run):
+    """The public parameters of one run."""
 
-    domain: Domain
-    units: int
     grid: int
-    places: Places
     cut: bool
+
+    @property
+    def forecast(self) -> Forecast:
+        """What the races are expected to find, in the branch that finds least."""
+        return min((self.places.forecast(race, self.reach, self.sought)
+                    for race in _main_races(self)), key=lambda made: made.usual)
 
     @property
     def one_race(self) -> bool:
@@ -468,16 +464,6 @@ def choose(values: Sequence[int], score: Sequence[int], sizes: tuple[int, int, i
 def _race_share(rules: Rules) -> Fraction:
     """The part of epsilon that the races get."""
     return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
-
-
-def _forecast(rules: Rules) -> Forecast:
-    """What the races are expected to find, in the branch that finds least.
-
-    Where units come and go instead of being replaced, one moves a score by half as much.
-    """
-    reach = Fraction(rules.units * (1 if rules.domain.replaces else 2))
-    return min((rules.places.forecast(race, reach, rules.sought) for race in _main_races(rules)),
-               key=lambda made: made.usual)
 
 
 def _main_races(rules: Rules) -> list[Race]:

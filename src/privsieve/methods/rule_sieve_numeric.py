@@ -21,22 +21,13 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE
-from privsieve.methods.choosing import (
-    COSTS,
-    Choosing,
-    ColumnChoice,
-    Forecast,
-    Places,
-    charged,
-    fewer,
-    selection,
-)
+from privsieve.methods.choosing import COSTS, ColumnChoice, Run, charged, selection
 from privsieve.methods.method import BITS
 from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
-from privsieve.public.option import WISHES, declared, settings
+from privsieve.public.option import declared, settings
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
@@ -44,7 +35,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.methods.rule_sieve import RuleSieveOptions
-    from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.numbers import Held, NumberTables
@@ -63,26 +53,18 @@ AUTO_FROM = 100
 
 
 @declared
-class NumberRules(Choosing):
+class NumberRules(Run):
     """The public parameters of one run by ranks."""
 
     assumes = BITS
 
-    domain: Domain
-    units: int
     depth: int
     grid: int
-    places: Places
 
     @property
-    def race(self) -> Race:
-        """The race for scores that one unit moves by 1."""
-        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
-
-
-def _forecast(rules: NumberRules) -> Forecast:
-    """What the race is expected to find; a covariance is half of a gain."""
-    return rules.places.forecast(rules.race, Fraction(rules.units, 2), rules.sought)
+    def reach(self) -> Fraction:
+        """How far a gap of 1 puts a column ahead: a covariance is half of a gain."""
+        return Fraction(self.units, 2)
 
 
 def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> Plan:
@@ -94,13 +76,11 @@ def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> 
     ...     ps.plan("rule-sieve", box, k=3, epsilon=1, rows=rows) for rows in (200, 9000))]
     ['ranks', 'median-cut']
     """
-    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
-    domain, places = choice.domain, choice.places
-    units = domain.public_units(rows)
-    if not 2 <= units <= LARGEST:
-        raise ParameterError(f"the table has {units} rows; a choice for a numeric target needs "
-                             f"from 2 to {LARGEST}")
-    cost.check_units(units)
+    domain = choice.domain
+    cost, units = choice.priced(rows)
+    if units > LARGEST:
+        raise ParameterError(f"the table has {units} rows; a choice for a numeric target takes at "
+                             f"most {LARGEST}")
     way = _way(asked, domain)
     if way == "median-cut":
         return _cut_plan(asked, choice, cost, units)
@@ -108,11 +88,7 @@ def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> 
         return made
     table = branches.Extent.of(domain, units)
     deep, grid = branches.depth(table, asked.depth, asked.max_ops)
-    rules = NumberRules(places.total, epsilon=cost.epsilon, delta=cost.delta,
-                        ordered=asked.ordered, fewer=asked.fewer, domain=domain, units=units,
-                        depth=deep, grid=grid, places=places,
-                        **{name: getattr(asked, name) for name in WISHES})
-    rules = fewer(rules, _forecast)
+    rules = choice.settled(NumberRules, cost, units, depth=deep, grid=grid)
     race = rules.race
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
@@ -120,7 +96,7 @@ def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> 
     tables = branches.Tables(table, (1, 16, 3), deep, grid, copies=3)
     takes = branches.takes(table, deep=deep, grid=grid)._replace(**tables.memory())
     return selection(
-        choice, rules, cost, _forecast, method=METHOD,
+        choice, rules, cost, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name]),
         noise=2 * race.scale, takes=takes, event=race.event,
         theorem="rule-sieve-numeric", summarise=_summary(rules, takes),

@@ -319,7 +319,9 @@ def abouts(kind: type) -> dict[str, About]:
 
 def settled(kind: type[Kind], asked: Any, **facts: Any) -> Kind:
     """A class of options with the values of another, and what is known beside them."""
-    return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)} | facts)
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)
+                   if one.name in known} | facts)
 
 
 def settings(asked: Any, **facts: Json) -> dict[str, Json]:
