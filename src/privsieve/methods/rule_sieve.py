@@ -30,7 +30,6 @@ from privsieve.methods.choosing import (
     selection,
 )
 from privsieve.methods.labels import (
-    AUTO_SHARE,
     FINEST,
     Labellings,
     by_cells,
@@ -234,6 +233,15 @@ class Rules(RuleSieveOptions, Run):
                     for race in _main_races(self)), key=lambda made: made.usual)
 
     @property
+    def raced(self) -> Fraction:
+        """The epsilon that is left for the races, and what follows them, after class counts."""
+        return self.epsilon - class_counts(self).epsilon  # type: ignore[no-any-return]
+
+    def new(self, branch: Branch) -> int:
+        """How many columns the first race of a branch names that are not in already."""
+        return branches.new(branch, len(self.places.always))
+
+    @property
     def one_race(self) -> bool:
         """Whether one race may name all columns."""
         return self.joint in ("auto", "none")
@@ -254,7 +262,7 @@ class Rules(RuleSieveOptions, Run):
         if not self.places.plain:
             # [one-by-one] a group is no column
             return Switch((ONE,), self.k, Fraction(0))
-        strength = self.units * _race_share(self) * self.epsilon
+        strength = self.units * self.raced
         # Cells of a number without bounds are coarse: a pair comes first where rounds follow it.
         bounded = all(not isinstance(column, Number) or column.low is not None
                       for column in self.domain.columns)
@@ -283,8 +291,7 @@ class Rules(RuleSieveOptions, Run):
 
     def rounds(self, branch: Branch) -> int:
         """How many columns a branch names in rounds."""
-        new = branches.new(branch, len(self.places.always))
-        return self.places.k - new if branch.goes_on else 0
+        return self.places.k - self.new(branch) if branch.goes_on else 0
 
     @property
     def most(self) -> int:
@@ -388,7 +395,7 @@ def mechanism(summary: RuleTables | WithRows, noise: Noise, *, rules: Rules) -> 
         delta = rules.delta if k > 1 else Fraction(0)
         return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta), noise)
 
-    free, size = [item[0] for item in places.items], branches.new(branch, len(places.always))
+    free, size = [item[0] for item in places.items], rules.new(branch)
     named = list[int]()
     if size:
         values, score = _pair_values(tables, (layout, by), places)
@@ -461,11 +468,6 @@ def choose(values: Sequence[int], score: Sequence[int], sizes: tuple[int, int, i
 # [/joint-choice]
 
 
-def _race_share(rules: Rules) -> Fraction:
-    """The part of epsilon that the races get."""
-    return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
-
-
 def _main_races(rules: Rules) -> list[Race]:
     """For each branch the race that a forecast is made for: as if all columns were chosen by it."""
     places, races = rules.places, []
@@ -475,7 +477,7 @@ def _main_races(rules: Rules) -> list[Race]:
             part = branches.dilution(branch, places.k, places.d, len(places.always))
             if branch.goes_on:  # the rest goes to what the rounds release
                 part = part * _rounds(rules, branch).raced
-            race = places.race(_race_share(rules) * rules.epsilon * part, ordered=rules.ordered)
+            race = places.race(rules.raced * part, ordered=rules.ordered)
         races.append(race)
     return races
 
@@ -484,7 +486,7 @@ def _race(rules: Rules, branch: Branch) -> Race:
     """The race that names several columns, which a delta may help."""
     from privsieve.noise.race import Race
 
-    places, epsilon = rules.places, _race_share(rules) * rules.epsilon
+    places, epsilon = rules.places, rules.raced
     if branch == ONE:
         return places.race(epsilon, delta=rules.delta, ordered=rules.ordered)
     before, part = branches.several(branch, places.k, len(places.always))
@@ -518,8 +520,8 @@ def _branch_event(rules: Rules, branch: Branch) -> Event:
     """One race; or one over pairs, and what names the columns that are left."""
     from privsieve.noise.race import Race
 
-    places, epsilon = rules.places, _race_share(rules) * rules.epsilon
-    size = branches.new(branch, len(places.always))
+    places, epsilon = rules.places, rules.raced
+    size = rules.new(branch)
     if branch == ONE:
         return _race(rules, branch).event
     if branch.goes_on:
@@ -551,16 +553,16 @@ def _rounds(rules: Rules, branch: Branch) -> Rounds:
     """The rounds of a branch."""
     from privsieve.methods.rounds import Rounds
 
-    places, size = rules.places, branches.new(branch, len(rules.places.always))
+    places, size = rules.places, rules.new(branch)
     return Rounds(rules.domain, rules.units, len(places.always) + size,
-                  places.d - size, places.k - size, _race_share(rules) * rules.epsilon, size,
+                  places.d - size, places.k - size, rules.raced, size,
                   level=not rules.cut and rules.class_prior in ("centred", None))
 
 
 def _pure_rho(rules: Rules, branch: Branch) -> Fraction:
     """What the class counts, and a race for a pair, spend under zCDP beside `_race`."""
-    counted = (1 - _race_share(rules)) * rules.epsilon
+    counted = class_counts(rules).epsilon
     # [first-rho] what the race that names several columns does not get
     first = 1 - branches.several(branch, rules.places.k, len(rules.places.always))[1]
-    spent: Fraction = counted**2 + (_race_share(rules) * rules.epsilon * first)**2
+    spent: Fraction = counted**2 + (rules.raced * first)**2
     return spent / 2
