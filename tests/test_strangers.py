@@ -211,7 +211,7 @@ def halved(package):
     covers = "\n".join(f"covers: {name} @ {digest(name, package / 'src')}" for name in (
         "privsieve.methods.halves.summarise", "privsieve.methods.halves.choose"))
     (methods / "halves.proof.md").write_text(PROOF.format(covers=covers), encoding="utf-8")
-    listed(package, "src/privsieve/methods/__init__.py", '"felp"',
+    listed(package, "src/privsieve/entries.py", '"felp"',
            '    "halves": ("halves", "Halves"),\n')
     return package
 
@@ -221,8 +221,8 @@ def test_a_method_is_one_file(halved, options):
     """File, proof, line and test: planned, released, verified, audited, asked for in the shell."""
     assert {"valid": True, "planned": "halves/1", "report": True, "audited": 1, "select": 0
             } == played(halved, "Halves", method="halves", mode="", **options)
-    assert {f"src/privsieve/methods/{name}" for name in (
-        "__init__.py", "halves.py", "halves.proof.md")} == changed(halved)
+    assert {f"src/privsieve/{name}" for name in (
+        "entries.py", "methods/halves.py", "methods/halves.proof.md")} == changed(halved)
     assert [] == complaints(halved / "src/privsieve/methods/halves.proof.md", halved / "src")
 
 

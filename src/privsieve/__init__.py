@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privsieve._version import __version__
-from privsieve.methods import METHODS
+from privsieve.entries import METHODS
 
 if TYPE_CHECKING:
     from privsieve.check.audit import audit as audit

@@ -1,7 +1,7 @@
 """Methods: options, plan, summary, mechanism and worst pairs, in a file each.
 
-This list is the registry.  The estimators, `plan`, the command line, the settings of a release and
-the page of options follow from it (docs/add-a-selector.md).
+`METHODS` of `privsieve.entries` is the registry: the estimators, `plan`, the command line, the
+settings of a release and the page of options follow from it (docs/add-a-selector.md).
 """
 
 from __future__ import annotations
@@ -9,23 +9,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from privsieve.entries import METHODS as METHODS
 from privsieve.errors import DomainError, ParameterError
 
 if TYPE_CHECKING:
     from privsieve.public.domain import Domain
     from privsieve.public.plan import Plan
-
-#: Where each method lives: its file, and its estimator, after which its options are called.
-METHODS = {
-    "rule-sieve": ("rule_sieve", "RuleSieve"),
-    "block-fwell": ("block_fwell", "BlockFWELL"),
-    "noisy-top-k": ("noisy_top_k", "NoisyTopK"),
-    "output-fwell": ("output_fwell", "OutputFWELL"),
-    "objective-fwell": ("objective_fwell", "ObjectiveFWELL"),
-    "felp": ("felp", "FELP"),
-    "kernel-ridge": ("ridge.ridge", "PrivateKernelRidge"),
-    "noisy-histogram": ("histogram.noisy_histogram", "NoisyHistogram"),
-}
 
 
 def options_of(method: str) -> Any:
