@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 import privsieve as ps
+from privsieve.methods import METHODS, options_of
+from privsieve.methods.ridge.answers import ASSUMES, THEOREM
 
 ROWS = 400
 COLUMNS = (ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.Flag("smoker"),
@@ -82,6 +84,9 @@ class Method:
         return isinstance(self.domain.target, ps.Number)
 
 
+#: What each theorem assumes, with all proofs below it.
+THEOREMS = {THEOREM: ASSUMES, **{theorem: options_of(name).assumes for name in METHODS
+                                 for theorem in options_of(name).theorems}}
 _TWO = {"n_features_to_select": 2}
 _LINE = ps.Domain.box(0.0, 1.0, target=(0, 1))
 SELECTORS = (

@@ -80,9 +80,9 @@ PLANS = {
     "objective": ("two", "row", "objective-fwell", {"block": 6}),
     "felp": ("two", "row", "felp", {"block": 6, "repeats": 5}),
     "ridge linear": ("number", "row", "kernel-ridge", {"k": None, "kernel": "linear"}),
-    "ridge polynomial": ("number", "person", "kernel-ridge", {"k": None, "kernel": "polynomial"}),
     "ridge cosine": ("number", "row", "kernel-ridge", {"k": None, "kernel": "cosine",
                                                        "delta": "1e-6"}),
+    "ridge persons": ("number", "person", "kernel-ridge", {"k": None, "kernel": "cosine"}),
     "ridge rbf": ("number", "row", "kernel-ridge", {"k": None, "kernel": "rbf", "features": 20}),
     "table": ("two", "row", "noisy-histogram", {"k": None, "columns": ["n", "c"], "bins": 3}),
     "table chosen": ("two", "row", "noisy-histogram", {

@@ -16,8 +16,8 @@ from attacks import RUNS
 from planted import FAULTS
 from privsieve import __version__
 from privsieve.check.audit import audit
-from privsieve.check.pairs import modes, pair
 from privsieve.methods import METHODS
+from privsieve.methods.worst import modes, pair
 from recorded import boundary
 from test_recorded_audit import FAMILIES, PAIRS, audited
 

@@ -13,9 +13,9 @@ import pytest
 
 from attacks import RUNS, again, near, refuted, run, stands
 from privsieve import audit
-from privsieve.check.pairs import joined, modes, pair, sides
 from privsieve.fit import fit
 from privsieve.methods import METHODS, plan
+from privsieve.methods.worst import joined, modes, pair, sides
 from privsieve.noise import streams
 from privsieve.noise.streams import system
 from privsieve.public.columns import Label, Number

@@ -12,11 +12,11 @@ import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
 from exact import top_k_law
-from privsieve.check.pairs import block, pair
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.methods.block_fwell import least_epsilon
+from privsieve.methods.worst import block, pair
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
 from test_density import lawful

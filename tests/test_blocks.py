@@ -11,8 +11,8 @@ import pytest
 import naive_blocks
 import tables
 from kernel_calls import native, serve
-from privsieve.check.pairs import block
 from privsieve.kernels import blocks as kernel
+from privsieve.methods.worst import block
 from privsieve.rows.batch import Passes
 from privsieve.rows.room import Room
 from privsieve.summaries.blocks import (

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from privsieve.check import pairs
+from privsieve.methods import worst as pairs
 
 
 def test_an_attack_that_finds_nothing(cli):

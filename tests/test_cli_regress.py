@@ -168,8 +168,6 @@ def test_predictions_in_a_file(privsieve):
      {"kernel": "rbf", "lam": "0.05", "features": 200, "gamma": "0.5", "seed": 0}),
     (("--features", "20", "--gamma", "2", "--feature-seed", "9", "--lam", "0.1"),
      {"kernel": "rbf", "lam": "0.1", "features": 20, "gamma": "2", "seed": 9}),
-    (("--kernel", "polynomial", "--degree", "3"),
-     {"kernel": "polynomial", "lam": "0.02", "features": 13, "degree": 3}),
     (("--kernel", "cosine"), {"kernel": "cosine", "lam": "0.02", "features": 7, "degree": 3}),
 ], ids=str)
 def test_options(privsieve, more, settings):

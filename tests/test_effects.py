@@ -13,8 +13,9 @@ from privsieve.cli import regress, select, synthesize
 from privsieve.cli.options import SHARED, given, of_methods
 from privsieve.errors import PrivsieveError
 from privsieve.methods import METHODS, options_of
+from privsieve.methods.choosing import Choosing
 from privsieve.methods.histogram.noisy_histogram import CHOICE
-from privsieve.public.option import WISHES, Choosing, abouts
+from privsieve.public.option import WISHES, abouts
 
 #: A value of each option that is not its default, and what it is given with.
 VALUES = {
@@ -25,7 +26,7 @@ VALUES = {
     "numeric": ("median-cut", {}), "max_ops": (1, {}), "block": (4, {}), "repeats": (3, {}),
     "reference": (None, {}), "votes": ("clip", {}), "tau": ("0.3", {"votes": "clip"}),
     "score": ("class-counts", {}), "lam": ("0.5", {}), "clip": ("0.5", {}), "beta": ("0.5", {}),
-    "kernel": ("cosine", {}), "gamma": ("0.5", {}), "degree": (3, {"kernel": "polynomial"}),
+    "kernel": ("cosine", {}), "gamma": ("0.5", {}), "degree": (2, {"kernel": "cosine"}),
     "features": (30, {}),
     "feature_seed": (3, {}), "columns": (["age"], {}), "bins": (3, {}), "target": (False, {}),
     "share": ("0.2", {}), "choice": ({"depth": 1}, {})}

@@ -71,14 +71,11 @@ UPWARD = {
     ("public/plan.py", "rows.batch"): "a type: what is summarised",
     ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
 }
-#: What attacks a method runs it, and `replan` plans again; the rest of `check` shares no code
-#: with a maker.
-ATTACKS = {"check/replan.py": {"methods"},
-           "check/pairs.py": {"methods", "noise", "rows"}}
+#: `replan` plans again; the rest of `check` shares no code with a maker.
+ATTACKS = {"check/replan.py": {"methods"}}
 #: What a room without NumPy may load all the same, by file.
 NEEDS = {"check/audit.py": {"numpy", "scipy"}, "check/events.py": {"numpy"},
-         "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"},
-         "check/pairs.py": {"numpy"}}
+         "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"}}
 NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
 SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "jinja2", "cryptography"}

@@ -15,11 +15,11 @@ import privsieve as ps
 import tables
 from attacks import RUNS, near, refuted, stands
 from exact import exponential_order, set_law
-from privsieve.check.pairs import sides
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.methods.labels import equal
+from privsieve.methods.worst import sides
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches

@@ -361,7 +361,8 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 #: what somebody who holds the table asked to be measured, or chose to publish.
 SHOWN = {
     "_Event", "About", "Additive", "Axis", "Box", "Branch", "Category", "Choice", "Chosen",
-    "ClassCounts", "ColumnWeights", "Correlation", "Cost", "CountFields", "CountNoise", "Crowd",
+    "ClassCounts", "ColumnChoice", "ColumnWeights", "Correlation", "Cost", "CountFields",
+    "CountNoise", "Crowd",
     "Csv", "Date", "Depth", "Domain", "Effort", "Either", "Extent", "Finding", "Flag",
     "Forecast", "Form", "Found", "Gaussian", "GridNumbers", "Histogram", "Hub", "Inspection",
     "Kernel", "KernelRidgeSession", "Kind", "KnownRows", "Label", "Labellings", "LeastSquares",

@@ -149,7 +149,7 @@ def test_categories_are_compared_by_levels():
     ({"class_prior": 0.5}, "number without classes"),
     ({"numeric": "ranks", "joint": "pair"}, 'write numeric="median-cut", or leave'),
     ({"numeric": "kendall"}, 'write "auto"'), ({"numeric": "all-cuts"}, 'write "auto"'),
-    ({"rows": 1}, "from 2"), ({"rows": 2**30}, "from 2 to"), ({"depth": 4}, "depth"),
+    ({"rows": 1}, "needs at least 2"), ({"rows": 2**30}, "takes at most"), ({"depth": 4}, "depth"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):

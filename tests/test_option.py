@@ -15,9 +15,10 @@ import privsieve as ps
 from privsieve import methods
 from privsieve.cli.options import OfMethod, given
 from privsieve.errors import ParameterError
-from privsieve.methods.estimators import Selector
+from privsieve.methods.choosing import Choosing
+from privsieve.methods.estimators import estimator_of
 from privsieve.public.event import NOTHING
-from privsieve.public.option import Choosing, declared, estimator, option, settings
+from privsieve.public.option import declared, option, settings
 from privsieve.public.plan import Cost, Plan
 
 DOMAIN = ps.Domain.box(0, 1, columns=3)
@@ -25,7 +26,7 @@ DOMAIN = ps.Domain.box(0, 1, columns=3)
 
 @declared
 class ToyOptions(Choosing):
-    """What a toy is asked for: its one option of its own is this field."""
+    """Choose columns of a toy: its one option of its own is this field."""
 
     colour: str = option(default="red", choices=("red", "blue"), says="how the toy is painted",
                          setting="paint")
@@ -38,21 +39,14 @@ class ToyOptions(Choosing):
                     says=None)
 
 
-@estimator
-class Toy(ToyOptions, Selector):
-    """Choose columns of a toy."""
-
-    method = "toy"
-
-
 @pytest.fixture
 def toy(monkeypatch):
     """The toy stands in the registry, as a method of one file does."""
     module = ModuleType("privsieve.methods.toy")
     module.ToyOptions = ToyOptions
     monkeypatch.setitem(sys.modules, "privsieve.methods.toy", module)
-    monkeypatch.setitem(methods.METHODS, "toy", ("toy", "ToyOptions"))
-    return Toy
+    monkeypatch.setitem(methods.METHODS, "toy", ("toy", "Toy"))
+    return estimator_of("toy")
 
 
 def test_the_constructor_takes_it(toy):

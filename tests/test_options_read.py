@@ -202,7 +202,7 @@ KINDS = (ps.PublishableColumns,)
 #: Every other public option: what makes a thing of it, and what its flags are called.
 OTHERS = {
     "ledger": (_ledger, ("once", "head", "request", "population"), ("once",)),
-    "session": (_session, ("kernel", "gamma", "degree", "lam", "domain", "ledger", "epsilon",
+    "session": (_session, ("kernel", "gamma", "lam", "domain", "ledger", "epsilon",
                            "allow_weak"), ("allow_weak",)),
     "estimator": (_estimator, ("domain", "ledger", "max_memory", "n_jobs"), ()),
     "domain": (_domain, ("columns", "target", "csv", "person", "rows_per_person", "neighbours",

@@ -19,11 +19,10 @@ from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
 from privsieve.methods import plan
-from privsieve.methods.choosing import Places, among
+from privsieve.methods.choosing import Choosing, Places, among
 from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
 from privsieve.noise.streams import Noise, replay
-from privsieve.public.option import Choosing
 from privsieve.rows import open_source
 from privsieve.summaries.pairs import pair_scores
 from privsieve.summaries.rules import Layout

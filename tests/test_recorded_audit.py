@@ -111,7 +111,7 @@ FAMILIES = (
     Family("windows", ps.FELP, {**_K, "block": 3, "repeats": 4, "beta": "0.5"}),
     Family("ridge delta", ps.PrivateKernelRidge, {
         "kernel": "rbf", "features": 40, "delta": "0.01"}, COSTS),
-    Family("polynomial", ps.PrivateKernelRidge, {"kernel": "polynomial"}, GRADED),
+    Family("cosine", ps.PrivateKernelRidge, {"kernel": "cosine"}, GRADED),
     Family("named cells", ps.NoisyHistogram, {"columns": ["f", "c"], "delta": "1e-6"}),
     Family("bins", ps.NoisyHistogram, {"columns": ["m", "c"], "bins": 3}, MANY),
     *(Family(f"session {answers}", answers, {}, POINTS)

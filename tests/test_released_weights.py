@@ -15,13 +15,13 @@ import pytest
 import privsieve as ps
 import tables
 from attacks import RUNS, refuted, stands
-from privsieve.check.pairs import CORNERS, corners
 from privsieve.errors import DomainError, ParameterError
 from privsieve.fit import fit
 from privsieve.local.constants import ensemble, output, r_max
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.methods.felp import circle, window_share
+from privsieve.methods.worst import CORNERS, corners
 from privsieve.noise.streams import replay, system
 from privsieve.rows import open_source, resolve
 from test_block_fwell import BOX, strong

@@ -500,7 +500,7 @@ REAL = {
     "positive": lambda: _learnt("OutputFWELL", n_features_to_select="positive"),
     "felp": lambda: _learnt("FELP", n_features_to_select=1),
     **{kernel: lambda kernel=kernel: _fitted(kernel)
-       for kernel in ("linear", "rbf", "cosine", "polynomial")},
+       for kernel in ("linear", "rbf", "cosine")},
     "table": lambda: _learnt("NoisyHistogram", columns=["x0", "x2"], bins=3),
     "named": lambda: _learnt("NoisyHistogram", columns=["x0"], bins=3, delta="1e-6"),
     "chosen": lambda: _learnt("NoisyHistogram", n_features_to_select=1, bins=3),

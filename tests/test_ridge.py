@@ -27,7 +27,7 @@ from privsieve.rows import open_source
 planned = partial(ps.plan, "kernel-ridge")
 PAIRS = 300
 #: Kernels, small enough that a pair of tables takes a millisecond.
-KERNELS = [{"kernel": "linear"}, {"kernel": "polynomial"}, {"kernel": "cosine", "degree": 2},
+KERNELS = [{"kernel": "linear"}, {"kernel": "cosine", "degree": 2},
            {"kernel": "rbf", "features": 6, "gamma": "1"}]
 LAMS = ("0.001", "0.01", "0.1", "1", "100")
 
@@ -217,7 +217,7 @@ def test_a_person_with_many_rows_moves_no_more_than_a_row(neighbours):
         count = int(rng.integers(1, 6))
         known = model(domain(kinds, person="id", persons=max(1, count - int(rng.integers(0, 2))),
                              rows_per_person=int(rng.choice([1, 3, 12])), neighbours=neighbours),
-                      lam=str(rng.choice(LAMS)), **KERNELS[int(rng.integers(4))])
+                      lam=str(rng.choice(LAMS)), **KERNELS[int(rng.integers(len(KERNELS)))])
         persons = [person(rng, kinds, 10 * unit, int(rng.integers(1, 6)))
                    for unit in range(count + 1)]
         at, key = int(rng.integers(count)), int(rng.integers(2**62))

@@ -38,7 +38,7 @@ DOMAIN = ps.Domain(
      ps.Flag("smoker"), ps.Category("ward", ["A", "B"]),
      ps.Date("came", "2020-01-01", "2022-01-01")],
     target=ps.Number("days", 0, 40))
-KERNELS = ("linear", "polynomial", "cosine", "rbf")
+KERNELS = ("linear", "cosine", "rbf")
 SECRET = "Zebedee"
 
 
@@ -215,7 +215,7 @@ def test_variables_are_chosen_by_released_weights():
     X = rng.random((20_000, 6))
     y = 2 * X[:, 4] + X[:, 1]
     box = ps.Domain.box(0, 1, target=(0, 3))
-    for kernel in ("linear", "polynomial", "cosine"):
+    for kernel in ("linear", "cosine"):
         fitted = made(kernel, domain=box).fit(X, y)
         chosen = SelectFromModel(fitted, prefit=True, max_features=2, threshold=-np.inf)
 

@@ -21,7 +21,7 @@ OPTIONS = (
     {"depth": 1}, {"joint": "none"}, {"joint": "pair"}, {"fewer": "auto"},
     {"numeric": "median-cut"}, {"block": 4}, {"repeats": 3}, {"votes": "clip", "tau": "0.1"},
     {"score": "class-counts"}, {"lam": "0.01"}, {"clip": "0.2"}, {"beta": "0.5"},
-    {"kernel": "polynomial", "degree": 2}, {"kernel": "cosine"}, {"gamma": "0.5", "kernel": "rbf"},
+    {"kernel": "cosine", "degree": 2}, {"kernel": "cosine"}, {"gamma": "0.5", "kernel": "rbf"},
     {"bins": 3}, {"target": False}, {"share": "0.25"}, {"always": ["age"]}, {"never": ["stay"]},
     {"groups": {"who": ["age", "smoker"]}})
 #: What protects somebody else than a row that is replaced.

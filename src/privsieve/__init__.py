@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privsieve._version import __version__
+from privsieve.entries import METHODS
 
 if TYPE_CHECKING:
     from privsieve.check.audit import audit as audit
@@ -44,25 +45,17 @@ if TYPE_CHECKING:
 #: Where each public name lives.  Names are imported when they are asked for: a program that
 #: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
 _HOMES = {
-    "BlockFWELL": "methods.estimators",
     "Category": "public.columns",
     "Date": "public.columns",
     "Domain": "public.domain",
-    "FELP": "methods.estimators",
     "FWELL": "local.fwell",
     "FWELLEnsemble": "local.fwell",
     "Flag": "public.columns",
     "KernelRidgeSession": "methods.ridge.session",
     "Label": "public.columns",
     "Ledger": "ledger.ledger",
-    "NoisyHistogram": "methods.estimators",
-    "NoisyTopK": "methods.estimators",
     "Number": "public.columns",
-    "ObjectiveFWELL": "methods.estimators",
-    "OutputFWELL": "methods.estimators",
-    "PrivateKernelRidge": "methods.estimators",
     "PublishableColumns": "containment.estimators",
-    "RuleSieve": "methods.estimators",
     "Signers": "trust.signers",
     "audit": "check.audit",
     "classification_metric": "containment.measures",
@@ -74,6 +67,7 @@ _HOMES = {
     "plan": "methods",
     "recover": "finish",
     "verify": "check.folder",
+    **{estimator: "methods.estimators" for _file, estimator in METHODS.values()},
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are the keys above

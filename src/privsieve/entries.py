@@ -1,4 +1,6 @@
-"""Entries: where each extra begins.  The core calls an extra through this table alone.
+"""Entries: where each method lives, and where each extra begins.
+
+The core calls an extra through this table alone.
 
 Beside them stand parts of the core that a noun calls and that know this noun: files of a domain,
 what prints a plan or a release, the page beside a release, the store of a ledger.
@@ -9,6 +11,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+#: Where each method lives: its file, and its estimator, after which its options are called.
+METHODS = {
+    "rule-sieve": ("rule_sieve", "RuleSieve"),
+    "block-fwell": ("block_fwell", "BlockFWELL"),
+    "noisy-top-k": ("noisy_top_k", "NoisyTopK"),
+    "output-fwell": ("output_fwell", "OutputFWELL"),
+    "objective-fwell": ("objective_fwell", "ObjectiveFWELL"),
+    "felp": ("felp", "FELP"),
+    "kernel-ridge": ("ridge.ridge", "PrivateKernelRidge"),
+    "noisy-histogram": ("histogram.noisy_histogram", "NoisyHistogram"),
+}
 #: The function, class, command or module behind each name, by its kind.
 ENTRIES = {
     "source": {

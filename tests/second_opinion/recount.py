@@ -2,7 +2,7 @@
 
 Nothing here is shared with what plans, sizes noise or draws it; a reason is a sentence that quotes
 nothing of the files.  What each module recounts it recounts from `Facts`: what is public of a
-release, read from its two files.  What each theorem rests on stands in `public.plan`, which a test
+release, read from its two files.  What each theorem assumes its method says, which a test
 holds against the lines `assumes:` and `rests on:` of the proofs.
 """
 
@@ -14,12 +14,13 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+from every_method import THEOREMS
 from privsieve.check.reasons import failed
 from privsieve.check.replan import domain_of
 from privsieve.public.canonical import RHO_UNITS, TOP
 from privsieve.public.columns import Column, Label
 from privsieve.public.domain import LARGEST_ROWS, Domain
-from privsieve.public.plan import LARGEST_EPSILON, THEOREMS, UNIT
+from privsieve.public.plan import LARGEST_EPSILON, UNIT
 
 #: The module that recounts a method or a kind; loaded when it is asked for.
 KINDS = {"selection": "recount_choice", "weights": "recount_weights", "histogram": "recount_table",

@@ -14,7 +14,7 @@ from second_opinion.real import Between, exponents, gaussian_sigma, said, used
 from second_opinion.recount import Facts, warned
 
 #: The map of each kernel, by its name in a release.
-MAPS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}
+MAPS = {"linear": "linear", "cosine": "cosine", "rbf": "fourier"}
 #: What would be 1, over the largest feature.
 OVER_ONE = 65536 / 65535
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
@@ -50,8 +50,8 @@ def sizes(columns: Sequence[Column], kernel: str, settings: Mapping[str, Any]) -
     """How many slots and features a map has; too many are told as 0.
 
     >>> from privsieve.public.columns import Flag
-    >>> sizes([Flag("a"), Flag("b")], "polynomial", {"degree": 2})
-    (4, 4)
+    >>> sizes([Flag("a"), Flag("b")], "cosine", {"degree": 2})
+    (3, 3)
     """
     if kernel == "rbf":
         features = settings["features"]
@@ -59,27 +59,17 @@ def sizes(columns: Sequence[Column], kernel: str, settings: Mapping[str, Any]) -
     degree = settings["degree"]
     if kernel == "linear" and degree != 1:
         return 0, 0
-    # ways[n] : products of degree n so far, as slots and as features
-    ways = [(1, 1), *[(0, 0)] * degree]
     alone = [1, 1]
     for column in columns:
-        powers = degree if isinstance(column, Number | Date) else 1
-        wide = [_wide(column, power) for power in range(1, powers + 1)]
-        alone = [alone[0] + powers, alone[1] + sum(wide)]
-        for total in range(degree, 0, -1):
-            slots, features = ways[total]
-            for power in range(1, min(powers, total) + 1):
-                before = ways[total - power]
-                slots, features = slots + before[0], features + before[1] * wide[power - 1]
-            ways[total] = slots, features
-    if kernel == "polynomial":
-        alone = [sum(one[0] for one in ways), sum(one[1] for one in ways)]
+        waves = degree if isinstance(column, Number | Date) else 1
+        alone = [alone[0] + waves,
+                 alone[1] + sum(_wide(column, wave) for wave in range(1, waves + 1))]
     return (alone[0], alone[1]) if alone[1] <= LARGEST_FEATURES else (0, 0)
 
 
-def _wide(column: Column, power: int) -> int:
+def _wide(column: Column, wave: int) -> int:
     if isinstance(column, Number | Date):
-        return 2 if column.missing_level and power == 1 else 1
+        return 2 if column.missing_level and wave == 1 else 1
     return column.levels if isinstance(column, Category) else 1
 
 

@@ -51,18 +51,38 @@ def plan_again(body: Mapping[str, Any], release: Mapping[str, Any]) -> Plan:
 
             made = plan_session(domain, int(plan["units"]), plan, release.get("queries", ()))
         else:
-            from privsieve.methods import METHODS
             from privsieve.methods import plan as plan_method
 
-            # of a numeric target, say: rule-sieve-numeric is what rule-sieve plans
-            name = next((name for name in METHODS if f"{method}-".startswith(f"{name}-")), "")
-            if not name:
-                raise Unreadable("plan.method is none that this version of privsieve has")
-            made = plan_method(name, domain, rows=units, **_asked(plan["asked"]))
+            made = plan_method(_maker(method), domain, rows=units, **_asked(plan["asked"]))
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
         raise Unreadable(f"{_NOBODY}: what was asked for is refused") from None
     line = body["claim"]["unit"] == UNIT["line"]
     return replace(made, record="line" if line else "row", query=plan.get("query"))
+
+
+def _maker(method: str) -> str:
+    """Return the method that plans a release: rule-sieve plans rule-sieve-numeric, too."""
+    from privsieve.methods import METHODS
+
+    name = next((name for name in METHODS if f"{method}-".startswith(f"{name}-")), "")
+    if not name:
+        raise Unreadable("plan.method is none that this version of privsieve has")
+    return name
+
+
+def is_proved(claim: Mapping[str, Any]) -> bool:
+    """Return whether a claim names a theorem of its method, and all that this theorem assumes."""
+    method = str(claim["mechanism"]).partition("/")[0]
+    if method == SESSION:
+        from privsieve.methods.ridge.answers import ASSUMES, THEOREM
+
+        theorems, assumes = (THEOREM,), ASSUMES
+    else:
+        from privsieve.methods import options_of
+
+        kind = options_of(_maker(method))
+        theorems, assumes = kind.theorems, kind.assumes
+    return claim["theorem"] in theorems and tuple(claim["assumes"]) == assumes
 
 
 def _asked(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from privsieve.public.canonical import (
     units_of,
 )
 from privsieve.public.event import Event
-from privsieve.public.plan import KINDS, SENTENCES, THEOREMS
+from privsieve.public.plan import KINDS
 from privsieve.release import Release
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ def _contained(body: Mapping[str, Any], said: Mapping[str, Any] | None, table: o
 
 
 def _claim(body: Mapping[str, Any]) -> Iterator[str]:
+    from privsieve.check.replan import is_proved
+
     claim, plan = body["claim"], body["plan"]
     epsilon, delta = exact(claim["epsilon"], "epsilon"), exact(claim["delta"], "delta")
     event: Event = msgspec.convert(plan["event"], Event)
@@ -163,7 +165,7 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
         "the claim names no known kind of release": claim["kind"] in KINDS,
         "the claimed delta is no chance below 1": delta < 1,
         "the theorem or an assumption is none of this version":
-            claim["theorem"] in THEOREMS and set(claim["assumes"]) <= set(SENTENCES),
+            is_proved(claim),
         "the account is not the one of the claimed delta":
             claim["account"] == ("approximate" if delta else "pure"),
         "the epsilon of the plan is not the claimed one": plan["epsilon"] == claim["epsilon"],

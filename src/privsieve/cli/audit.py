@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from privsieve.check.audit import Audit, audit
-from privsieve.check.pairs import pair
 from privsieve.cli import words
 from privsieve.cli.options import methods_beginning
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Verb
 from privsieve.errors import CheckFailed
+from privsieve.methods.worst import pair
 from privsieve.public.plan import Cost
 
 #: How each verdict is said, and in which colour.

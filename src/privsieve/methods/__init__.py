@@ -1,47 +1,36 @@
-"""Methods: options, plan, summary and mechanism each.
+"""Methods: options, plan, summary, mechanism and worst pairs, in a file each.
 
-This list is the registry; who checks has lists of its own (docs/add-a-selector.md).
+`METHODS` of `privsieve.entries` is the registry: the estimators, `plan`, the command line, the
+settings of a release and the page of options follow from it (docs/add-a-selector.md).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from privsieve.errors import ParameterError
-from privsieve.public.canonical import quoted
-from privsieve.public.domain import Box, Domain, demand_grids
-from privsieve.public.plan import Plan
+from privsieve.entries import METHODS as METHODS
+from privsieve.errors import DomainError, ParameterError
 
-#: The name of each method, the module that holds it, and its options.
-METHODS = {
-    "rule-sieve": ("rule_sieve", "RuleSieveOptions"),
-    "block-fwell": ("block_fwell", "BlockOptions"),
-    "noisy-top-k": ("noisy_top_k", "TopKOptions"),
-    "output-fwell": ("output_fwell", "OutputOptions"),
-    "objective-fwell": ("objective_fwell", "ObjectiveOptions"),
-    "felp": ("felp", "EnsembleOptions"),
-    "kernel-ridge": ("ridge.ridge", "RidgeOptions"),
-    "noisy-histogram": ("histogram.noisy_histogram", "HistogramOptions"),
-}
-#: Methods that compare the codes of a number, and never compute with them: bounds are optional.
-ANY_CODES = ("rule-sieve",)
+if TYPE_CHECKING:
+    from privsieve.public.domain import Domain
+    from privsieve.public.plan import Plan
 
 
 def options_of(method: str) -> Any:
-    """The class of a method's options, by the method's name.
+    """Return the class of a method's options, by the method's name.
 
     >>> options_of("rule-sieve").__name__
     'RuleSieveOptions'
     """
     if not isinstance(method, str) or method not in METHODS:
+        from privsieve.public.canonical import quoted
         from privsieve.public.dropped import explain
 
         raise ParameterError(explain(
             method, f"method is {quoted(method)}; known are: {', '.join(METHODS)}"))
-    module, kind = METHODS[method]
-    return getattr(import_module(f"privsieve.methods.{module}"), kind)
+    file, estimator = METHODS[method]
+    return getattr(import_module(f"privsieve.methods.{file}"), f"{estimator}Options")
 
 
 def plan(method: str, domain: Domain | str, *, rows: int | None = None,
@@ -54,26 +43,22 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     >>> plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon=1, rows=569).cost.text
     '1'
     """
-    from privsieve.public.option import Choosing, as_json, asked
+    from privsieve.public.domain import Domain, demand_grids
+    from privsieve.public.option import read_request
 
-    domain = Domain.of(domain)
-    options_given: Any = asked(method, options_of(method), options)
-    if method not in ANY_CODES:
-        demand_grids(whole(domain))
-    if isinstance(options_given, Choosing):
-        from privsieve.methods.choosing import plan_among
-
-        made: Plan = plan_among(options_given, whole(domain), rows)
-    else:
-        made = options_given.planned(whole(domain), rows)
-    return replace(made, asked=as_json(options_given, made.settings))
+    domain = demand_width(Domain.of(domain))
+    request = read_request(method, options_of(method), options)
+    if request.needs_bounds:
+        demand_grids(domain)
+    made: Plan = request.planned(domain, rows)
+    return made
 
 
-def whole(domain: Domain) -> Domain:
-    """The domain of a table whose columns are known; a plan needs how many there are."""
+def demand_width(domain: Domain) -> Domain:
+    """Return the domain of a table whose columns are known; a plan needs how many there are."""
+    from privsieve.public.domain import Box
+
     if isinstance(domain, Box):
-        from privsieve.errors import DomainError
-
         raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
                           "how many columns: Domain.box(low, high, columns=30)")
     return domain

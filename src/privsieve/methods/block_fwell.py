@@ -8,7 +8,7 @@ block_fwell.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,22 +19,20 @@ from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
 from privsieve.methods.choosing import (
-    GAPS,
     USUAL,
-    Forecast,
-    Places,
-    among,
+    Choosing,
+    ColumnChoice,
+    Run,
     charged,
-    fewer,
     selection,
 )
+from privsieve.methods.method import BITS
 from privsieve.public.canonical import exact
-from privsieve.public.domain import Domain
-from privsieve.public.option import Choosing, declared, number, option, settings, settled
-from privsieve.public.plan import Cost, Plan
+from privsieve.public.option import declared, number, option, settings
+from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
-    from privsieve.noise.race import Race
+    from privsieve.methods.worst import Pair
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.blocks import BlockVotes, Scheme
@@ -48,8 +46,25 @@ USUAL_GAP = 2 * USUAL
 
 
 @declared
-class BlockOptions(Choosing, Blocked):
-    """What BlockFWELL is asked for."""
+class BlockFWELLOptions(Choosing, Blocked):
+    """Choose columns under pure epsilon-DP by local learning in random blocks.
+
+    Looks, in each block of few units, by which columns the nearest row of another class is farther
+    than the nearest of the same.  Finds columns that matter alone or together; `RuleSieve` needs
+    several times fewer rows.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> y = X[:, 2] > 0.5
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> ps.BlockFWELL(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
+    np.int64(1)
+    """
+
+    theorems = ("block-fwell",)
+    assumes = BITS
 
     votes: Literal["sign", "clip"] = option(
         default="sign", choices=("sign", "clip"),
@@ -57,42 +72,45 @@ class BlockOptions(Choosing, Blocked):
     tau: Any = option(default="0.06", metavar="S", read=number,
                          says="the largest vote, as a share of a column's range")
 
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row.  `reference` is public: it is read here."""
-        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
+        domain, places = choice.domain, choice.places
         _ = domain.classes
-        places = among(self, domain)
-        units = domain.public_units(rows)
+        cost, units = choice.priced(rows, least=0)
         known = None if self.reference is None else public_rows(self.reference, domain)
         block, repeats = sizes(units, self.block, self.repeats, alone=known is not None)
-        voting = settled(
-            Voting, self, n_features_to_select=places.total, epsilon=cost.epsilon,
-            delta=cost.delta, block=block, repeats=repeats, tau=_tau(self.votes, self.tau, block),
-            reference=known, domain=domain, units=units, places=places)
-        voting = fewer(voting, _forecast)
-        cost.check_units(units)
+        voting = choice.settled(
+            Voting, cost, units, block=block, repeats=repeats, reference=known,
+            tau=_tau(self.votes, self.tau, block))
         cost = charged(cost, voting.race)
         voting = replace(voting, delta=cost.delta)
-        return _by_votes(voting, selection(
-            voting, cost, _forecast, method=METHOD, settings=voting.settings,
+        least = float(least_epsilon(units, places.d, voting.places.k, block))
+        return selection(
+            choice, voting, cost, times=2, method=METHOD, settings=voting.settings,
+            useful=f" (this method is useful here from an epsilon of about {least:.2g})",
             noise=voting.race.scale, theorem="block-fwell", event=voting.race.event,
             takes=takes(Extent.of(domain, units))._replace(
                 stages=((part_bytes(units, len(domain.columns)), 0),)),
             summarise=partial(summarise, voting=voting),
-            mechanism=partial(mechanism, voting=voting)))
+            mechanism=partial(mechanism, voting=voting))
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row turns the vector of its block around."""
+        from privsieve.methods.worst import block, in_two
+
+        blocks = {"k": 1, "block": 3, "repeats": 1}
+        return {"": in_two(block(), **blocks),
+                "clip": in_two(block(), **blocks, votes="clip", tau="0.01")}
 
 
 @declared
-class Voting(BlockOptions):
-    """The public parameters of one run: the options, settled, and the public facts.
+class Voting(BlockFWELLOptions, Run):
+    """The public parameters of one run.
 
     block : 1 with a reference, where each unit votes on its own
     tau : the largest vote on the grid; 0 for signs
     """
-
-    domain: Domain
-    units: int
-    places: Places
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -103,9 +121,11 @@ class Voting(BlockOptions):
                         reference=digest_of(self.reference) if alone else None)
 
     @property
-    def race(self) -> Race:
-        """The race for sums that one unit moves by 1."""
-        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
+    def reach(self) -> Fraction:
+        """How far a gap of half of the votes puts a column ahead."""
+        # A block of m units has one vote, so that m times as many units are needed.
+        doubled = 2 if self.reference is not None and not self.domain.replaces else 1
+        return Fraction(doubled * self.units, self.block)
 
     # [sensitivity]
     @property
@@ -127,14 +147,6 @@ class Voting(BlockOptions):
         known = self.domain.rows_are_public
         blocks = None if known else max(1, self.units // (self.block * parts))
         return Scheme(self.block, self.repeats, parts, blocks, self.tau)
-
-
-def _forecast(voting: Voting) -> Forecast:
-    """What the race is expected to find, by gaps of half of the votes."""
-    # A block of m units has one vote, so that m times as many units are needed.
-    doubled = 2 if voting.reference is not None and not voting.domain.replaces else 1
-    reach = Fraction(doubled * voting.units, voting.block)
-    return voting.places.forecast(voting.race, reach, voting.sought)
 
 
 def least_epsilon(units: int, d: int, k: int, block: int = 6,
@@ -174,15 +186,3 @@ def _tau(votes: object, tau: object, block: int) -> int:
     if not Fraction(1, WHOLE) <= share <= 1:
         raise ParameterError(f"tau is {tau}; write a share of the columns' range, at most 1")
     return int(share * WHOLE) * block
-
-
-def _by_votes(voting: Voting, plan: Plan) -> Plan:
-    """The plan with its forecast by gaps of votes, which are twice those of rows."""
-    shares: Any = plan.forecast["found_percent"]
-    said = {**plan.forecast, "usual_gap": str(float(USUAL_GAP)), "found_percent": {
-        str(float(2 * gap)): share for gap, share in zip(GAPS, shares.values(), strict=True)}}
-    if plan.warning is None:
-        return replace(plan, forecast=said)
-    least = least_epsilon(voting.units, voting.places.d, voting.places.k, voting.block)
-    return replace(plan, forecast=said, warning=(
-        f"{plan.warning} (this method is useful here from an epsilon of about {float(least):.2g})"))

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
+from privsieve.methods.method import PrivateMethod
 from privsieve.public.domain import Domain
-from privsieve.public.option import Options, as_given, declared, integer, option, whole
+from privsieve.public.option import as_given, declared, integer, option, whole
 
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
@@ -21,7 +22,7 @@ SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
 
 
 @declared
-class Blocked(Options):
+class Blocked(PrivateMethod):
     """What a method is asked for that finds neighbours in random blocks, or among public rows."""
 
     block: int = option(default=6, read=whole, metavar="M", says="units of a block, from 3")

@@ -17,24 +17,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
-from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted
+from privsieve.methods.method import PrivateMethod
+from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, read_flag
 from privsieve.public.domain import Domain, after_coding
-from privsieve.public.event import NOTHING, Additive, Event
-from privsieve.public.option import WISHES, Choosing, count
-from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, assumed
-from privsieve.release import Selection, exactly
+from privsieve.public.event import NOTHING
+from privsieve.public.option import (
+    WISHES,
+    as_json,
+    count,
+    declared,
+    how_many,
+    number,
+    option,
+    settled,
+    written_group,
+)
+from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, holds_rows
+from privsieve.release import Selection
 from privsieve.summaries.stages import seen
 
 if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
-
-Asked = TypeVar("Asked", bound=Choosing)
 
 #: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
 GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
@@ -49,6 +58,49 @@ FEW = 0.5
 TRIED = 64
 #: Costs beside which a report shows that of its release.
 COSTS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
+
+
+@declared
+class Choosing(PrivateMethod):
+    """What a method is asked for that chooses columns."""
+
+    kind = Selection
+
+    n_features_to_select: Any = option(
+        default=5, kw_only=False, needed=True, setting="k", read=how_many,
+        says="how many columns, or which fraction of them")
+    delta: Any = option(default=0, metavar="D", setting=None, read=number,
+                        says="what it may cost beyond epsilon, such as 1e-9: less noise where "
+                             "many columns are chosen")
+    ordered: bool = option(default=False, read=read_flag,
+                           says="release the order of the columns, too")
+    always: Any = option(
+        default=None, several=list, unsaid=True, metavar="NAME",
+        says="columns, or groups, that are in whatever the rows say; they count among k")
+    never: Any = option(
+        default=None, several=list, unsaid=True, metavar="NAME",
+        says="columns that are not looked at")
+    groups: Any = option(
+        default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
+        says="columns that are chosen and released as one, under a name; a group takes one place")
+    fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
+                        says="auto names fewer columns where so many cannot be found: at most k")
+
+    def coding(self, domain: Domain) -> Domain:
+        """The domain by which rows become codes."""
+        return domain
+
+    def planned(self, domain: Domain, rows: int | None) -> Plan:
+        """Plan one selection; reads no row."""
+        # an empty list says nothing
+        wishes: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
+        asked = replace(self, **wishes)
+        keep = None if asked.never is None else _kept(asked, domain)
+        return asked.planned_choice(ColumnChoice(asked, domain, asked.coding(domain), keep), rows)
+
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
+        """Plan one selection from what may be chosen; reads no row."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -107,13 +159,14 @@ class Forecast:
         return (self.usual - self.guessing) / (1 - self.guessing) if self.guessing < 1 else 1.0
 
 
-def json(made: Forecast, costs: Mapping[str, Json], **more: Json) -> Mapping[str, Json]:
+def json(made: Forecast, costs: Mapping[str, Json], *, times: int = 1, **more: Json,
+         ) -> Mapping[str, Json]:
     """The forecast as it stands on a release: per cent of the names, rounded down."""
     return {
         **{name: value for name, value in more.items() if value is not None},
         "guessing_percent": int(100 * made.guessing),
-        "usual_gap": str(float(USUAL)),
-        "found_percent": {str(float(gap)): int(100 * share)
+        "usual_gap": str(float(times * USUAL)),
+        "found_percent": {str(float(times * gap)): int(100 * share)
                           for gap, share in zip(GAPS, made.right, strict=True)},
         "by_cost": costs,
     }
@@ -148,7 +201,7 @@ def warning(made: Forecast) -> str | None:
 
 
 # [fewer]
-def fewer(rules: Asked, look: Callable[[Any], Forecast]) -> Asked:
+def fewer(rules: Settled) -> Settled:
     """The rules with as many names as are worth most, where `fewer` is "auto".
 
     Decided from public numbers, before the charge: the largest `Forecast.worth`.  What was asked
@@ -162,15 +215,14 @@ def fewer(rules: Asked, look: Callable[[Any], Forecast]) -> Asked:
     if not rules.one_race:
         raise ParameterError('fewer="auto" is for columns that one race names, and joint begins '
                              "with a pair of them; leave one of the two out")
-    chosen: Asked = _worth_most(rules, look)
-    return chosen
+    return _worth_most(rules)
 
 
-def _worth_most(rules: Any, look: Callable[[Any], Forecast]) -> Any:
+def _worth_most(rules: Settled) -> Settled:
     places = rules.places
     k = places.k
 
-    def naming(m: int, **more: Any) -> Any:
+    def naming(m: int, **more: Any) -> Settled:
         # What begins with a pair is for where much can be found: there all k are named.
         by, total = rules if m == k else rules.alone, places.taken + m
         return replace(by, n_features_to_select=total, fewer=places.total,
@@ -179,8 +231,8 @@ def _worth_most(rules: Any, look: Callable[[Any], Forecast]) -> Any:
     if 2 * k > places.d:
         return naming(k)
     # Without a delta: its noise takes long to size.  At the end it has its say.
-    m = _largest(lambda m: look(naming(m, delta=Fraction(0))).worth, k)
-    return max(naming(m), naming(k), key=lambda one: look(one).worth)
+    m = _largest(lambda m: naming(m, delta=Fraction(0)).forecast.worth, k)
+    return max(naming(m), naming(k), key=lambda one: one.forecast.worth)
 
 
 def _largest(worth: Callable[[int], float], k: int) -> int:
@@ -201,7 +253,7 @@ def _largest(worth: Callable[[int], float], k: int) -> int:
 # [/fewer]
 
 
-def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
+def advice(rules: Run) -> str | None:
     """A sentence where few of k names would be right, and fewer names would be worth more.
 
     It speaks of the mean over the mixture of tables; both figures are those of plans that can
@@ -210,10 +262,10 @@ def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
     places = rules.places
     if rules.fewer is not None or not rules.one_race:
         return None
-    k, made = places.k, look(rules)
+    k, made = places.k, rules.forecast
     if made.mean >= FEW:
         return None
-    few = _worth_most(rules, look)
+    few = _worth_most(rules)
     named = few.places.k
     if named == k:
         return None
@@ -221,7 +273,7 @@ def advice(rules: Any, look: Callable[[Any], Forecast]) -> str | None:
     return (f"asked for {k}{beside}: with {rules.units} {rules.domain.unit}s and this epsilon "
             f"about {_about(made.mean * k)} of the {k} would be right; --at-most {places.total} "
             f'(in Python fewer="auto") would name {named}, about '
-            f"{_about(look(few).mean * named)} of {'them' if named > 1 else 'it'} right, in the "
+            f"{_about(few.forecast.mean * named)} of {'them' if named > 1 else 'it'} right, in the "
             "mean over tables from weak to strong")
 
 
@@ -232,39 +284,6 @@ def _about(columns: float) -> str:
     ('0.3', '3', '9')
     """
     return f"{columns:.0f}" if columns >= 3 else f"{columns:.1f}".removesuffix(".0")
-
-
-@dataclass(frozen=True)
-class CountNoise:
-    """Noisy counts of the classes: what drawing them does, and what a release says of their noise.
-
-    epsilon : what is spent on them; 0 where none are drawn
-
-    >>> CountNoise(Domain.box(0, 1, classes=(0, 1)), Fraction(1, 20)).shows
-    {'class_counts': {'per': 1, 'law': 'discrete-laplace', 'scale': '20'}}
-    """
-
-    domain: Domain
-    epsilon: Fraction
-
-    @property
-    def moves(self) -> int:
-        """How far a unit moves what is drawn: of two classes one count, and the other follows."""
-        doubly = self.domain.replaces and self.domain.classes > 2
-        return (2 if doubly else 1) * self.domain.unit_weight
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What an accountant needs."""
-        return (Additive.of("discrete-laplace", self.moves, self.moves / self.epsilon),
-                ) if self.epsilon else ()
-
-    @property
-    def shows(self) -> dict[str, Json]:
-        """What a release says of the counts beside them."""
-        return {"class_counts": {
-            "per": self.domain.unit_weight, "law": "discrete-laplace",
-            "scale": exactly(self.moves / self.epsilon)}} if self.epsilon else {}
 
 
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
@@ -282,30 +301,94 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
     return replace(cost, rho=rho, delta=Fraction(0) if race.account == "pure" else cost.delta)
 
 
-def selection(rules: Any, cost: Cost, look: Callable[[Any], Forecast], *, noise: Fraction,
-              **own: Any) -> Plan:
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What is chosen among which columns.
+
+    asked : the options of the choice
+    declared : the domain as it was declared, with the columns that are never in
+    coding : the same with the bounds by which rows become codes
+    keep : the positions of the columns that a method is given; None for all
+
+    >>> from privsieve.methods import plan
+    >>> made = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
+    ...             never=["x4"], always="x0")
+    >>> made.settings["k"], made.settings["always"], made.settings["never"]
+    (3, ['x0'], ['x4'])
+    """
+
+    asked: Choosing
+    declared: Domain
+    coding: Domain
+    keep: tuple[int, ...] | None = None
+
+    @cached_property
+    def places(self) -> Places:
+        """What is raced, and for how many places; refuses what makes no sense."""
+        return among(self.asked, self.domain)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The columns that a method is given: without those that are never in."""
+        if self.keep is None:
+            return self.coding
+        return replace(self.coding, columns=tuple(self.coding.columns[j] for j in self.keep))
+
+    def priced(self, rows: int | None, least: int = 2) -> tuple[Cost, int]:
+        """What the choice costs, and from how many units; fewer than the least are refused."""
+        asked = self.asked
+        cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
+        units = self.domain.public_units(rows)
+        if units < least:
+            raise ParameterError(f"the table has {units} {self.domain.unit}s (n_samples = {units})"
+                                 f"; a choice from them needs at least {least}")
+        cost.check_units(units)
+        return cost, units
+
+    def settled(self, kind: type[Settled], cost: Cost, units: int, **own: Any) -> Settled:
+        """The public parameters of a run, with as many names as are worth most."""
+        return fewer(settled(
+            kind, self.asked, n_features_to_select=self.places.total, epsilon=cost.epsilon,
+            delta=cost.delta, domain=self.domain, units=units, places=self.places, **own))
+
+    def plan(self, *, settings: Mapping[str, Json], summarise: Any, mechanism: Any,
+             certain: tuple[int, ...] | None, **own: Any) -> Plan:
+        """The plan of a choice, from functions that know the columns a method is given."""
+        if self.keep is not None:
+            certain = None if certain is None else tuple(self.keep[j] for j in certain)
+            summarise = seen(summarise, partial(narrowed, keep=self.keep),
+                             len(self.declared.columns))
+            mechanism = partial(chosen_of, keep=self.keep, mechanism=mechanism)
+        return Plan(kind=Selection.kind, domain=self.declared, reads=self.coding, certain=certain,
+                    settings=settings, asked=as_json(self.asked, settings), summarise=summarise,
+                    mechanism=mechanism, **own)
+
+
+def selection(choice: ColumnChoice, rules: Run, cost: Cost, *, noise: Fraction, summarise: Any,
+              times: int = 1, useful: str = "", **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.
 
-    rules : the public parameters of the run, with their domain, units and places.
-    look : what rules find, by their epsilon.
+    rules : the public parameters of the run.
     noise : its size, in units on a score.
-    own : what is the method's own: name, settings, theorem, and its two functions.
+    times : gaps of scores are so many times those of rows.
+    useful : what a warning says beside.
+    own : what is the method's own: name, settings, theorem, and its mechanism.
     """
     free = rules.places.certain and not rules.ordered
-    expected = look(rules)
-    costs = by_cost(cost.epsilon, lambda other: look(replace(rules, epsilon=other)))
+    expected = rules.forecast
+    costs = by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)
+    forecast = json(expected, costs, times=times, advice=None if free else advice(rules),
+                    names=None if rules.fewer is None else rules.places.k,
+                    after_coding=after_coding(rules.domain))
+    close = None if free else warning(expected)
+    taken = own.pop("takes", None) or takes(Extent.of(rules.domain, rules.units))
     own |= {"event": NOTHING, "shows": {}} if free else {}
-    said = {"forecast": json(expected, costs, advice=None if free else advice(rules, look),
-                             names=None if rules.fewer is None else rules.places.k,
-                             after_coding=after_coding(rules.domain)),
-            "warning": warning(expected),
-            "assumes": assumed(own["theorem"]), **own, **({"warning": None} if free else {})}
-    made = Plan(kind=Selection.kind, domain=rules.domain, units=rules.units,
-                noise=NoiseSize(noise, "units on a score"),
-                certain=rules.places.columns() if free else None,
-                cost=Cost(Fraction(0)) if free else cost, **said)
-    taken = made.takes or takes(Extent.of(rules.domain, rules.units))
-    return replace(made, takes=taken if made.holds else taken._replace(rows=0))
+    return choice.plan(
+        units=rules.units, assumes=rules.assumes, forecast=forecast,
+        warning=close and close + useful, noise=NoiseSize(noise, "units on a score"),
+        certain=rules.places.columns() if free else None,
+        cost=Cost(Fraction(0)) if free else cost, summarise=summarise,
+        takes=taken if holds_rows(summarise) else taken._replace(rows=0), **own)
 
 
 @dataclass(frozen=True)
@@ -381,6 +464,56 @@ class Places:
         return self.columns(top_k(self.scores(scores), race, noise), ordered=race.ordered)
 
 
+@declared
+class Run(Choosing):
+    """The public parameters of one run of a choice: its options, settled, and public facts."""
+
+    domain: Domain
+    units: int
+    places: Places
+
+    @property
+    def k(self) -> int:
+        """How many columns are named."""
+        return int(self.n_features_to_select)
+
+    @property
+    def sought(self) -> int:
+        """How many columns were asked for."""
+        return self.k if self.fewer is None else int(self.fewer)
+
+    @property
+    def race(self) -> Race:
+        """The race for scores that one unit moves by 1."""
+        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
+
+    @property
+    def reach(self) -> Fraction:
+        """How far a gap of 1 puts a column ahead, in units of a score.
+
+        Where units come and go instead of being replaced, one moves a score by half as much.
+        """
+        return Fraction(self.units * (1 if self.domain.replaces else 2))
+
+    @property
+    def forecast(self) -> Forecast:
+        """What the choice is expected to find."""
+        return self.places.forecast(self.race, self.reach, self.sought)
+
+    @property
+    def one_race(self) -> bool:
+        """Whether one race may name all columns."""
+        return True
+
+    @property
+    def alone(self) -> Self:
+        """The same where one race names all columns."""
+        return self
+
+
+Settled = TypeVar("Settled", bound=Run)
+
+
 def among(asked: Choosing, domain: Domain) -> Places:
     """Read what a choice of columns of this domain is among; refuses what makes no sense."""
     members = _members(asked, domain)
@@ -435,32 +568,6 @@ def _always(asked: Choosing, members: Mapping[str, object]) -> list[str]:
 
 
 # --- columns that are never in ------------------------------------------------------------------
-
-def plan_among(asked: Choosing, domain: Domain, rows: int | None) -> Plan:
-    """Plan a choice of columns among those that may be chosen; reads no row.
-
-    A method is given a domain without the columns that are never in.
-
-    >>> from privsieve.methods import plan
-    >>> made = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
-    ...             never=["x4"], always="x0")
-    >>> made.settings["k"], made.settings["always"], made.settings["never"]
-    (3, ['x0'], ['x4'])
-    """
-    # an empty list says nothing
-    wishes: dict[str, Any] = {name: getattr(asked, name) or None for name in WISHES}
-    asked = replace(asked, **wishes)
-    coding = asked.coding(domain)
-    if asked.never is None:
-        return replace(asked.planned(coding, rows), domain=domain, reads=coding)
-    keep = _kept(asked, domain)
-    inner = asked.planned(replace(coding, columns=tuple(coding.columns[j] for j in keep)), rows)
-    return replace(
-        inner, domain=domain, reads=coding,
-        certain=None if inner.certain is None else tuple(keep[j] for j in inner.certain),
-        summarise=seen(inner.summarise, partial(narrowed, keep=keep), len(domain.columns)),
-        mechanism=partial(chosen_of, keep=keep, mechanism=inner.mechanism))
-
 
 def _kept(asked: Choosing, domain: Domain) -> tuple[int, ...]:
     """The positions of the columns that a method is given."""

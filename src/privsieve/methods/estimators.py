@@ -1,14 +1,15 @@
 """The private methods as scikit-learn knows them: options in, `fit` written once, a release held.
 
-A method's options become an estimator by `@estimator` of `public.option`: the constructor of
-scikit-learn's contract and the parameters of the docstring are made from their fields.
+A class for each kind of release stands here.  The estimator of a method is made when it is asked
+for: of the class of its kind, and of its options, which give constructor and docstring.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from types import new_class
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
@@ -19,21 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.ledger.ledger import Ledger
-from privsieve.methods import plan
-from privsieve.methods.block_fwell import BlockOptions
-from privsieve.methods.felp import EnsembleOptions
-from privsieve.methods.histogram.noisy_histogram import HistogramOptions
+from privsieve.methods import METHODS, options_of, plan
 from privsieve.methods.histogram.released import CountTable, cell_names
-from privsieve.methods.noisy_top_k import TopKOptions
-from privsieve.methods.objective_fwell import ObjectiveOptions
-from privsieve.methods.output_fwell import OutputOptions
-from privsieve.methods.ridge.ridge import Released, RidgeOptions
-from privsieve.methods.rule_sieve import RuleSieveOptions
+from privsieve.methods.ridge.ridge import Released
 from privsieve.public.domain import Box, Domain
 from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
 from privsieve.public.printed import PrintedEstimator
-from privsieve.release import ColumnWeights, Release
+from privsieve.release import ColumnWeights, Histogram, Kind, Regression, Release, Selection
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.room import Room
 from privsieve.rows.source import fold, names_of, typed
@@ -42,6 +36,7 @@ from privsieve.rows.source import fold, names_of, typed
 _OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs")
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 @estimator
 class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """What every private estimator is: options, `plan`, and `fit` written once.
@@ -179,63 +174,6 @@ class Selector(SelectorMixin, Estimator):  # type: ignore[misc]  # scikit-learn 
         return np.array([fold(name) in chosen for name in names])
 
 
-@estimator
-class RuleSieve(Selector, RuleSieveOptions):
-    """Choose columns under pure epsilon-DP by the best of a data-free family of rules.
-
-    Finds columns that matter alone, in pairs and in threes (AND, OR, XOR, parity).
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> y = X[:, 2] > 0.5
-    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> ps.RuleSieve(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
-    np.int64(1)
-    """
-
-    method = "rule-sieve"
-
-
-@estimator
-class NoisyTopK(Selector, TopKOptions):
-    """Choose columns under pure epsilon-DP by a score of each column and a race.
-
-    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
-
-    Examples
-    --------
-    >>> import privsieve as ps
-    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
-    >>> ps.NoisyTopK(1, epsilon=2, domain=domain).plan(rows=1000).settings["score"]
-    'mean-difference'
-    """
-
-    method = "noisy-top-k"
-
-
-@estimator
-class BlockFWELL(Selector, BlockOptions):
-    """Choose columns under pure epsilon-DP by local learning in random blocks.
-
-    Looks, in each block of few units, by which columns the nearest row of another class is farther
-    than the nearest of the same.  Finds columns that matter alone or together; `RuleSieve` needs
-    several times fewer rows.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> y = X[:, 2] > 0.5
-    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> ps.BlockFWELL(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
-    np.int64(1)
-    """
-
-    method = "block-fwell"
-
-
 class WeightSelector(Selector):
     """A selector that releases a noisy weight of each column, and names columns by them."""
 
@@ -246,82 +184,9 @@ class WeightSelector(Selector):
         return np.array(ColumnWeights.read(self.release_.body).values.doubles)[self._order()]
 
 
-@estimator
-class OutputFWELL(WeightSelector, OutputOptions):
-    """Release weights of columns under differential privacy, by local learning in random blocks.
+class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """A released model: predictions are free for ever."""
 
-    The weights are those under which rows of another class are farther than rows of the same, found
-    in blocks of few units, with noise on each.  `weights_` has them, in the order of the columns.
-    To choose columns alone, `BlockFWELL` needs far fewer rows, and `RuleSieve` fewer still.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
-    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> made = ps.OutputFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
-    >>> made.weights_.shape, int(made.weights_.argmax())
-    ((4,), 2)
-    """
-
-    method = "output-fwell"
-
-
-@estimator
-class ObjectiveFWELL(WeightSelector, ObjectiveOptions):
-    """Release weights of columns under pure differential privacy, by noise inside of the problem.
-
-    As `OutputFWELL`, whose noise is added to the finished weights.  Noise in the problem is shorter
-    only where `lam` is small and epsilon large: there the finished weights can move far.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
-    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> made = ps.ObjectiveFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
-    >>> made.weights_.shape, int(made.weights_.argmax())
-    ((4,), 2)
-    """
-
-    method = "objective-fwell"
-
-
-@estimator
-class FELP(WeightSelector, EnsembleOptions):
-    """Release the mean of weights over an ensemble, under differential privacy.
-
-    As `OutputFWELL`, whose repeats it replaces by an ensemble: each member weighs columns on a part
-    of the units.  It needs as many rows as `OutputFWELL` does.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
-    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> made = ps.FELP("positive", epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
-    >>> made.weights_.shape, int(made.weights_.argmax())
-    ((4,), 2)
-    """
-
-    method = "felp"
-
-
-@estimator
-class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: ignore[misc]  # untyped
-    """Least squares under pure epsilon-DP: one charge at `fit`, and predictions free for ever.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(40_000.0).reshape(10_000, 4) % 97 / 97
-    >>> domain = ps.Domain.box(0.0, 1.0, target=(0, 100))
-    >>> model = ps.PrivateKernelRidge("linear", epsilon=5, domain=domain).fit(X, 100 * X[:, 2])
-    >>> int(model.feature_importances_.argmax())
-    2
-    """
-
-    method = "kernel-ridge"
     way_out = ("bounds have to be public facts; give domain=Domain([...], target=Number(name, "
                "low, high)) or, for an array, domain=Domain.box(low, high, target=(0, 100))")
 
@@ -352,8 +217,7 @@ class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: igno
         lengths = Released.of(self.release_).lengths()
         if lengths is None:
             raise AttributeError('kernel="rbf" mixes all columns in each feature, so that no '
-                                 'column has weights of its own; take "linear", "cosine" or '
-                                 '"polynomial"')
+                                 'column has weights of its own; take "linear" or "cosine"')
         return lengths[self._order()]
 
     @property
@@ -384,26 +248,9 @@ class PrivateKernelRidge(RegressorMixin, Estimator, RidgeOptions):  # type: igno
         return tags
 
 
-@estimator
-class NoisyHistogram(Estimator, HistogramOptions):
-    """Count rows over a few columns and the target under differential privacy, once.
+class Tabulator(Estimator):
+    """A released table of counts: margins and synthetic rows are free for ever."""
 
-    The noisy table is the release.  Counts from 0 on, margins and synthetic rows are made of it
-    as often as you like, at no cost.
-
-    Examples
-    --------
-    >>> import numpy as np, privsieve as ps
-    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
-    >>> made = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
-    >>> made.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
-    (4, 2)
-    >>> sorted(made.sample(100))
-    ['x0', 'x2', 'y']
-    """
-
-    method = "noisy-histogram"
     way_out = "bounds and classes have to be public facts; give domain=Domain([...])"
     supervised = False
 
@@ -445,3 +292,61 @@ class NoisyHistogram(Estimator, HistogramOptions):
     def _table(self) -> CountTable:
         check_is_fitted(self, "release_")
         return CountTable.of(self.release_.body)
+
+
+#: What the estimator of a method is, by the kind of its release.
+FACES: Mapping[type[Kind], type[Estimator]] = {
+    Selection: Selector, ColumnWeights: WeightSelector, Regression: Regressor,
+    Histogram: Tabulator}
+
+if TYPE_CHECKING:
+    from privsieve.methods import block_fwell, felp, noisy_top_k, objective_fwell, output_fwell
+    from privsieve.methods import rule_sieve as sieve
+    from privsieve.methods.histogram import noisy_histogram
+    from privsieve.methods.ridge import ridge
+
+    class RuleSieve(Selector, sieve.RuleSieveOptions):
+        """As its options say."""
+
+    class NoisyTopK(Selector, noisy_top_k.NoisyTopKOptions):
+        """As its options say."""
+
+    class BlockFWELL(Selector, block_fwell.BlockFWELLOptions):
+        """As its options say."""
+
+    class OutputFWELL(WeightSelector, output_fwell.OutputFWELLOptions):
+        """As its options say."""
+
+    class ObjectiveFWELL(WeightSelector, objective_fwell.ObjectiveFWELLOptions):
+        """As its options say."""
+
+    class FELP(WeightSelector, felp.FELPOptions):
+        """As its options say."""
+
+    class PrivateKernelRidge(Regressor, ridge.PrivateKernelRidgeOptions):
+        """As its options say."""
+
+    class NoisyHistogram(Tabulator, noisy_histogram.NoisyHistogramOptions):
+        """As its options say."""
+
+
+def __getattr__(name: str) -> type[Estimator]:
+    """Make the estimator of a method from its options, once."""
+    for method, (_file, own) in METHODS.items():
+        if own == name:
+            globals()[name] = made = estimator_of(method)
+            return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def estimator_of(method: str) -> type[Estimator]:
+    """Make the estimator of a method: the class of its kind with the method's options.
+
+    >>> estimator_of("felp").__mro__[1].__name__
+    'WeightSelector'
+    """
+    options = options_of(method)
+    body = {"method": method, "__doc__": options.__doc__, "__module__": __name__}
+    made: type[Estimator] = new_class(
+        METHODS[method][1], (FACES[options.kind], options), exec_body=lambda own: own.update(body))
+    return estimator(made)

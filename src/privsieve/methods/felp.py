@@ -7,19 +7,21 @@ cut into blocks, which are the rows of a problem of their own.  See felp.proof.m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
 from privsieve.methods.local_weights import Learning, vector_plan
-from privsieve.methods.output_fwell import OutputOptions
+from privsieve.methods.output_fwell import OutputFWELLOptions
 from privsieve.public.canonical import exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import declared, integer, number, option, whole
 from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
+    from privsieve.methods.worst import Pair
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import VectorNoise
     from privsieve.summaries.moves import Moves, Windows
@@ -29,8 +31,23 @@ LARGEST_ENSEMBLE, MOST_SECTORS = 1000, 10_000
 
 
 @declared
-class EnsembleOptions(OutputOptions):
-    """What FELP is asked for."""
+class FELPOptions(OutputFWELLOptions):
+    """Release the mean of weights over an ensemble, under differential privacy.
+
+    As `OutputFWELL`, whose repeats it replaces by an ensemble: each member weighs columns on a part
+    of the units.  It needs as many rows as `OutputFWELL` does.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> made = ps.FELP("positive", epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
+    >>> made.weights_.shape, int(made.weights_.argmax())
+    ((4,), 2)
+    """
+
+    theorems = ("felp",)
 
     repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples",
                           says="how many members the ensemble has")
@@ -47,8 +64,15 @@ class EnsembleOptions(OutputOptions):
         # [sensitivity] from the windows, before rows are read
         moved = ensemble(learning.asked.lam, window_share(learning), learning.vectors,
                          len(domain.columns))
-        return vector_plan(learning, cost, moved, method=METHOD, theorem="felp",
+        return vector_plan(self, learning, cost, moved, method=METHOD, theorem="felp",
                            mechanism=mechanism)
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row turns its vector from one side of the weights to the other."""
+        from privsieve.methods.worst import CORNERS, corners, in_two
+
+        return {"": in_two(corners(), k=1, reference=CORNERS, beta=1, repeats=2)}
 
 
 class Ensemble(Learning):
@@ -107,7 +131,7 @@ def window_share(learning: Learning) -> Fraction:
     return ensemble_share(uses, [learning.vectors] * learning.asked.repeats)
 
 
-def _ensemble(asked: EnsembleOptions, domain: Domain, rows: int | None) -> Ensemble:
+def _ensemble(asked: FELPOptions, domain: Domain, rows: int | None) -> Ensemble:
     """The parameters with those of the windows: how many, and how large."""
     many = integer(asked.repeats, "repeats", 1, LARGEST_ENSEMBLE)
     share = exact(asked.beta, "beta")

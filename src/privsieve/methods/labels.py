@@ -19,17 +19,19 @@ best over all labellings, which costs nothing: a maximum of functions with one s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import ALL_CUTS, worth
-from privsieve.public.canonical import exact
+from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import EXACT_ROWS, Domain
 from privsieve.public.dropped import explain
+from privsieve.public.event import Additive, Event
 from privsieve.public.option import number
-from privsieve.release import NoisyCounts
+from privsieve.release import NoisyCounts, exactly
 
 if TYPE_CHECKING:
     import numpy as np
@@ -260,6 +262,68 @@ def shares(prior: object, classes: int, *, name: str = "class_prior") -> tuple[F
     return found
 
 
+# [counts]
+@dataclass(frozen=True)
+class CountNoise:
+    """Noisy counts of the classes: their noise, what drawing them does, and what a release says.
+
+    units : the public number of rows or persons
+    epsilon : what is spent on them; 0 where none are drawn
+
+    >>> CountNoise(Domain.box(0, 1, classes=(0, 1)), 100, Fraction(1, 20)).shows
+    {'class_counts': {'per': 1, 'law': 'discrete-laplace', 'scale': '20'}}
+    """
+
+    domain: Domain
+    units: int
+    epsilon: Fraction
+
+    @property
+    def moves(self) -> int:
+        """How far a unit moves what is drawn: of two classes one count, and the other follows."""
+        # [count-sensitivity] a replaced unit may leave one class and enter another
+        doubly = self.domain.replaces and self.domain.classes > 2
+        return (2 if doubly else 1) * self.domain.unit_weight
+
+    @property
+    def mean(self) -> Fraction:
+        """The mean of each half of the noise on a count."""
+        return self.moves / self.epsilon
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What an accountant needs."""
+        return (Additive.of("discrete-laplace", self.moves, self.mean),) if self.epsilon else ()
+
+    @property
+    def shows(self) -> dict[str, Json]:
+        """What a release says of the counts beside them."""
+        return {"class_counts": {
+            "per": self.domain.unit_weight, "law": "discrete-laplace",
+            "scale": exactly(self.mean)}} if self.epsilon else {}
+
+    def draw(self, counts: Sequence[int], noise: Noise) -> list[int]:
+        """Counts with noise; where rows are replaced, two of them add up to all units."""
+        from privsieve.noise.streams import discrete_laplace
+
+        if self.domain.replaces and len(counts) == 2:
+            one = counts[1] + discrete_laplace(self.mean, noise)
+            return [self.units * self.domain.unit_weight - one, one]
+        return [count + discrete_laplace(self.mean, noise) for count in counts]
+
+    def balanced(self, released: Sequence[int]) -> Labellings:
+        """Weights by counts that were released: sides that noise cannot tell apart are equal."""
+        return self.stated(balanced(released, self.domain.unit_weight, margin=4 * self.mean),
+                           released)
+
+    def stated(self, labels: Labellings, released: Sequence[int]) -> Labellings:
+        """The weights with the counts that a release states."""
+        # [released-counts] as they were drawn
+        return labels._replace(counts=NoisyCounts(
+            tuple(released), self.domain.unit_weight, self.mean))
+# [/counts]
+
+
 # [labellings]
 def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noise: Noise,
                ) -> tuple[Labellings, Fraction]:
@@ -268,40 +332,34 @@ def labellings(counts: Sequence[int], standing: Sequence[int], rules: Rules, noi
     counts : the weight of each class.
     standing : how many units stand in each class, where each has one row.
     """
-    from privsieve.noise.streams import discrete_laplace
-
-    prior, classes, scale = rules.class_prior, len(counts), rules.domain.unit_weight
-    known = worth_before(prior, rules.units)
+    known = worth_before(rules.class_prior, rules.units)
     if known is not None:
         return _unreleased(counts, standing, rules)._replace(worth=known), rules.epsilon
-    mean, total = _mean(rules), rules.units * scale
-    # [count-sensitivity] a replaced unit may leave one class and enter another
-    if rules.domain.replaces and classes == 2:
-        one = counts[1] + discrete_laplace(mean, noise)
-        released = [total - one, one]
-    else:
-        released = [count + discrete_laplace(mean, noise) for count in counts]
+    drawn = class_counts(rules)
+    released = drawn.draw(counts, noise)
     rare, value = judged(released, rules)
-    found = (_centred(counts, standing, rules, _inside(released[1], total)) if rare
-             else balanced(released, scale, margin=4 * mean))
-    # [released-worth] [released-counts] as they were drawn
-    return (found._replace(worth=value, counts=NoisyCounts(tuple(released), scale, mean)),
-            rules.epsilon * (1 - AUTO_SHARE))
+    if rare:
+        total = rules.units * rules.domain.unit_weight
+        found = drawn.stated(
+            _centred(counts, standing, rules, _inside(released[1], total)), released)
+    else:
+        found = drawn.balanced(released)
+    # [released-worth]
+    return found._replace(worth=value), rules.epsilon * (1 - AUTO_SHARE)
+
+
+def class_counts(rules: Rules) -> CountNoise:
+    """The class counts that are drawn before the races, where "auto" draws some."""
+    spent = rules.epsilon * AUTO_SHARE if rules.class_prior == "auto" else Fraction(0)
+    return CountNoise(rules.domain, rules.units, spent)
 
 
 def judged(released: Sequence[int], rules: Rules) -> tuple[bool, Fraction]:
     """Whether released counts show a rare class, whose labels are centred; what a unit is worth."""
     total, two = rules.units * rules.domain.unit_weight, len(released) == 2
     rare = (two and rules.domain.replaces and min(released) < RARE * total
-            and abs(released[0] - released[1]) >= 4 * _mean(rules))
+            and abs(released[0] - released[1]) >= 4 * class_counts(rules).mean)
     return rare, worth(released, total, centred=rare)
-
-
-def _mean(rules: Rules) -> Fraction:
-    """The mean of each half of the noise on a class count."""
-    moves = 2 if rules.domain.replaces and rules.domain.classes > 2 else 1
-    spent: Fraction = rules.epsilon * AUTO_SHARE
-    return moves * rules.domain.unit_weight / spent
 
 
 def _unreleased(counts: Sequence[int], standing: Sequence[int], rules: Rules) -> Labellings:

@@ -7,7 +7,7 @@ grid.  Here are the public parameters, the noise, and what a plan and a release 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
+from privsieve.methods.method import NUMBERS
 from privsieve.public.canonical import Json, exact
 from privsieve.public.domain import Domain
 from privsieve.public.option import (
+    as_json,
     count_or_positive,
     declared,
     how_many,
@@ -27,7 +29,7 @@ from privsieve.public.option import (
     option,
     settings,
 )
-from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import ColumnWeights, GridNumbers, NoiseLaw, exactly, figure
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ CLIP = Fraction(1, 20)
 @declared
 class WeightOptions(Blocked):
     """What a method is asked for that releases weights."""
+
+    kind = ColumnWeights
+    assumes = NUMBERS
 
     n_features_to_select: Any = option(
         default=5, kw_only=False, needed=True, setting="k", read=how_many,
@@ -207,7 +212,8 @@ def summarise(batches: Iterable[Batch], key: int, *, learning: Learning) -> Move
 # [/summarise]
 
 
-def vector_plan(learning: Learning, cost: Cost, moved: Fraction, **own: Any) -> Plan:
+def vector_plan(asked: WeightOptions, learning: Learning, cost: Cost, moved: Fraction,
+                **own: Any) -> Plan:
     """The plan of weights that one unit moves by `moved`, with noise on what was computed."""
     from privsieve.local.constants import r_max
     from privsieve.noise.values import VectorNoise
@@ -216,22 +222,24 @@ def vector_plan(learning: Learning, cost: Cost, moved: Fraction, **own: Any) -> 
     by = VectorNoise.of(len(learning.domain.columns), moved, cost)
     longest = r_max(learning.asked.lam)
     # the delta is not spent where it would buy nothing
-    return weights_plan(learning, by, longest, moved,
+    return weights_plan(asked, learning, by, longest=longest, moved=moved,
                         cost=replace(cost, delta=by.delta, rho=by.rho),
                         settings=learning.settings(), warning=warning(by, longest, learning), **own)
 
 
-def weights_plan(learning: Learning, by: VectorNoise | Perturbing, longest: Fraction,
-                 moved: Fraction, *, mechanism: Any, **own: Any) -> Plan:
+def weights_plan(asked: WeightOptions, learning: Learning, by: VectorNoise | Perturbing, *,
+                 longest: Fraction, moved: Fraction, settings: Mapping[str, Json], mechanism: Any,
+                 **own: Any) -> Plan:
     """The plan of a release of weights.
 
     longest, moved : how long weights can be, and how far one unit moves them
-    own : what is the method's own: name, theorem, cost, settings, and a warning
+    own : what is the method's own: name, theorem, cost, and a warning
     """
     return Plan(
         kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
+        settings=settings, asked=as_json(asked, settings),
         noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
-        assumes=assumed(own["theorem"]), takes=learning.takes, event=by.event,
+        assumes=learning.asked.assumes, takes=learning.takes, event=by.event,
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
                   "longest": figure(longest)},
         summarise=partial(summarise, learning=learning),

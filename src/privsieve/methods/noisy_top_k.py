@@ -7,32 +7,40 @@ See noisy_top_k.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privsieve.errors import ParameterError
-from privsieve.methods.choosing import (
+from privsieve.methods.choosing import Choosing, ColumnChoice, Run, charged, selection
+from privsieve.methods.labels import (
+    FINE,
     CountNoise,
-    Forecast,
-    Places,
-    among,
-    charged,
-    fewer,
-    selection,
+    Labellings,
+    balanced,
+    equal,
+    shares,
+    written_shares,
 )
-from privsieve.methods.labels import FINE, Labellings, balanced, equal, shares, written_shares
+from privsieve.methods.method import DOUBLES
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
-from privsieve.public.option import Choosing, declared, option, settings, settled
-from privsieve.public.plan import Chosen, Cost, Plan
-from privsieve.release import NoisyCounts
-from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_of
+from privsieve.public.option import declared, option, settings
+from privsieve.public.plan import Chosen, Plan
+from privsieve.summaries.scores import (
+    SCORES,
+    Public,
+    Score,
+    ScoreSummary,
+    score_class,
+    score_of,
+)
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:
+    from privsieve.methods.worst import Pair
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
@@ -45,8 +53,21 @@ COUNT_SHARE = Fraction(1, 20)
 
 
 @declared
-class TopKOptions(Choosing):
-    """What NoisyTopK is asked for."""
+class NoisyTopKOptions(Choosing):
+    """Choose columns under pure epsilon-DP by a score of each column and a race.
+
+    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
+
+    Examples
+    --------
+    >>> import privsieve as ps
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> ps.NoisyTopK(1, epsilon=2, domain=domain).plan(rows=1000).settings["score"]
+    'mean-difference'
+    """
+
+    theorems = ("noisy-top-k",)
+    assumes = DOUBLES
 
     score: str = option(default="mean-difference", choices=tuple(SCORES),
                         says="what a column is worth; correlation is for a numeric target")
@@ -55,49 +76,52 @@ class TopKOptions(Choosing):
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        places = among(self, domain)
-        public = Public(domain, domain.public_units(rows))
-        if public.units < 2:
-            raise ParameterError(f"the table has {public.units} {domain.unit}s; a choice from them "
-                                 "needs at least 2")
-        cost.check_units(public.units)
-        prior = _prior(self, domain, weighed=score_of(self.score, public).weighed)
-        terms = settled(Terms, self, n_features_to_select=places.total, epsilon=cost.epsilon,
-                        delta=cost.delta, class_prior=prior, public=public, places=places)
-        terms = fewer(terms, _forecast)
+        cost, units = choice.priced(rows)
+        domain = choice.domain
+        prior = _prior(self, domain, weighed=score_of(self.score, Public(domain, units)).weighed)
+        terms = choice.settled(Terms, cost, units, class_prior=prior)
         race = terms.race
         # [rho] the counts' part is pure
         cost = charged(cost, race, terms.counted**2 / 2)
         terms = replace(terms, delta=cost.delta)
-        counts = CountNoise(domain, terms.counted)
         return selection(
-            terms, cost, _forecast, method=LATER.get(self.score, METHOD),
+            choice, terms, cost, method=LATER.get(self.score, METHOD),
             settings=settings(terms), theorem="noisy-top-k",
-            noise=race.scale * (1 if public.replace else Fraction(1, 2)),
-            event=together(*counts.events, race.event), shows=counts.shows,
+            noise=race.scale * (1 if domain.replaces else Fraction(1, 2)),
+            event=together(*terms.counts.events, race.event), shows=terms.counts.shows,
             summarise=adding(partial(summarise, terms=terms), domain),
             mechanism=partial(choose, terms=terms))
 
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """Those of each score, and of the counts of classes."""
+        from privsieve.methods.worst import counted
+
+        of_scores = {name: _score_pair(name) for name in SCORES}
+        return {"": of_scores.pop("mean-difference"), **of_scores, "counts": counted(1)}
+
+
+def _score_pair(name: str) -> Pair:
+    """The rows that a score says; else a row takes one unit from a column and gives it another."""
+    from privsieve.methods.worst import TOP, in_two, of_codes, sides
+
+    rows = getattr(score_class(name), "worst_rows", None)
+    if rows is None:
+        return in_two(sides(), k=1, score=name, class_prior=None)
+    first, second = ([[TOP * int(cell) for cell in row] for row in table] for table in rows)
+    return of_codes(Domain.box(0, 1, columns=2, target=(0, 1)), first, second, k=1, score=name)
+
 
 @declared
-class Terms(TopKOptions):
-    """The public parameters of one run: the options, settled, and the public facts."""
-
-    public: Public
-    places: Places
+class Terms(NoisyTopKOptions, Run):
+    """The public parameters of one run."""
 
     @property
-    def domain(self) -> Domain:
-        """The columns to choose from."""
-        return self.public.domain
-
-    @property
-    def units(self) -> int:
-        """How many rows or persons there are."""
-        return self.public.units
+    def public(self) -> Public:
+        """What the score knows."""
+        return Public(self.domain, self.units)
 
     @property
     def scored(self) -> Score[Any]:
@@ -111,18 +135,14 @@ class Terms(TopKOptions):
                                 ordered=self.ordered)
 
     @property
+    def counts(self) -> CountNoise:
+        """The class counts that are drawn before the race."""
+        return CountNoise(self.domain, self.units, self.counted)
+
+    @property
     def counted(self) -> Fraction:
         """The part of epsilon that goes to class counts."""
         return self.epsilon * COUNT_SHARE if self.class_prior == "noisy" else Fraction(0)
-
-
-def _forecast(terms: Terms) -> Forecast:
-    """What the race is expected to find.
-
-    Where units come and go instead of being replaced, one moves a score by half as much.
-    """
-    reach = Fraction(terms.units * (1 if terms.public.replace else 2))
-    return terms.places.forecast(terms.race, reach, terms.sought)
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSummary:
@@ -156,28 +176,16 @@ def weighed(summary: ScoreSummary, noise: Noise, *, terms: Terms,
 # [class-weights]
 def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellings:
     """What each class counts for: the same, by declared shares, or by noisy counts."""
-    from privsieve.noise.streams import discrete_laplace
-
-    public, classes, unit = terms.public, list(counts), terms.public.weight
+    public, known = terms.public, list(counts)
     if terms.class_prior is None:
-        return equal(len(classes), public.units)
+        return equal(len(known), public.units)
     if terms.class_prior != "noisy":
         return balanced([int(share * public.units * FINE) for share in terms.class_prior], FINE)
-    # [count-sensitivity] a replaced unit may leave one class and enter another
-    if public.replace and len(classes) == 2:
-        mean = unit / terms.counted
-        one = classes[1] + discrete_laplace(mean, noise)
-        released = [public.units * unit - one, one]
-    else:
-        mean = (2 if public.replace else 1) * unit / terms.counted
-        released = [n + discrete_laplace(mean, noise) for n in classes]
-    # [released-counts] as they were drawn
-    return balanced(released, unit, margin=4 * mean)._replace(
-        counts=NoisyCounts(tuple(released), unit, mean))
+    return terms.counts.balanced(terms.counts.draw(known, noise))
 # [/class-weights]
 
 
-def _prior(asked: TopKOptions, domain: Domain, *, weighed: bool) -> object:
+def _prior(asked: NoisyTopKOptions, domain: Domain, *, weighed: bool) -> object:
     """How the classes are weighed, where the score weighs them."""
     prior = asked.class_prior
     if prior is None or (isinstance(prior, str) and prior == "noisy"):

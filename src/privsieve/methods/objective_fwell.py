@@ -11,7 +11,7 @@ objective_fwell.proof.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt, sqrt
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privsieve.local.solver import Doubles
+    from privsieve.methods.worst import Pair
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import Grid
     from privsieve.summaries.moves import Moves
@@ -46,8 +47,23 @@ DIGIT = 2**20
 
 
 @declared
-class ObjectiveOptions(WeightOptions):
-    """What ObjectiveFWELL is asked for."""
+class ObjectiveFWELLOptions(WeightOptions):
+    """Release weights of columns under pure differential privacy, by noise inside of the problem.
+
+    As `OutputFWELL`, whose noise is added to the finished weights.  Noise in the problem is shorter
+    only where `lam` is small and epsilon large: there the finished weights can move far.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> made = ps.ObjectiveFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
+    >>> made.weights_.shape, int(made.weights_.argmax())
+    ((4,), 2)
+    """
+
+    theorems = ("objective-fwell",)
 
     repeats: Any = option(default=1, read=whole, metavar="T",
                           says="how often the table is cut into blocks")
@@ -64,9 +80,16 @@ class ObjectiveOptions(WeightOptions):
         moved = output(read.lam, many, d, partitions=read.repeats)
         second = {"second_ridge": figure(2 * (by.problem.ridge - read.lam))}
         return weights_plan(
-            learning, by, longest, moved, method=METHOD, cost=cost,
+            self, learning, by, longest=longest, moved=moved, method=METHOD, cost=cost,
             settings={**learning.settings(), **second}, theorem="objective-fwell",
             warning=_warning(learning, by, cost.epsilon), mechanism=mechanism)
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row pulls weights that are far out to either side."""
+        from privsieve.methods.worst import CORNERS, crowd, in_two
+
+        return {"": in_two(crowd(), k=1, lam="0.0006", clip="1", reference=CORNERS)}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ leaves with noise for how far that can move it.  See output_fwell.proof.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privsieve.methods.local_weights import Learning, WeightOptions, vector_plan
@@ -15,6 +16,7 @@ from privsieve.public.option import declared, number, option
 from privsieve.public.plan import Cost, Plan
 
 if TYPE_CHECKING:
+    from privsieve.methods.worst import Pair
     from privsieve.noise.streams import Noise
     from privsieve.noise.values import VectorNoise
     from privsieve.summaries.moves import Moves
@@ -23,8 +25,24 @@ METHOD = "output-fwell/1"
 
 
 @declared
-class OutputOptions(WeightOptions):
-    """What OutputFWELL is asked for."""
+class OutputFWELLOptions(WeightOptions):
+    """Release weights of columns under differential privacy, by local learning in random blocks.
+
+    The weights are those under which rows of another class are farther than rows of the same, found
+    in blocks of few units, with noise on each.  `weights_` has them, in the order of the columns.
+    To choose columns alone, `BlockFWELL` needs far fewer rows, and `RuleSieve` fewer still.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> made = ps.OutputFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
+    >>> made.weights_.shape, int(made.weights_.argmax())
+    ((4,), 2)
+    """
+
+    theorems = ("output-fwell",)
 
     delta: Any = option(
         default=0, metavar="D", setting=None, read=number,
@@ -40,8 +58,15 @@ class OutputOptions(WeightOptions):
         # [sensitivity]
         moved = output(learning.asked.lam, learning.vectors, len(domain.columns),
                        partitions=learning.asked.repeats)
-        return vector_plan(learning, cost, moved, method=METHOD, theorem="output-fwell",
+        return vector_plan(self, learning, cost, moved, method=METHOD, theorem="output-fwell",
                            mechanism=mechanism)
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row turns its vector from one side of the weights to the other."""
+        from privsieve.methods.worst import CORNERS, corners, in_two
+
+        return {"": in_two(corners(), k=1, lam="0.1", reference=CORNERS)}
 
 
 # [mechanism]

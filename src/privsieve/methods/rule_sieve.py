@@ -9,7 +9,7 @@ pairs picks the first two, and the others follow by their scores, or in rounds (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -21,20 +21,20 @@ from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE, Branch, Sizes, Switch
 from privsieve.methods.choosing import (
-    CountNoise,
+    Choosing,
+    ColumnChoice,
     Forecast,
     Places,
-    among,
+    Run,
     charged,
-    fewer,
     selection,
 )
 from privsieve.methods.labels import (
-    AUTO_SHARE,
     FINEST,
     Labellings,
     by_cells,
     by_chance,
+    class_counts,
     demand_prior,
     judged,
     labellings,
@@ -45,10 +45,11 @@ from privsieve.methods.labels import (
     worth_before,
     written_shares,
 )
+from privsieve.methods.method import BITS
 from privsieve.public.columns import Number, read_finely
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event, either, together
-from privsieve.public.option import Choosing, declared, option, settings, settled, whole
+from privsieve.public.option import declared, option, settings, whole
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from privsieve.methods.rounds import Rounds
+    from privsieve.methods.worst import Pair
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch, Passes
@@ -68,7 +70,23 @@ WAYS = ("auto", "ranks", "median-cut")  # to compare numbers of a target
 
 @declared
 class RuleSieveOptions(Choosing):
-    """What RuleSieve is asked for."""
+    """Choose columns under pure epsilon-DP by the best of a data-free family of rules.
+
+    Finds columns that matter alone, in pairs and in threes (AND, OR, XOR, parity).
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> y = X[:, 2] > 0.5
+    >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
+    >>> ps.RuleSieve(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
+    np.int64(1)
+    """
+
+    theorems = ("rule-sieve", "rule-sieve-numeric")
+    assumes = BITS
+    needs_bounds = False
 
     class_prior: Any = option(
         default="auto", read=written_shares, metavar="P",
@@ -96,28 +114,66 @@ class RuleSieveOptions(Choosing):
         return replace(domain, columns=[read_finely(column) for column in domain.columns],
                        target=domain.target and read_finely(domain.target))
 
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
+    def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        if isinstance(domain.target, Number):
+        if isinstance(choice.domain.target, Number):
             from privsieve.methods import rule_sieve_numeric
 
-            return rule_sieve_numeric.planned(self, domain, rows)
+            return rule_sieve_numeric.planned(self, choice, rows)
         if self.numeric not in ("auto", None):
             raise ParameterError(f"numeric is {self.numeric!r}, and the target is no number; leave "
                                  "it out")
         demand_prior(self.class_prior)
-        return by_classes(self, domain, rows)
+        return by_classes(self, choice, rows)
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row takes one unit from one score and gives it to another."""
+        import numpy as np
+
+        from privsieve.methods.worst import RULES, TOP, counted, in_two, joined, of_codes, sides
+
+        first, second, label = sides()
+        # the classes are the two ends of a number: each cut between them is one
+        ends = (np.column_stack([codes, TOP * label]) for codes in (first, second))
+        return {
+            "": in_two(sides(), k=1, **RULES),
+            "ordered": in_two(sides(), k=1, ordered=True, **RULES),
+            "joint": of_codes(Domain.box(0, 1, columns=3),
+                              *(rows * [TOP, TOP, TOP, 1] for rows in joined()),
+                              k=2, joint="pair", **RULES),
+            "persons": _of_persons(),
+            "number": of_codes(Domain.box(0, 1, columns=2, target=(0, 8)), *ends, k=1,
+                               numeric="median-cut", depth=1),
+            "counts": counted(120, depth=1),
+        }
 
 
-def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
+def _of_persons() -> Pair:
+    """A person with both rows leaves the first column's side for the second's."""
+    import numpy as np
+
+    from privsieve.methods.worst import RULES, TWO, Pair, sides
+    from privsieve.rows.batch import Batch
+
+    first, second, label = sides()
+    domain = replace(TWO, person="who", persons=len(first), rows_per_person=2)
+    twice = np.repeat(np.arange(len(first)), 2)
+    ends = (Batch(np.asfortranarray(codes[twice]), label[twice].astype(np.int32),
+                  twice.astype(np.uint64), np.arange(len(twice), dtype=np.uint64))
+            for codes in (first, second))
+    return Pair(domain, {"k": 1, **RULES}, *ends)
+
+
+def by_classes(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None, *,
                cut: bool = False) -> Plan:
     """Plan one selection for a label.
 
     cut : whether `rule_sieve_numeric` made the classes of a number
     """
-    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
     joint = asked.joint or "auto"
-    places = among(asked, domain)
+    domain, places = choice.domain, choice.places
+    cost, units = choice.priced(rows)
     if joint not in ("auto", "none") and not places.plain:
         raise ParameterError(f'joint="{joint}" names columns, and groups are raced one by one; '
                              "leave joint away")
@@ -126,29 +182,22 @@ def by_classes(asked: RuleSieveOptions, domain: Domain, rows: int | None, *,
     if joint == "rounds" and (cost.delta or asked.fewer is not None):
         raise ParameterError('joint="rounds" names k columns under pure epsilon; leave delta and '
                              "fewer away")
-    units = domain.public_units(rows)
-    if units < 2:
-        raise ParameterError(f"the table has {units} rows (n_samples = {units}); a choice from "
-                             "rows needs at least 2")
-    cost.check_units(units)
     _check_sums(domain, units)
     prior = prior_of(asked.class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * domain.unit_weight))
     deep, grid = branches.depth(_table(domain, units), asked.depth, asked.max_ops)
-    rules = settled(Rules, asked, n_features_to_select=places.total, epsilon=cost.epsilon,
-                    depth=deep, joint=joint, class_prior=prior, delta=cost.delta, domain=domain,
-                    units=units, grid=grid, places=places, cut=cut)
-    rules = fewer(rules, _forecast)
+    rules = choice.settled(Rules, cost, units, depth=deep, joint=joint, class_prior=prior,
+                           grid=grid, cut=cut)
     cost = _charged(cost, rules)
     rules = replace(rules, delta=cost.delta)
     takes = _takes(rules)
     named = [branch.name for branch in rules.switch.reachable]
     return selection(
-        rules, cost, _forecast, method=METHOD,
+        choice, rules, cost, method=METHOD,
         settings=settings(rules, grid=rules.grid, branches=named),
         noise=max(race.scale for race in _main_races(rules))
         * (1 if rules.domain.replaces else Fraction(1, 2)),
-        event=_event(rules), shows=_counts(rules).shows,
+        event=_event(rules), shows=class_counts(rules).shows,
         theorem="rule-sieve", takes=takes, summarise=_summary(rules, takes),
         branch_of=partial(_branch_of, rules=rules) if rules.class_prior == "auto" else None,
         mechanism=partial(mechanism, rules=rules))
@@ -171,14 +220,26 @@ def _takes(rules: Rules) -> Takes:
 
 
 @declared
-class Rules(RuleSieveOptions):
-    """The public parameters of one run: the options, settled, and the public facts."""
+class Rules(RuleSieveOptions, Run):
+    """The public parameters of one run."""
 
-    domain: Domain
-    units: int
     grid: int
-    places: Places
     cut: bool
+
+    @property
+    def forecast(self) -> Forecast:
+        """What the races are expected to find, in the branch that finds least."""
+        return min((self.places.forecast(race, self.reach, self.sought)
+                    for race in _main_races(self)), key=lambda made: made.usual)
+
+    @property
+    def raced(self) -> Fraction:
+        """The epsilon that is left for the races, and what follows them, after class counts."""
+        return self.epsilon - class_counts(self).epsilon  # type: ignore[no-any-return]
+
+    def new(self, branch: Branch) -> int:
+        """How many columns the first race of a branch names that are not in already."""
+        return branches.new(branch, len(self.places.always))
 
     @property
     def one_race(self) -> bool:
@@ -201,7 +262,7 @@ class Rules(RuleSieveOptions):
         if not self.places.plain:
             # [one-by-one] a group is no column
             return Switch((ONE,), self.k, Fraction(0))
-        strength = self.units * _race_share(self) * self.epsilon
+        strength = self.units * self.raced
         # Cells of a number without bounds are coarse: a pair comes first where rounds follow it.
         bounded = all(not isinstance(column, Number) or column.low is not None
                       for column in self.domain.columns)
@@ -230,8 +291,7 @@ class Rules(RuleSieveOptions):
 
     def rounds(self, branch: Branch) -> int:
         """How many columns a branch names in rounds."""
-        new = branches.new(branch, len(self.places.always))
-        return self.places.k - new if branch.goes_on else 0
+        return self.places.k - self.new(branch) if branch.goes_on else 0
 
     @property
     def most(self) -> int:
@@ -335,7 +395,7 @@ def mechanism(summary: RuleTables | WithRows, noise: Noise, *, rules: Rules) -> 
         delta = rules.delta if k > 1 else Fraction(0)
         return top_k(raced, Race(len(raced), k, sensitivity, epsilon, delta=delta), noise)
 
-    free, size = [item[0] for item in places.items], branches.new(branch, len(places.always))
+    free, size = [item[0] for item in places.items], rules.new(branch)
     named = list[int]()
     if size:
         values, score = _pair_values(tables, (layout, by), places)
@@ -408,21 +468,6 @@ def choose(values: Sequence[int], score: Sequence[int], sizes: tuple[int, int, i
 # [/joint-choice]
 
 
-def _race_share(rules: Rules) -> Fraction:
-    """The part of epsilon that the races get."""
-    return 1 - AUTO_SHARE if rules.class_prior == "auto" else Fraction(1)
-
-
-def _forecast(rules: Rules) -> Forecast:
-    """What the races are expected to find, in the branch that finds least.
-
-    Where units come and go instead of being replaced, one moves a score by half as much.
-    """
-    reach = Fraction(rules.units * (1 if rules.domain.replaces else 2))
-    return min((rules.places.forecast(race, reach, rules.sought) for race in _main_races(rules)),
-               key=lambda made: made.usual)
-
-
 def _main_races(rules: Rules) -> list[Race]:
     """For each branch the race that a forecast is made for: as if all columns were chosen by it."""
     places, races = rules.places, []
@@ -432,7 +477,7 @@ def _main_races(rules: Rules) -> list[Race]:
             part = branches.dilution(branch, places.k, places.d, len(places.always))
             if branch.goes_on:  # the rest goes to what the rounds release
                 part = part * _rounds(rules, branch).raced
-            race = places.race(_race_share(rules) * rules.epsilon * part, ordered=rules.ordered)
+            race = places.race(rules.raced * part, ordered=rules.ordered)
         races.append(race)
     return races
 
@@ -441,7 +486,7 @@ def _race(rules: Rules, branch: Branch) -> Race:
     """The race that names several columns, which a delta may help."""
     from privsieve.noise.race import Race
 
-    places, epsilon = rules.places, _race_share(rules) * rules.epsilon
+    places, epsilon = rules.places, rules.raced
     if branch == ONE:
         return places.race(epsilon, delta=rules.delta, ordered=rules.ordered)
     before, part = branches.several(branch, places.k, len(places.always))
@@ -460,11 +505,6 @@ def _charged(cost: Cost, rules: Rules) -> Cost:
     return replace(cost, rho=rho)
 
 
-def _counts(rules: Rules) -> CountNoise:
-    """The class counts that are drawn before the races."""
-    return CountNoise(rules.domain, (1 - _race_share(rules)) * rules.epsilon)
-
-
 def _branch_of(released: Sequence[int], *, rules: Rules) -> str:
     """The name of the branch that follows from noisy class counts."""
     return rules.switch.branch(judged(released, rules)[1]).name
@@ -472,7 +512,7 @@ def _branch_of(released: Sequence[int], *, rules: Rules) -> str:
 
 def _event(rules: Rules) -> Event:
     """Class counts, where some are drawn, and the races of a branch."""
-    return together(*_counts(rules).events,
+    return together(*class_counts(rules).events,
                     either(_branch_event(rules, one) for one in rules.switch.reachable))
 
 
@@ -480,8 +520,8 @@ def _branch_event(rules: Rules, branch: Branch) -> Event:
     """One race; or one over pairs, and what names the columns that are left."""
     from privsieve.noise.race import Race
 
-    places, epsilon = rules.places, _race_share(rules) * rules.epsilon
-    size = branches.new(branch, len(places.always))
+    places, epsilon = rules.places, rules.raced
+    size = rules.new(branch)
     if branch == ONE:
         return _race(rules, branch).event
     if branch.goes_on:
@@ -513,16 +553,16 @@ def _rounds(rules: Rules, branch: Branch) -> Rounds:
     """The rounds of a branch."""
     from privsieve.methods.rounds import Rounds
 
-    places, size = rules.places, branches.new(branch, len(rules.places.always))
+    places, size = rules.places, rules.new(branch)
     return Rounds(rules.domain, rules.units, len(places.always) + size,
-                  places.d - size, places.k - size, _race_share(rules) * rules.epsilon, size,
+                  places.d - size, places.k - size, rules.raced, size,
                   level=not rules.cut and rules.class_prior in ("centred", None))
 
 
 def _pure_rho(rules: Rules, branch: Branch) -> Fraction:
     """What the class counts, and a race for a pair, spend under zCDP beside `_race`."""
-    counted = (1 - _race_share(rules)) * rules.epsilon
+    counted = class_counts(rules).epsilon
     # [first-rho] what the race that names several columns does not get
     first = 1 - branches.several(branch, rules.places.k, len(rules.places.always))[1]
-    spent: Fraction = counted**2 + (_race_share(rules) * rules.epsilon * first)**2
+    spent: Fraction = counted**2 + (rules.raced * first)**2
     return spent / 2

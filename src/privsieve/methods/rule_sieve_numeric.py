@@ -21,28 +21,20 @@ from typing import TYPE_CHECKING, Any
 from privsieve.errors import ParameterError
 from privsieve.methods import branches
 from privsieve.methods.branches import ONE
-from privsieve.methods.choosing import (
-    COSTS,
-    Forecast,
-    Places,
-    among,
-    charged,
-    fewer,
-    selection,
-)
+from privsieve.methods.choosing import COSTS, ColumnChoice, Run, charged, selection
+from privsieve.methods.method import BITS
 from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
-from privsieve.public.option import WISHES, Choosing, declared, settings
-from privsieve.public.plan import Chosen, Cost, Plan, Takes, assumed
+from privsieve.public.option import declared, settings
+from privsieve.public.plan import Chosen, Cost, Plan, Takes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from privsieve.methods.rule_sieve import RuleSieveOptions
-    from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
     from privsieve.summaries.numbers import Held, NumberTables
@@ -61,27 +53,21 @@ AUTO_FROM = 100
 
 
 @declared
-class NumberRules(Choosing):
+class NumberRules(Run):
     """The public parameters of one run by ranks."""
 
-    domain: Domain
-    units: int
+    assumes = BITS
+
     depth: int
     grid: int
-    places: Places
 
     @property
-    def race(self) -> Race:
-        """The race for scores that one unit moves by 1."""
-        return self.places.race(self.epsilon, delta=self.delta, ordered=self.ordered)
+    def reach(self) -> Fraction:
+        """How far a gap of 1 puts a column ahead: a covariance is half of a gain."""
+        return Fraction(self.units, 2)
 
 
-def _forecast(rules: NumberRules) -> Forecast:
-    """What the race is expected to find; a covariance is half of a gain."""
-    return rules.places.forecast(rules.race, Fraction(rules.units, 2), rules.sought)
-
-
-def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
+def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> Plan:
     """Plan one selection for a numeric target; reads no row.
 
     >>> import privsieve as ps
@@ -90,25 +76,19 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     ...     ps.plan("rule-sieve", box, k=3, epsilon=1, rows=rows) for rows in (200, 9000))]
     ['ranks', 'median-cut']
     """
-    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
-    places = among(asked, domain)
-    units = domain.public_units(rows)
-    if not 2 <= units <= LARGEST:
-        raise ParameterError(f"the table has {units} rows; a choice for a numeric target needs "
-                             f"from 2 to {LARGEST}")
-    cost.check_units(units)
+    domain = choice.domain
+    cost, units = choice.priced(rows)
+    if units > LARGEST:
+        raise ParameterError(f"the table has {units} rows; a choice for a numeric target takes at "
+                             f"most {LARGEST}")
     way = _way(asked, domain)
     if way == "median-cut":
-        return _cut_plan(asked, domain, cost, units)
-    if way == "auto" and (made := _auto(asked, domain, cost, (places.total, units))):
+        return _cut_plan(asked, choice, cost, units)
+    if way == "auto" and (made := _auto(asked, choice, cost, units)):
         return made
     table = branches.Extent.of(domain, units)
     deep, grid = branches.depth(table, asked.depth, asked.max_ops)
-    rules = NumberRules(places.total, epsilon=cost.epsilon, delta=cost.delta,
-                        ordered=asked.ordered, fewer=asked.fewer, domain=domain, units=units,
-                        depth=deep, grid=grid, places=places,
-                        **{name: getattr(asked, name) for name in WISHES})
-    rules = fewer(rules, _forecast)
+    rules = choice.settled(NumberRules, cost, units, depth=deep, grid=grid)
     race = rules.race
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
@@ -116,7 +96,7 @@ def planned(asked: RuleSieveOptions, domain: Domain, rows: int | None) -> Plan:
     tables = branches.Tables(table, (1, 16, 3), deep, grid, copies=3)
     takes = branches.takes(table, deep=deep, grid=grid)._replace(**tables.memory())
     return selection(
-        rules, cost, _forecast, method=METHOD,
+        choice, rules, cost, method=METHOD,
         settings=settings(rules, numeric="ranks", order=deep, grid=grid, branches=[ONE.name]),
         noise=2 * race.scale, takes=takes, event=race.event,
         theorem="rule-sieve-numeric", summarise=_summary(rules, takes),
@@ -262,13 +242,9 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
 # [/cut-mechanism]
 
 
-def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int, int],
-          ) -> Plan | None:
-    """Where nothing was asked for: the plan by cuts of the target, or None for ranks.
-
-    sizes : k, and how many units there are
-    """
-    k, units = sizes
+def _auto(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan | None:
+    """Where nothing was asked for: the plan by cuts of the target, or None for ranks."""
+    domain, k = choice.domain, choice.places.total
     joint = asked.joint or "auto"
     # [auto] of public numbers alone, before there is a row
     strong = joint != "none" and units * cost.epsilon >= AUTO_FROM * k
@@ -276,12 +252,12 @@ def _auto(asked: RuleSieveOptions, domain: Domain, cost: Cost, sizes: tuple[int,
     if plain and domain.replaces:
         return None
     # [no-ranks] under add-remove there are none to fall back on
-    made = _cut_plan(asked, domain, cost, units)
+    made = _cut_plan(asked, choice, cost, units)
     one = made.settings["branches"] == [ONE.name]
     return None if one and domain.replaces else made
 
 
-def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -> Plan:
+def _cut_plan(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan:
     """The plan where a noisy cell makes two classes of the target."""
     from privsieve.methods.rule_sieve import by_classes
     from privsieve.noise.race import Race
@@ -293,12 +269,14 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -
         raise ParameterError(f"epsilon is {cost.text}, and a noisy cut of the target and a race "
                              "need a share of at least 1e-9 each: choose a larger epsilon")
     share = Fraction(first, EPSILON_UNITS)
+    domain = choice.domain
     halves = replace(domain, target=Label(_name(domain), (0, 1)))
 
     def left(whole: Cost) -> Plan:
         spent = Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
-        return by_classes(replace(asked, epsilon=whole.epsilon - spent, class_prior=None,
-                                  numeric=None, allow_weak=True), halves, units, cut=True)
+        rest = replace(asked, epsilon=whole.epsilon - spent, class_prior=None, numeric=None,
+                       allow_weak=True)
+        return by_classes(rest, ColumnChoice(rest, halves, halves), units, cut=True)
 
     inner = left(cost)
     # the cut is a race for one cell
@@ -306,12 +284,13 @@ def _cut_plan(asked: RuleSieveOptions, domain: Domain, cost: Cost, units: int) -
     free = inner.cost.epsilon == 0
     # [cut-rho] the median is pure
     rho = inner.cost.rho and inner.cost.rho + share**2 / 2
-    return replace(
-        inner, method=METHOD, domain=domain,
+    return choice.plan(
+        method=METHOD, units=units, noise=inner.noise, warning=inner.warning, takes=inner.takes,
+        shows=inner.shows, certain=inner.certain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "numeric": "median-cut"},
         forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
-        theorem="rule-sieve-numeric", assumes=assumed("rule-sieve-numeric"),
+        theorem="rule-sieve-numeric", assumes=inner.assumes,
         event=inner.event if free else together(cell, inner.event),
         summarise=partial(hold_rows, domain=domain),
         mechanism=partial(cut_mechanism, share=share, inner=inner, target=domain.target))

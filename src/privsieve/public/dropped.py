@@ -56,6 +56,7 @@ _CONTAINMENT = ("there is one estimator of publishable columns: "
 _RATES = ('the weights "excess" and "youden" are gone: write "mutual-information", which finds '
           "columns that predict better, or give a number for each item")
 _FORMAT = "--format is gone: the table is written as CSV, which any program reads and recounts"
+_POLYNOMIAL = ('polynomials are gone: write kernel="rbf", which bends as well, or "cosine"')
 #: Options that have another name.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Values of options that are gone; one may be the name of an option that is there.
@@ -71,6 +72,7 @@ VALUES = {
     "quad": _SETS,
     "excess": _RATES,
     "youden": _RATES,
+    "polynomial": _POLYNOMIAL,
 }
 #: Methods, verbs, public names and options that are gone.
 DROPPED = {

@@ -1,7 +1,7 @@
 """An option of a method is declared once: a field with its default, its reader and its help.
 
 The constructor of the estimator, the plan, the settings of a release, the command line and the
-table of the documentation are made from the fields of one frozen dataclass, `Options`.
+table of the documentation are made from the fields of one frozen dataclass.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
-from privsieve.public.canonical import Json, exact, exactly, quoted, read_flag
-from privsieve.public.domain import Domain
+from privsieve.public.canonical import Json, exact, exactly, quoted
 from privsieve.public.dropped import DROPPED, explain
-from privsieve.public.plan import Plan
 
 Kind = TypeVar("Kind")
 #: Options that say what a choice is among.
@@ -254,6 +252,7 @@ def written_group(value: Any) -> tuple[str, list[str]]:
 def read_several(about: About, flag: str, values: Sequence[Any]) -> object:
     """Read what is said several times: a list, or a mapping of what has names.
 
+    >>> from privsieve.methods.choosing import Choosing
     >>> read_several(abouts(Choosing)["groups"], "--group", ["home=street,zip", "who=age"])
     {'home': ['street', 'zip'], 'who': ['age']}
     """
@@ -307,84 +306,10 @@ def read_options(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
             for one in fields(kind) if one.name in given}
 
 
-@declared
-class Options:
-    """What every private method is asked for."""
-
-    epsilon: Any = option(default=None, read=number, says="what this release costs", needed=True,
-                          setting=None)
-    allow_weak: bool = option(default=False, read=read_flag, says="accept an epsilon above 10",
-                              setting=None)
-
-    def planned(self, domain: Domain, rows: int | None) -> Plan:
-        """All that is decided before a row is read."""
-        raise NotImplementedError
-
-
-@declared
-class Choosing(Options):
-    """What a method is asked for that chooses columns."""
-
-    n_features_to_select: Any = option(
-        default=5, kw_only=False, needed=True, setting="k", read=how_many,
-        says="how many columns, or which fraction of them")
-    delta: Any = option(default=0, metavar="D", setting=None, read=number,
-                        says="what it may cost beyond epsilon, such as 1e-9: less noise where "
-                             "many columns are chosen")
-    ordered: bool = option(default=False, read=read_flag,
-                           says="release the order of the columns, too")
-    always: Any = option(
-        default=None, several=list, unsaid=True, metavar="NAME",
-        says="columns, or groups, that are in whatever the rows say; they count among k")
-    never: Any = option(
-        default=None, several=list, unsaid=True, metavar="NAME",
-        says="columns that are not looked at")
-    groups: Any = option(
-        default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
-        says="columns that are chosen and released as one, under a name; a group takes one place")
-    fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
-                        says="auto names fewer columns where so many cannot be found: at most k")
-
-    @property
-    def k(self) -> int:
-        """How many columns, where that is settled."""
-        return _settled(self.n_features_to_select)
-
-    @property
-    def sought(self) -> int:
-        """How many columns were asked for, where it is settled how many are named."""
-        return self.k if self.fewer is None else _settled(self.fewer)
-
-    def coding(self, domain: Domain) -> Domain:
-        """The domain by which rows become codes."""
-        return domain
-
-    @property
-    def one_race(self) -> bool:
-        """Whether one race may name all columns."""
-        return True
-
-    @property
-    def alone(self) -> Self:
-        """The same where one race names all columns."""
-        return self
-
-
-def _settled(count: Any) -> int:
-    """A number of columns; before it is settled there is no such attribute.
-
-    So `dir` and `hasattr` of scikit-learn, which look at every property, take it.
-    """
-    if isinstance(count, str):
-        raise AttributeError(  # noqa: TRY004  # so that there is none yet
-            f"{count!r} is no number of columns: it is settled when this is "
-            "planned")
-    return int(count)
-
-
 def abouts(kind: type) -> dict[str, About]:
     """The options of a class, by name and in order.
 
+    >>> from privsieve.methods.choosing import Choosing
     >>> list(abouts(Choosing))
     ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered', 'always', \
 'never', 'groups', 'fewer']
@@ -392,12 +317,14 @@ def abouts(kind: type) -> dict[str, About]:
     return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
 
 
-def settled(kind: type[Kind], asked: Options, **facts: Any) -> Kind:
+def settled(kind: type[Kind], asked: Any, **facts: Any) -> Kind:
     """A class of options with the values of another, and what is known beside them."""
-    return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)} | facts)
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)
+                   if one.name in known} | facts)
 
 
-def settings(asked: Options, **facts: Json) -> dict[str, Json]:
+def settings(asked: Any, **facts: Json) -> dict[str, Json]:
     """What a release says of the options, under their names of stored formats."""
     default = {one.name: one.default for one in fields(asked)}
     said = {about.setting or name: _plain(getattr(asked, name))
@@ -406,19 +333,20 @@ def settings(asked: Options, **facts: Json) -> dict[str, Json]:
     return {**said, **facts}
 
 
-def as_json(given: Options, settings: Mapping[str, Json]) -> dict[str, Json]:
+def as_json(given: Any, settings: Mapping[str, Json]) -> dict[str, Json]:
     """Return the options that differ from their defaults, as JSON from which they are read again.
 
     An empty wish says nothing.  Of public rows that were given as a reference the digest stands
     for them, as in the settings.
 
+    >>> from privsieve.methods.choosing import Choosing
     >>> as_json(Choosing(3, epsilon=0.50, always=["age"]), {})
     {'epsilon': '0.5', 'n_features_to_select': 3, 'always': ['age']}
     """
     found = {}
     for one in fields(given):
         if one.name == "reference":
-            if given.reference is not None:  # type: ignore[attr-defined]
+            if given.reference is not None:
                 found["reference"] = settings["reference"]
         elif "about" in one.metadata:
             value, usual = (_as_json(each, one.metadata["about"].read)
@@ -452,6 +380,7 @@ def _plain(value: Any) -> Json:
 def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return options by their names: `k` is the number of columns; refuse what was dropped.
 
+    >>> from privsieve.methods.choosing import Choosing
     >>> current(Choosing, {"k": 3, "epsilon": 1})
     {'n_features_to_select': 3, 'epsilon': 1}
     """
@@ -466,7 +395,7 @@ def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
             for name, value in given.items()}
 
 
-def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
+def read_request(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     """Options as somebody gave them; refuses one that the method does not know, or lacks."""
     values, known = current(kind, given), abouts(kind)
     shown = {"n_features_to_select": "k"}

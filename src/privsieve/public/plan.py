@@ -184,21 +184,6 @@ SENTENCES: Mapping[str, str] = {
         "sums in any order, fused or not; on whole numbers below 2^53 they are exact."),
     "exp-within-4-ulp": "NumPy's exp is within 4 units in the last place of the exact value.",
 }
-_BITS, _DOUBLES = ("ideal-bits",), ("ideal-bits", "ieee-doubles")
-_NUMBERS = (*_DOUBLES, "exp-within-4-ulp")
-#: What each theorem on a certificate rests on, with all proofs below it.
-THEOREMS: Mapping[str, tuple[str, ...]] = {
-    "block-fwell": _BITS,
-    "felp": _NUMBERS,
-    "kernel-ridge-answers": _NUMBERS,
-    "noisy-histogram": _BITS,
-    "noisy-top-k": _DOUBLES,
-    "objective-fwell": _NUMBERS,
-    "output-fwell": _NUMBERS,
-    "ridge": _DOUBLES,
-    "rule-sieve": _BITS,
-    "rule-sieve-numeric": _BITS,
-}
 
 
 class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
@@ -299,7 +284,7 @@ class Plan(Printed):
     @property
     def holds(self) -> bool:
         """Whether codes of all rows are kept for the summary; else one pass adds them up."""
-        return len(getattr(self.summarise, "stages", "all")) > 1
+        return holds_rows(self.summarise)
 
     @property
     def chooses(self) -> bool:
@@ -329,16 +314,9 @@ class Plan(Printed):
         }
 
 
-def assumed(theorem: str) -> tuple[str, ...]:
-    """What a theorem of this package assumes.
-
-    >>> assumed("noisy-top-k")
-    ('ideal-bits', 'ieee-doubles')
-    """
-    if theorem not in THEOREMS:
-        raise ParameterError(f"{theorem!r} is no theorem of this package; a method of your own "
-                             "says itself what its proof assumes")
-    return THEOREMS[theorem]
+def holds_rows(summarise: object) -> bool:
+    """Return whether a summary keeps codes of all rows; else one pass adds them up."""
+    return len(getattr(summarise, "stages", "all")) > 1
 
 
 def sought(settings: Mapping[str, Any]) -> int:

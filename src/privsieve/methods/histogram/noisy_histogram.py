@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
+from privsieve.methods.choosing import ColumnChoice
+from privsieve.methods.method import BITS, PrivateMethod
 from privsieve.methods.rule_sieve import RuleSieveOptions
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, read_flag
 from privsieve.public.columns import (
@@ -35,7 +37,7 @@ from privsieve.public.columns import (
 from privsieve.public.domain import Domain
 from privsieve.public.event import Additive, together
 from privsieve.public.option import (
-    Options,
+    as_json,
     count,
     current,
     declared,
@@ -49,7 +51,7 @@ from privsieve.public.option import (
     whole_of_each,
     written_names,
 )
-from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import Histogram, NoiseLaw, TableCells, figure
 from privsieve.summaries.stages import adding
 
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from privsieve.methods.worst import Pair
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch, Passes
     from privsieve.summaries.tables import Dense, Sparse
@@ -75,8 +78,27 @@ FEW = 10
 
 
 @declared
-class HistogramOptions(Options):
-    """What NoisyHistogram is asked for."""
+class NoisyHistogramOptions(PrivateMethod):
+    """Count rows over a few columns and the target under differential privacy, once.
+
+    The noisy table is the release.  Counts from 0 on, margins and synthetic rows are made of it
+    as often as you like, at no cost.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
+    >>> made = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
+    >>> made.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
+    (4, 2)
+    >>> sorted(made.sample(100))
+    ['x0', 'x2', 'y']
+    """
+
+    kind = Histogram
+    theorems = ("noisy-histogram",)
+    assumes = BITS
 
     columns: Sequence[str] | None = option(
         default=None, kw_only=False, read=written_names, metavar="A,B,…",
@@ -127,11 +149,22 @@ class HistogramOptions(Options):
 
             # [least] before a row is read, and never again
             run = replace(run, threshold=threshold(run.mean, domain.rows_per_person, run.delta))
-        return _plan(run, cost, units)
+        return _plan(self, run, cost, units)
+
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """A row moves from a cell to another; with a delta only large cells are named."""
+        from privsieve.methods.worst import RULES, flagged, of_codes
+
+        ill = Domain((Flag("ill"),))
+        first, second = ([[0, 0]] * (10 - many) + [[1, 0]] * many for many in (5, 4))
+        return {"": of_codes(ill, [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]]),
+                "threshold": of_codes(ill, first, second, delta="0.05"),
+                "chosen": flagged(choice=RULES)}
 
 
 @declared
-class Tabling(HistogramOptions):
+class Tabling(NoisyHistogramOptions):
     """The public parameters of one run: the options, settled, and the public facts.
 
     names : what is tabulated, or what is chosen from
@@ -179,7 +212,7 @@ class NoisyTable(NamedTuple):
     counts: list[int]
 
 
-def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
+def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
     """The plan of a run whose parameters are settled."""
     axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
@@ -191,12 +224,14 @@ def _plan(run: Tabling, cost: Cost, units: int) -> Plan:
         "discrete-laplace", run.sensitivity, run.mean, threshold=run.threshold,
         rows=None if run.threshold is None else run.domain.rows_per_person)
     said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
+    settings = _settings(run)
     return Plan(
         method=METHOD, kind=Histogram.kind, domain=run.domain, cost=cost, units=units,
-        settings=_settings(run), noise=NoiseSize(run.mean, "units on a count"),
-        forecast=forecast, event=together(run.sieve.event, table) if run.sieve else table,
+        settings=settings, asked=as_json(asked, settings),
+        noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
+        event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,
-        theorem="noisy-histogram", assumes=assumed("noisy-histogram"),
+        theorem="noisy-histogram", assumes=run.assumes,
         summarise=partial(summarise, run=run) if run.sieve else adding(
             partial(summarise, run=run), run.domain),
         mechanism=partial(mechanism, run=run),
@@ -314,7 +349,7 @@ def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
         NoiseLaw("discrete-laplace", figure(spread(run.mean)[0], 2))).write()
 
 
-def _names(domain: Domain, asked: HistogramOptions) -> tuple[str, ...]:
+def _names(domain: Domain, asked: NoisyHistogramOptions) -> tuple[str, ...]:
     """What is tabulated, or chosen from, in the order of the domain."""
     if asked.columns is None:
         return domain.names
@@ -329,7 +364,7 @@ def _names(domain: Domain, asked: HistogramOptions) -> tuple[str, ...]:
     return tuple(name for name in domain.names if name in asked.columns)
 
 
-def _sieve(asked: HistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
+def _sieve(asked: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
     """The plan of the choice."""
     wanted = current(RuleSieveOptions, asked.choice or {})
     for name in wanted:
@@ -344,7 +379,8 @@ def _sieve(asked: HistogramOptions, k: int, cost: Cost, domain: Domain, units: i
     first = read_options(RuleSieveOptions, {
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
         **wanted})
-    return RuleSieveOptions(**first).planned(domain, units)
+    sieve = RuleSieveOptions(**first)
+    return sieve.planned_choice(ColumnChoice(sieve, domain, domain), units)
 
 
 def _settings(run: Tabling) -> Mapping[str, Json]:

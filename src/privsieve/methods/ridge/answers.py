@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.errors import ParameterError
+from privsieve.methods.method import NUMBERS
 from privsieve.methods.ridge import dual
 from privsieve.methods.ridge.dual import (
     MOST_KEPT,
@@ -39,23 +40,25 @@ from privsieve.methods.ridge.dual import (
 )
 from privsieve.methods.ridge.features import Doubles, original
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
+from privsieve.methods.worst import Pair, table
 from privsieve.noise.approximate import root_up, rounded_up
-from privsieve.noise.streams import Noise
+from privsieve.noise.streams import Noise, system
 from privsieve.noise.values import Grid, VectorNoise, gamma, laplace
 from privsieve.public.canonical import LARGEST, Json, exactly
 from privsieve.public.columns import CODES, Category, Flag
 from privsieve.public.domain import Domain
-from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import ANSWERS, GridNumbers, NoiseLaw, Regression, figure
 from privsieve.rows.batch import Batch
 
 METHOD = "kernel-ridge-session/1"
+THEOREM, ASSUMES = "kernel-ridge-answers", NUMBERS
 #: The release is close to pure noise where its noise is larger than this part of the half range.
 NOISY = Fraction(1, 2)
 #: Queries of one batch at most.
 MOST_QUERIES = 4 * MOST_KEPT
 #: What a session may have been asked for.
-_ASKED = {"answers", "kernel", "gamma", "degree", "lam", "epsilon"}
+_ASKED = {"answers", "kernel", "gamma", "lam", "epsilon"}
 
 
 class Solution(NamedTuple):
@@ -182,8 +185,8 @@ def plan(task: Task, memory: Memory) -> Plan:
             f"the noise on an answer has a standard deviation of {each / 2:.2g} of the target's "
             "range: close to pure noise.  Take a larger epsilon or lam, or more rows; "
             "`suggest_lambda` names a lam from public numbers"),
-        event=task.noise.event, theorem="kernel-ridge-answers",
-        assumes=assumed("kernel-ridge-answers"),
+        event=task.noise.event, theorem=THEOREM,
+        assumes=ASSUMES,
         asked={"answers": task.kind, "lam": exactly(task.lam), "epsilon": task.cost.text,
                **task.kernel.json()},
         shows={"queries": task.codes.tolist()},
@@ -204,7 +207,7 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
     if len(queries) > MOST_QUERIES:
         raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
     cost = Cost.of(asked["epsilon"], allow_weak=True)
-    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0), asked.get("degree", 1))
+    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0))
     codes, kind = _records(domain, queries), asked["answers"]
     if kind == "batch":
         at = fields["settings"]["points"]
@@ -310,3 +313,41 @@ def _half(kernel: Kernel) -> float:
     if part.scale == "log":
         return float(np.log(high / low)) / 2
     return (high - low) / 2
+
+
+@dataclass(frozen=True, repr=False)
+class SessionPair(Pair):
+    """A session that was opened on one record, and what it answers.
+
+    The ridge is so strong that the bound is almost attained; the record's target moves.
+    """
+
+    how: Literal["one", "batch"] = field(default="one", kw_only=True)
+
+    @classmethod
+    def of(cls, how: Literal["one", "batch"]) -> SessionPair:
+        """The pair of one answer, or of a batch of two."""
+        first, second = (table([[0]], [y]) for y in (0, CODES - 1))
+        return cls(Domain.box(0, 1, columns=1, target=(0, 1)), {}, first, second, how=how)
+
+    def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
+        """The answers as they are shipped, at this epsilon."""
+        kernel, lam = Kernel.of(self.domain, "rbf"), Fraction(1000)
+        codes = np.array([[0], [40_000]], np.uint16)[:1 + (self.how == "batch")]
+        points = coordinates(codes, self.domain)
+        if self.how == "one":
+            basis, weights = Basis(kernel, points, np.ones((1, 1))), np.ones((1, 1))
+        else:
+            basis, weights = Basis.of(points, kernel)
+        task = Task(self.how, kernel, lam, 1, Cost.of(epsilon, allow_weak=True), basis, weights,
+                    np.zeros((len(points), 1), np.uint16))
+        noise = system()
+
+        def run(rows: Batch) -> Any:
+            at = coordinates(rows.codes, self.domain)
+            model = Solution(at, dual.solve(at, targets(rows.label, self.domain), kernel,
+                                            float(lam)))
+            mechanism = one if self.how == "one" else batch
+            return task.grid.numbers(mechanism(model, noise, task=task))
+
+        return run

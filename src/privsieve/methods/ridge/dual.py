@@ -32,7 +32,7 @@ from privsieve.public.domain import Domain
 HALF, LEVEL, ABSENT = CODES, 92_681, 2 * CODES
 #: Sums of products stay below 2^53 up to this sum of squared lengths, in units of HALF^2.
 WIDEST = 2**18
-LARGEST_DEGREE, LARGEST_GAMMA = 16, 10**6
+LARGEST_GAMMA = 10**6
 #: How far a computed kernel can be from the exact one, anywhere.
 ERROR = Fraction(1, 2**48)
 #: Half of the distance from 1 to the next double.
@@ -52,26 +52,23 @@ class Kernel:
 
     ::
 
-        rbf         exp(-gamma |x - x'|^2), columns scaled to a range of 1
-        linear      (1 + z.z') / (1 + w), columns from -1 to 1, w their largest squared length
-        polynomial  the linear one to a power
+        rbf     exp(-gamma |x - x'|^2), columns scaled to a range of 1
+        linear  (1 + z.z') / (1 + w), columns from -1 to 1, w their largest squared length
     """
 
     domain: Domain
-    name: Literal["rbf", "linear", "polynomial"]
+    name: Literal["rbf", "linear"]
     gamma: float = 1.0
-    degree: int = 1
 
     @classmethod
-    def of(cls, domain: Domain, name: str = "rbf", gamma: object = 1.0,
-           degree: object = 2) -> Kernel:
+    def of(cls, domain: Domain, name: str = "rbf", gamma: object = 1.0) -> Kernel:
         """Check what a person wrote.
 
         >>> Kernel.of(Domain.box(0, 1, columns=2), "linear").json()
         {'kernel': 'linear'}
         """
-        if name not in ("rbf", "linear", "polynomial"):
-            raise ParameterError(f'kernel is {name!r}; write "rbf", "linear" or "polynomial"')
+        if name not in ("rbf", "linear"):
+            raise ParameterError(f'kernel is {name!r}; write "rbf" or "linear"')
         if length(domain) > WIDEST:
             raise DomainError(f"the columns have a squared length of {length(domain)}; kernels are "
                               f"exact up to {WIDEST}: leave columns out")
@@ -82,20 +79,11 @@ class Kernel:
         if not 1 / LARGEST_GAMMA <= width <= LARGEST_GAMMA:
             raise ParameterError(f"gamma is {gamma!r}; write a number from 1e-6 to 1e6.  Columns "
                                  "are scaled to a range of 1")
-        if isinstance(degree, bool) or degree not in range(1, LARGEST_DEGREE + 1):
-            raise ParameterError(f"degree is {degree!r}; write a whole number from 1 to "
-                                 f"{LARGEST_DEGREE}")
-        return cls(domain, name, width if name == "rbf" else 1.0,  # type: ignore[arg-type]
-                   degree if name == "polynomial" else 1)  # type: ignore[arg-type]
+        return cls(domain, name, width if name == "rbf" else 1.0)  # type: ignore[arg-type]
 
     def json(self) -> dict[str, Json]:
         """What a release says of the kernel."""
-        said: dict[str, Json] = {"kernel": self.name}
-        if self.name == "rbf":
-            said["gamma"] = repr(self.gamma)
-        if self.name == "polynomial":
-            said["degree"] = self.degree
-        return said
+        return {"kernel": self.name} | ({"gamma": repr(self.gamma)} if self.name == "rbf" else {})
 
     def gram(self, P: Doubles, Q: Doubles) -> Doubles:
         """The kernel of each point of P with each of Q.
@@ -115,23 +103,19 @@ class Kernel:
             # [rbf] a power of two and one rounding, then exp
             products *= -(self.gamma / (2 * HALF) ** 2)
             return np.exp(products, out=products)
-        return self._power(products)
+        return self._scaled(products)
 
     def diagonal(self, P: Doubles) -> Doubles:
         """The kernel of each point with itself: at most 1."""
         if self.name == "rbf":
             return np.ones(len(P))
-        return self._power(np.einsum("ij,ij->i", P, P))
+        return self._scaled(np.einsum("ij,ij->i", P, P))
 
-    def _power(self, products: Doubles) -> Doubles:
+    def _scaled(self, products: Doubles) -> Doubles:
         # [linear]
         products += HALF**2
         products /= HALF**2 * (1 + length(self.domain))
-        # [power]
-        found = products.copy() if self.degree > 1 else products
-        for _ in range(self.degree - 1):
-            found *= products
-        return found
+        return products
 
 
 def length(domain: Domain) -> int:

@@ -13,12 +13,11 @@ of integers.  Nothing here is secret, and nothing is noise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import shake_256
-from itertools import islice
 from math import isqrt
 
 import numpy as np
@@ -39,8 +38,9 @@ ONE, WHOLE = 65535, 65536
 #: More features take more than ten seconds to solve, and more noise than most tables bear.
 LARGEST = 1024
 #: The name of each kernel's map in a release.
-KERNELS = {"linear": "linear", "polynomial": "polynomial", "cosine": "cosine", "rbf": "fourier"}
-DEGREES = {"linear": 1, "polynomial": 2, "cosine": 3}
+KERNELS = {"linear": "linear", "cosine": "cosine", "rbf": "fourier"}
+#: Waves of a column, where nobody says how many.
+WAVES = 3
 #: As `exactly` writes it.
 _GAMMA = r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)"
 LARGEST_DEGREE, LARGEST_GAMMA, LARGEST_SEED = 16, 10**6, 2**53 - 1
@@ -52,16 +52,16 @@ TURN, STEPS = 2**32, 2**16
 #: Bits that are counted for one normal number, and bytes of the jitter beside them.
 BITS, JITTER = 1024, 4
 
-#: A product of powers (harmonics) of columns: (column, power) pairs; of nothing: the constant.
-Term = tuple[tuple[int, int], ...]
+#: A column and which of its waves; the value itself is the first.  None is the constant.
+Term = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class Map:
     """Features of some columns.
 
-    kind : "linear", "polynomial", "cosine" or "fourier"
-    degree : the largest sum of powers (polynomial), or the number of harmonics (cosine)
+    kind : "linear", "cosine" or "fourier"
+    degree : how many waves a number has (cosine), or 1
     pairs : of a Fourier map, how many cosines and sines
     gamma, seed : of a Fourier map, exp(-gamma |x - x'|^2) and where its frequencies come from
     """
@@ -75,8 +75,12 @@ class Map:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What is multiplied, slot by slot; a Fourier map has no terms."""
-        return () if self.kind == "fourier" else tuple(_terms(self))
+        """What has a slot: the constant, and each wave of a column; a Fourier map has no terms."""
+        if self.kind == "fourier":
+            return ()
+        # waves of what is 0 or 1 add nothing
+        return (None, *((j, wave) for j, column in enumerate(self.columns) for wave in range(
+            1, 1 + (self.degree if isinstance(column, (Number, Date)) else 1))))
 
     @property
     def slots(self) -> int:
@@ -91,13 +95,10 @@ class Map:
 
     def wide(self, term: Term) -> int:
         """How many features the slot of a term has."""
-        wide = 1
-        for j, power in term:
-            wide *= self.parts(j, power)
-        return wide
+        return 1 if term is None else self.parts(*term)
 
-    def parts(self, j: int, power: int = 1) -> int:
-        """How many features a power (or harmonic) of a column has.
+    def parts(self, j: int, wave: int = 1) -> int:
+        """How many features a wave of a column has.
 
         >>> some = Map("linear", (Number("age", 0, 99, missing="level"), Category("a", ["x"])))
         >>> some.parts(0), some.parts(0, 2), some.parts(1)
@@ -105,21 +106,21 @@ class Map:
         """
         column = self.columns[j]
         if isinstance(column, (Number, Date)):
-            return 2 if column.missing_level and power == 1 else 1
+            return 2 if column.missing_level and wave == 1 else 1
         return column.levels if column.kind == "category" else 1
 
     def groups(self) -> list[list[int]]:
-        """For each column the positions of the features that it takes part in.
+        """For each column the positions of its features.
 
-        >>> Map("polynomial", (Flag("a"), Flag("b")), 2).groups()
-        [[1, 3], [2, 3]]
+        >>> Map("cosine", (Flag("a"), Number("b", 0, 1)), 2).groups()
+        [[1], [2, 3]]
         """
         found: list[list[int]] = [[] for _ in self.columns]
         at = 0
         for term in self.terms:
             wide = self.wide(term)
-            for j, _power in term:
-                found[j] += range(at, at + wide)
+            if term is not None:
+                found[term[0]] += range(at, at + wide)
             at += wide
         return found
 
@@ -154,8 +155,8 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
            features: object = 200, seed: object = 0) -> Map:
     """The map of a kernel, from options that somebody wrote.
 
-    >>> map_of([Flag("a"), Flag("b")], "polynomial").width
-    4
+    >>> map_of([Flag("a"), Flag("b")], "linear").width
+    3
     >>> map_of([Flag("a")], "rbf").json()
     {'map': 'fourier', 'features': 200, 'gamma': '1', 'seed': 0}
     """
@@ -177,39 +178,15 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
     _only(kernel, gamma=gamma)
     if kernel == "linear" and degree not in (None, 1):
         raise ParameterError(f'degree is {degree}; kernel="linear" has degree 1: leave it out, or '
-                             'say kernel="polynomial"')
-    found = Map(kernel, columns, DEGREES[kernel] if degree is None
-                else integer(degree, "degree", 1, LARGEST_DEGREE))
-    if len(list(islice(_terms(found), LARGEST + 1))) > LARGEST or found.width > LARGEST:
+                             'say kernel="cosine"')
+    waves = 1 if kernel == "linear" else WAVES if degree is None else integer(
+        degree, "degree", 1, LARGEST_DEGREE)
+    found = Map(kernel, columns, waves)
+    if found.width > LARGEST:
         raise ParameterError(f'kernel="{kernel}" has more than {LARGEST} features for '
-                             f"{len(columns)} columns and degree {found.degree}; choose a smaller "
-                             'degree, fewer columns, or kernel="rbf" with as many features as '
-                             "you like")
+                             f"{len(columns)} columns; choose a smaller degree, fewer columns, or "
+                             'kernel="rbf" with as many features as you like')
     return found
-
-
-def _terms(made: Map) -> Iterator[Term]:
-    """The constant, then products by their degree; powers of what is 0 or 1 add nothing."""
-    powers = [made.degree if isinstance(column, (Number, Date)) else 1 for column in made.columns]
-    yield ()
-    if made.kind == "polynomial":
-        for total in range(1, made.degree + 1):
-            yield from _products(powers, 0, total)
-        return
-    for j, most in enumerate(powers):
-        for power in range(1, most + 1):
-            yield ((j, power),)
-
-
-def _products(powers: Sequence[int], first: int, total: int) -> Iterator[Term]:
-    """Products of exactly this degree, of columns from `first` on, each column once."""
-    for j in range(first, len(powers)):
-        for power in range(min(powers[j], total), 0, -1):
-            if power == total:
-                yield ((j, power),)
-            else:
-                yield from (((j, power), *rest)
-                            for rest in _products(powers, j + 1, total - power))
 
 
 def _only(kernel: str, **options: object) -> None:
@@ -308,13 +285,11 @@ def features(made: Map, codes: Codes) -> Ints:
     if made.kind == "fourier":
         return _fourier(made, codes)
     found = np.empty((made.width, len(codes)), np.int64)
-    at, known = 0, {}
+    at = 0
     for term in made.terms:
-        for j, power in term:
-            if (j, power) not in known:
-                known[j, power] = _parts(made, j, power, codes[:, j])
         wide = made.wide(term)
-        found[at:at + wide] = _product(term, known, len(codes))
+        # [constant]
+        found[at:at + wide] = ONE if term is None else _parts(made, *term, codes[:, term[0]])
         at += wide
     return found.T
 
@@ -350,27 +325,8 @@ def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[n
     return 2 * code - ONE
 
 
-def _product(term: Term, known: dict[tuple[int, int], Ints], rows: int) -> Ints:
-    """The features of a term's slot: products over its columns' parts, in 65536ths."""
-    # [constant]
-    found = np.full((1, rows), ONE, np.int64)
-    for n, factor in enumerate(term):
-        part = known[factor]
-        # [product] the first one replaces the constant
-        found = part if n == 0 else _times(found[:, None], part[None]).reshape(
-            len(found) * len(part), rows)
-    return found
-
-
-def _times(a: Ints, b: Ints) -> Ints:
-    """The product in 65536ths, towards zero: never larger in size than either factor."""
-    product = a * b
-    found: Ints = np.sign(product) * (np.abs(product) // WHOLE)
-    return found
-
-
-def _parts(made: Map, j: int, power: int, codes: Codes) -> Ints:
-    """The features of a power (a harmonic) of one column, parts x rows; at most one is not 0."""
+def _parts(made: Map, j: int, wave: int, codes: Codes) -> Ints:
+    """The features of a wave of one column, parts x rows; at most one is not 0."""
     column = made.columns[j]
     # [one-of-a-slot]
     if isinstance(column, Flag):
@@ -381,17 +337,15 @@ def _parts(made: Map, j: int, power: int, codes: Codes) -> Ints:
     value = centred(column, codes)
     if made.kind == "cosine":
         # half a turn over the range, from the middle of the first code to that of the last
-        phase = power * (value + ONE) * (STEPS // 4) // WHOLE
+        phase = wave * (value + ONE) * (STEPS // 4) // WHOLE
         shown = cosines()[phase % STEPS]
     else:
         shown = value
-        for _ in range(power - 1):
-            shown = _times(shown, value)
     if not column.missing_level:
         return shown[None]
     absent = codes == MISSING
     shown = np.where(absent, 0, shown)
-    return np.stack([shown, ONE * absent.astype(np.int64)]) if power == 1 else shown[None]
+    return np.stack([shown, ONE * absent.astype(np.int64)]) if wave == 1 else shown[None]
 
 
 def _fourier(made: Map, codes: Codes) -> Ints:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from flint import fmpz_mat
 
 from privsieve.errors import DomainError, ParameterError, ReleaseFailed, SchemaError
+from privsieve.methods.method import DOUBLES, PrivateMethod
 from privsieve.methods.ridge.features import (
     ONE,
     WHOLE,
@@ -35,10 +36,10 @@ from privsieve.noise.approximate import root_up, rounded_up
 from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, VectorNoise
 from privsieve.public.canonical import LARGEST, Json
-from privsieve.public.columns import Column, Label, Number
+from privsieve.public.columns import Column, Flag, Label, Number
 from privsieve.public.domain import Domain, part_of
-from privsieve.public.option import Options, declared, number, number_or_auto, option, whole
-from privsieve.public.plan import Cost, NoiseSize, Plan, Takes, assumed
+from privsieve.public.option import as_json, declared, number, number_or_auto, option, whole
+from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import (
     ANSWERS,
     WRONG,
@@ -53,6 +54,9 @@ from privsieve.rows import open_source, resolve
 from privsieve.rows.batch import Batch, batches
 from privsieve.summaries.persons import summed
 from privsieve.summaries.stages import adding
+
+if TYPE_CHECKING:
+    from privsieve.methods.worst import Pair
 
 T = TypeVar("T")
 METHOD = "kernel-ridge/1"
@@ -71,11 +75,25 @@ EXACT_ROWS = 2**20
 
 
 @declared
-class RidgeOptions(Options):
-    """What PrivateKernelRidge is asked for."""
+class PrivateKernelRidgeOptions(PrivateMethod):
+    """Least squares under pure epsilon-DP: one charge at `fit`, and predictions free for ever.
+
+    Examples
+    --------
+    >>> import numpy as np, privsieve as ps
+    >>> X = np.arange(40_000.0).reshape(10_000, 4) % 97 / 97
+    >>> domain = ps.Domain.box(0.0, 1.0, target=(0, 100))
+    >>> model = ps.PrivateKernelRidge("linear", epsilon=5, domain=domain).fit(X, 100 * X[:, 2])
+    >>> int(model.feature_importances_.argmax())
+    2
+    """
+
+    kind = Regression
+    theorems = ("ridge",)
+    assumes = DOUBLES
 
     kernel: str = option(
-        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine", "polynomial"),
+        default="rbf", kw_only=False, choices=("rbf", "linear", "cosine"),
         says="what a prediction may look like")
     gamma: Any = option(
         default=None, metavar="G", read=number,
@@ -83,7 +101,7 @@ class RidgeOptions(Options):
              "1; one over the number of columns where this is left out")
     degree: int | None = option(
         default=None, read=whole, metavar="N",
-        says="of polynomial the largest power (2), of cosine the number of waves (3)")
+        says="of cosine, the number of waves of a column (3)")
     features: int = option(
         default=200, read=whole, metavar="N", says="of rbf, how many cosines and sines")
     feature_seed: int = option(
@@ -101,8 +119,19 @@ class RidgeOptions(Options):
         """Plan one model; reads no row."""
         return planned(self, domain, rows)
 
+    @classmethod
+    def worst_pairs(cls) -> Mapping[str, Pair]:
+        """Two rows at one end, of which one has its target at the other end; and a session's."""
+        from privsieve.methods.ridge.answers import SessionPair
+        from privsieve.methods.worst import TOP, of_codes
 
-def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
+        domain = Domain((Flag("x0"),), target=Number("y", 0, 10))
+        return {"": of_codes(domain, [[1, TOP], [1, 0]], [[1, TOP], [1, TOP]], kernel="linear",
+                             lam=100),
+                "one-answer": SessionPair.of("one"), "batch": SessionPair.of("batch")}
+
+
+def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) -> Plan:
     """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
     cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
     if not isinstance(domain.target, Number):
@@ -123,13 +152,14 @@ def planned(asked: RidgeOptions, domain: Domain, rows: int | None) -> Plan:
     # the delta is not spent where it would buy nothing
     cost = replace(cost, delta=model.delta, rho=model.noise.rho)
     _check_noise(model)
+    settings = {"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
+                **{name: said for name, said in chosen.json().items() if name != "map"}}
     return Plan(
         method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
-        settings={"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
-                  **{name: said for name, said in chosen.json().items() if name != "map"}},
+        settings=settings, asked=as_json(asked, settings),
         forecast=forecast(model), event=model.noise.event,
         noise=NoiseSize(Fraction(model.noise.each), "on a weight"), warning=warning(model),
-        theorem="ridge", assumes=assumed("ridge"),
+        theorem="ridge", assumes=asked.assumes,
         summarise=adding(partial(summarise, model=model), domain,
                          placed=not domain.rows_are_public),
         mechanism=partial(mechanism, model=model),

@@ -30,7 +30,7 @@ from privsieve.noise.streams import Noise
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, demand_grids
 from privsieve.public.dropped import explain
-from privsieve.public.option import as_given, estimator, number, option, read_options, whole
+from privsieve.public.option import as_given, estimator, number, option, read_options
 from privsieve.public.plan import Cost, Plan
 from privsieve.release import Regression, Release
 from privsieve.rows import Source, open_source, resolve
@@ -62,10 +62,9 @@ class KernelRidgeSession:
     X: InitVar[Any] = option(default=MISSING, kw_only=False, says="the table")
     y: InitVar[Any] = option(default=None, kw_only=False,
                              says="the target, where X does not hold it")
-    kernel: str = option(default="rbf", choices=("rbf", "linear", "polynomial"),
+    kernel: str = option(default="rbf", choices=("rbf", "linear"),
                          says="how alike two records are")
     gamma: Any = option(default=1.0, read=number, says="of rbf, for columns scaled to a range of 1")
-    degree: Any = option(default=2, read=whole, says="of polynomial, the power")
     lam: Any = option(
         default="0.1", read=number,
         says="the ridge; `methods.ridge.sensitivity.suggest_lambda` names one from public numbers")
@@ -90,7 +89,7 @@ class KernelRidgeSession:
         demand_grids(domain)
         self._rows = domain.public_units(shape.rows)
         self._lam = Rounding.of(self.lam, self._rows).lam
-        self._kernel = Kernel.of(domain, self.kernel, self.gamma, self.degree)
+        self._kernel = Kernel.of(domain, self.kernel, self.gamma)
         self._ledger = fitting.ledger_of(self.ledger)
         self._source: Source | None = source
         self._memory = Memory()
@@ -178,8 +177,8 @@ class KernelRidgeSession:
         basis, weights = Basis.of(coordinates(codes, self._kernel.domain), self._kernel,
                                   float(noise / longest(self._lam)) ** 2)
         if not len(basis):
-            raise ParameterError("the kernel of these records is too small to tell them from "
-                                 "nothing; choose a lower degree")
+            raise ParameterError("the kernel of these records is too close to rounding to answer "
+                                 "them; ask for other records, or choose a smaller gamma")
         return self._task("batch", cost, basis, weights, codes)
 
     def _task(self, kind: Any, cost: Cost, basis: Basis, weights: Doubles, codes: Any) -> Task:
@@ -218,7 +217,7 @@ class SavedFunction:
             body, kernel = cast("Any", release.body), cast("Any", said.features)
             points = coordinates(_points(said, body["plan"]["settings"]), domain)
             basis = Basis.at(points, Kernel.of(
-                domain, kernel["kernel"], kernel.get("gamma", 1.0), kernel.get("degree", 1)))
+                domain, kernel["kernel"], kernel.get("gamma", 1.0)))
             if len(basis) != len(said.values):
                 raise ValueError
             return cls(domain, number, basis, np.array(said.values.doubles))

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from privsieve.rows.batch import Batch
 
-#: Where each score lives: module and class.  A file is imported when its score is asked for.  The
-#: checker, which shares nothing with a maker, has a list of its own: docs/add-a-selector.md.
+#: Where each score lives: module and class.  A file is imported when its score is asked for.
 SCORES = {
     "mean-difference": ("mean_difference", "MeanDifference"),
     "class-counts": ("class_counts", "ClassCounts"),
@@ -99,7 +98,8 @@ S = TypeVar("S", bound=ScoreSummary)
 class Score(Protocol[S]):
     """A score for one domain.
 
-    A class sets `weighed` as a plain constant, or computes it from `public`.
+    A class sets `weighed` as a plain constant, or computes it from `public`.  For `privsieve audit`
+    it may say `worst_rows`: two neighbouring tables of two columns and a target from 0 to 1.
     """
 
     @property
@@ -128,6 +128,11 @@ def score_of(name: object, public: Public) -> Score[Any]:
     """
     if not isinstance(name, str) or name not in SCORES:
         raise ParameterError(f"score is {name!r}; known are: {', '.join(SCORES)}")
-    module, kind = SCORES[name]
-    made: Score[Any] = getattr(import_module(f"privsieve.summaries.scores.{module}"), kind)(public)
+    made: Score[Any] = score_class(name)(public)
     return made
+
+
+def score_class(name: str) -> Any:
+    """Return the class of a score."""
+    module, kind = SCORES[name]
+    return getattr(import_module(f"privsieve.summaries.scores.{module}"), kind)

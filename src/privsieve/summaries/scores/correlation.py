@@ -56,6 +56,10 @@ class Moments(Summary):
     classes: tuple[int, ...] = ()
 
 
+#: Rows of two columns and the target, to be told apart by one row more.
+_ROWS = ["010", "010", "100", "100", "100", "110", "010", "101", "101", "111", "000"]
+
+
 @dataclass(frozen=True)
 class Correlation:
     """Which columns go up, or down, with a numeric target.
@@ -70,6 +74,8 @@ class Correlation:
 
     public: Public
     weighed: ClassVar[bool] = False
+    #: One row more makes the first column go with the target, or neither.
+    worst_rows: ClassVar[tuple[list[str], list[str]]] = ([*_ROWS, "111"], [*_ROWS, "001"])
 
     def __post_init__(self) -> None:
         target = self.public.domain.target
