@@ -25,7 +25,7 @@ from privsieve.rows.matrix import Items
 
 ROWS, PERSONS = 400, 90
 WAYS = [("--profile", "few"), ("--profile", "strict"), ("--method", "greedy"),
-        ("--method", "greedy", "--weights", "even"), ("--method", "greedy", "--absent", "smoker"),
+        ("--method", "greedy", "--weights", "even"), ("--method", "greedy", "--absences", "smoker"),
         ("--method", "greedy", "--l-diversity", "2")]
 LEDGER = ("--ledger", "budget.db", "--population", "clinic", "--snapshot", "2026")
 
@@ -167,7 +167,7 @@ def test_publications_of_sources_add_up(privsieve):
     code, _out, err = privsieve("publish", "t.csv", "--target", "ill", "-k", 5, "--without", "who",
                                 "--out", "3", *even, *LEDGER)
     assert (4, True) == (code, "--source COLUMN" in err), err
-    code, _out, err = privsieve(*publish("--method", "greedy", "--absent", "dose", *LEDGER,
+    code, _out, err = privsieve(*publish("--method", "greedy", "--absences", "dose", *LEDGER,
                                          "--cut", "dose=1,2,3,4,5,6,7,8,9", out="4"))
     assert 4 == code, err
     assert [("sources",), ("sources",)] == [(noted.claim["counted"],) for noted in

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import click
 
-from privsieve.cli import options as asked
 from privsieve.cli import words
+from privsieve.cli.options import MethodOptions, MethodVerb, refuse
+from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import ParameterError
 from privsieve.fit import SOFTWARE
 from privsieve.ledger import account as accounts
@@ -20,10 +22,9 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.methods import METHODS
 from privsieve.public.canonical import EPSILON_UNITS, Json, exact, factor, visible
 from privsieve.public.domain import Domain
-from privsieve.public.option import WISHES
+from privsieve.public.option import RARE, WISHES, File, Name
 from privsieve.public.plan import Plan, Takes, sought, terms
 from privsieve.public.planned import FIGURES, figure, heading, noise, settings, share
-from privsieve.public.policy import Policy
 
 if TYPE_CHECKING:
     from privsieve.rows.source import Source
@@ -43,52 +44,78 @@ _LONGEST = ("the same beside the longest that all can be without noise in any ta
             "tables they are shorter")
 
 
-@click.command("plan", cls=asked.OfMethod, methods=tuple(METHODS), epilog=(
-    "Example: privsieve plan --rows 20000 --domain domain.toml --unit row "
-    "--epsilon 0.5 --top 6"))
-@click.argument("data", required=False)
-@asked.planning
-@click.option("--ledger", metavar="FILE",
-              help="Say what the account of --population has left, and whether this is converted.")
-@click.option("--population", metavar="NAME", help="The people whom --ledger protects.")
-@asked.HEAD
-@asked.MEMORY
-def command(data: str | None, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ForecastOptions(MethodOptions):
+    """Privacy.
+
+    epsilon : what this release may cost, for example 0.5; without it, what each would buy
+    rows : rows in the table: a public figure, where it cannot be counted
+    ledger : say what the account of --population has left, and whether this is converted
+    population : the people whom --ledger protects
+    head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
+        refused.  It is made if it does not exist
+    method : how to choose: rule-sieve, block-fwell or noisy-top-k; or with released weights:
+        output-fwell, objective-fwell or felp; or what `regress` (kernel-ridge) or `synthesize`
+        (noisy-histogram) would release
+    max_memory : memory that a release may take beside Python, such as 2GB: says whether rows that
+        do not fit would lie in a private file
+    """
+
+    COMMAND: ClassVar[Any] = partial(MethodVerb, methods=METHODS)
+
+    epsilon: Annotated[Any, "E"] = None
+    rows: Annotated[Any, int] = None
+    ledger: File | None = None
+    population: Name | None = None
+    head: Annotated[File | None, RARE] = None
+    max_memory: Annotated[str | None, "SIZE", RARE] = None
+
+    def account(self) -> Ledger | None:
+        """The account that was named, if one was."""
+        refuse((self.ledger is None) != (self.population is None),
+               "--ledger and --population go together; give both or neither")
+        if self.ledger is None:
+            return None
+        return Ledger(self.ledger, population=str(self.population), head=self.head)
+
+
+@verb("--rows 20000 --domain domain.toml --unit row --epsilon 0.5 --top 6")
+def command(data: str | None = None, *, asked: ForecastOptions) -> Outcome:
     """Say cost, noise and forecast of a release from DATA, or from --rows rows.
 
     Without --epsilon: what each epsilon would buy, what it means in odds, and what it would leave.
     Reads no row and charges nothing: of DATA only the header and, where it is public, the number
     of rows.
     """
-    domain, rows, source = asked.public(options), options["rows"], None
-    if data is not None:
-        domain, source, rows = asked.opened(domain, data, options["connect"])
+    domain, source, rows = (asked.declared(), None, asked.rows) if data is None else (
+        asked.opened(data))
     record = "row" if source is None else source.record
-    if options["epsilon"] is None:
-        _each_epsilon(domain, rows, record, options)
-        return
-    plan = replace(asked.planned(domain, rows, options), record=record,
-                   query=None if source is None else source.query)
-    beside = _beside(plan, source, options["max_memory"])
-    account = _account(plan, options)
-    forecasts = _forecasts(plan, options)
-    if options["as_json"]:
-        words.json({**_json(plan, forecasts), **account, "spilled": str(beside)})
-    else:
+    if asked.epsilon is None:
+        return _each_epsilon(domain, rows, record, asked)
+    plan = asked.planned(domain, rows)
+    asked.demand_allowed(plan)
+    plan = replace(plan, record=record, query=None if source is None else source.query)
+    beside = _beside(plan, source, asked.max_memory)
+    account = _account(plan, asked.account())
+    forecasts = _forecasts(plan, asked)
+
+    def show() -> None:
         _show(plan, forecasts)
-        _also(plan, options, beside)
+        _also(plan, asked, beside)
         if account:
-            words.show("left", f"{account['left']} for {options['population']}")
+            words.show("left", f"{account['left']} for {asked.population}")
         if account.get("converted"):
             words.show("converted", str(account["converted"]))
 
+    return Outcome({**_json(plan, forecasts), **account, "spilled": str(beside)}, show)
 
-def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
+
+def _also(plan: Plan, asked: ForecastOptions, beside: int) -> None:
     """What else who plans should know."""
     if beside:
         words.show("file", f"rows take up to {_size(beside)}, more than may lie in memory: "
                            "they lie in a private file without a name while the release is made")
-    if exact(options.get("delta") or 0, "delta") and not plan.cost.delta:
+    if exact(asked.of_method.get("delta") or 0, "delta") and not plan.cost.delta:
         words.show("delta", "not charged: for so few columns a race without a delta finds as "
                             "many or more" if plan.chooses else
                             "not charged: here noise without a delta is smaller")
@@ -99,32 +126,22 @@ def _also(plan: Plan, options: Mapping[str, Any], beside: int) -> None:
         words.show("advice", str(plan.forecast["advice"]))
 
 
-def ledger_of(options: Mapping[str, Any]) -> Ledger | None:
-    """The account that was named, if one was."""
-    asked.refuse((options["ledger"] is None) != (options["population"] is None),
-                 "--ledger and --population go together; give both or neither")
-    if options["ledger"] is None:
-        return None
-    return Ledger(options["ledger"], population=options["population"], head=options["head"])
-
-
-def _account(plan: Plan, options: Mapping[str, Any]) -> dict[str, Json]:
+def _account(plan: Plan, ledger: Ledger | None) -> dict[str, Json]:
     """What a ledger says of the plan: what is left, and how the charge would be converted."""
-    ledger = ledger_of(options)
     if ledger is None:
         return {}
     return {"left": words.amount(ledger.left()),
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 
-def _forecasts(plan: Plan, options: Mapping[str, Any]) -> dict[Fraction, Mapping[str, Any]]:
+def _forecasts(plan: Plan, asked: ForecastOptions) -> dict[Fraction, Mapping[str, Any]]:
     """Forecasts by epsilon; a method may refuse another epsilon."""
     forecasts: dict[Fraction, Mapping[str, Any]] = {}
     for epsilon in OTHERS:
         with suppress(ParameterError):
             forecasts[Fraction(epsilon)] = asked.planned(
-                plan.domain, plan.units, options, epsilon=epsilon).forecast
-    return {**forecasts, exact(options["epsilon"], "epsilon"): plan.forecast}
+                plan.domain, plan.units, epsilon).forecast
+    return {**forecasts, exact(asked.epsilon, "epsilon"): plan.forecast}
 
 
 def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
@@ -170,7 +187,7 @@ def _show(plan: Plan, forecasts: Forecasts) -> None:
 def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
     """Bytes of rows that would lie in a file; what finds no place at all is refused."""
     if source is None:
-        asked.refuse(most, "--max-memory is for the rows of a table; name DATA")
+        refuse(most, "--max-memory is for the rows of a table; name DATA")
         return 0
     from privsieve.rows.batch import spilled
     from privsieve.rows.room import Room
@@ -245,28 +262,34 @@ def _meanings_shown(told: Iterable[tuple[str, str]]) -> None:
 # --- which epsilon? ------------------------------------------------------------------------------
 
 def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line"],
-         options: Mapping[str, Any]) -> None:
-    """Print a line for each epsilon; nothing is read and nothing charged."""
-    ledger = ledger_of(options)
+                  asked: ForecastOptions) -> Outcome:
+    """A line for each epsilon; nothing is read and nothing charged."""
+    ledger = asked.account()
     account = None if ledger is None else ledger.account()
-    plans = [replace(made, record=record) for made in _plans(domain, rows, options)]
-    first, rungs = plans[0], [_rung(plan, account, options) for plan in plans]
-    if options["as_json"]:
-        words.json({"method": first.method, "unit": first.protected, "units": str(first.units),
-                    "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
-                    "epsilons": rungs})
-        return
+    plans = [replace(plan, record=record) for plan in _plans(domain, rows, asked)]
+    first, rungs = plans[0], [_rung(plan, account, asked) for plan in plans]
+    return Outcome(
+        {"method": first.method, "unit": first.protected, "units": str(first.units),
+         "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
+         "epsilons": [*rungs]},
+        lambda: _show_each(plans, rungs, asked))
+
+
+def _show_each(plans: Sequence[Plan], rungs: Sequence[Mapping[str, Json]],
+               asked: ForecastOptions) -> None:
+    """Print a line for each epsilon."""
+    first = plans[0]
     for label, text in heading(first, settled=False):
         words.show(label, text)
     click.echo()
     click.secho("What each epsilon buys", bold=True)
     heads, cells = _columns(first, plans)
     bought = {"odds": "odds_at_most", "1 in 2": "even_at_most", "1 in 100": "one_in_100_at_most",
-              **({"left": "left"} if account else {})}
+              **({"left": "left"} if asked.ledger else {})}
     words.table(("epsilon", *heads, *bought), [
         (plan.cost.text, *cells(plan), *(str(rung[key] or "too little") for key in bought.values()))
         for plan, rung in zip(plans, rungs, strict=True)])
-    _meanings_shown(_meanings(first, options))
+    _meanings_shown(_meanings(first, asked))
     for rung in rungs:
         if rung["refused"] is not None:
             words.show("not here", f"{rung['epsilon']}: {rung['refused']}", fg="yellow")
@@ -278,12 +301,12 @@ def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line
                        "what agencies say: the guide how-much-epsilon")
 
 
-def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iterator[Plan]:
+def _plans(domain: Domain, rows: int | None, asked: ForecastOptions) -> Iterator[Plan]:
     """A plan for each epsilon; where none can be made, the reason of the last."""
     made, reason = 0, ParameterError("no epsilon can be planned")
     for epsilon in LADDER:
         try:
-            plan = asked.planned(domain, rows, options, epsilon=epsilon)
+            plan = asked.planned(domain, rows, epsilon)
         except ParameterError as error:
             reason = error
             continue
@@ -295,7 +318,7 @@ def _plans(domain: Domain, rows: int | None, options: Mapping[str, Any]) -> Iter
         raise reason
 
 
-def _rung(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> dict[str, Json]:
+def _rung(plan: Plan, account: Account | None, asked: ForecastOptions) -> dict[str, Json]:
     """What an epsilon buys: odds in words, what it leaves, and why a policy does not allow it."""
     from privsieve.report.page import belief, percent
 
@@ -306,7 +329,7 @@ def _rung(plan: Plan, account: Account | None, options: Mapping[str, Any]) -> di
             "even_at_most": percent(belief(plan.cost.epsilon, _HALF)[1]),
             "one_in_100_at_most": percent(belief(plan.cost.epsilon, _FEW)[1]),
             "forecast": dict(plan.forecast), "warning": plan.warning,
-            "refused": _refused(plan, options),
+            "refused": _refused(plan, asked),
             "left": None if left is None else words.amount(left)}
 
 
@@ -318,11 +341,9 @@ def _after(plan: Plan, account: Account) -> Fraction | None:
     return None if after is None else Fraction(after.left, EPSILON_UNITS)
 
 
-def _refused(plan: Plan, options: Mapping[str, Any]) -> str | None:
-    if options["policy"] is None:
-        return None
+def _refused(plan: Plan, asked: ForecastOptions) -> str | None:
     try:
-        Policy.load(options["policy"]).demand_plan(plan, method=options["method"])
+        asked.demand_allowed(plan)
     except ParameterError as error:
         return str(error).removesuffix("; nothing was charged")
     return None
@@ -344,7 +365,7 @@ def _columns(plan: Plan, plans: Sequence[Plan]) -> tuple[tuple[str, ...], Any]:
     return ("names", *TABLES), right
 
 
-def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _meanings(plan: Plan, asked: ForecastOptions) -> Iterator[tuple[str, str]]:
     """The heads of the table, and what stands below them."""
     one = f"one {plan.protected}"
     if plan.chooses:
@@ -359,5 +380,5 @@ def _meanings(plan: Plan, options: Mapping[str, Any]) -> Iterator[tuple[str, str
                    f"at most, in either direction{but}")
     yield "1 in 2", f"how sure somebody becomes at most who was in two minds about {one}"
     yield "1 in 100", "the same of somebody who thought it one chance in a hundred"
-    if options["ledger"] is not None:
-        yield "left", f"what {options['population']} has left after it"
+    if asked.ledger is not None:
+        yield "left", f"what {asked.population} has left after it"

@@ -317,6 +317,12 @@ def hub(items: Items, k: int) -> Hub:
     return hub_of(surveyed(items, np.zeros(items.rows, np.int32), 1, sample=0), k)
 
 
+def hub_figure(found: Hub, k: int) -> str:
+    """The figure that stands beside every level: whether the same few rows hide everybody."""
+    return (f"{found.everywhere} rows sit in every group; without the busiest {k} rows "
+            f"{found.below} of {found.left} fall below {k}")
+
+
 def hub_of(survey: Survey, k: int) -> Hub:
     """The same of a table whose groups were counted; of a sample's groups, it is an estimate."""
     table = survey.table

@@ -52,9 +52,9 @@ class BlockOptions(Choosing, Blocked):
     """What BlockFWELL is asked for."""
 
     votes: Literal["sign", "clip"] = option(
-        default="sign", choices=("sign", "clip"),
+        default="sign", choices=("sign", "clip"), rare=True,
         says="what a block's vote is: the sign of what it found, or that itself, at most tau")
-    tau: Any = option(default="0.06", metavar="S", read=number,
+    tau: Any = option(default="0.06", metavar="S", read=number, rare=True,
                          says="the largest vote, as a share of a column's range")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

@@ -49,7 +49,7 @@ DIGIT = 2**20
 class ObjectiveOptions(WeightOptions):
     """What ObjectiveFWELL is asked for."""
 
-    repeats: Any = option(default=1, read=whole, metavar="T",
+    repeats: Any = option(default=1, read=whole, metavar="T", rare=True,
                           says="how often the table is cut into blocks")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Annotated, Any, Self, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json, exact, exactly, quoted, read_flag
@@ -22,6 +22,14 @@ from privsieve.public.dropped import DROPPED, explain
 from privsieve.public.plan import Plan
 
 Kind = TypeVar("Kind")
+#: Marks an option that few need: `--help-all` lists it, and `--help` does not.
+RARE = object()
+#: Texts, by what stands for them in help.
+File = Annotated[str, "FILE"]
+Dir = Annotated[str, "DIR"]
+Name = Annotated[str, "NAME"]
+Column = Annotated[str, "COLUMN"]
+Names = Annotated[str, "A,B,…"]
 #: Options that say what a choice is among.
 WISHES = ("always", "never", "groups")
 
@@ -84,7 +92,18 @@ def word_or_names(value: Any) -> Any:
 
 
 def whole_of_each(value: Any) -> Any:
-    """Read a whole number for all columns, or one for each that is named."""
+    """Read a whole number for all columns, or one for each that is named.
+
+    >>> whole_of_each("4"), whole_of_each(["age=5", "dose=3"])
+    (4, {'age': 5, 'dose': 3})
+    """
+    if isinstance(value, str) and "=" in value:
+        value = [value]
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        pairs = [part.rpartition("=") for part in value]
+        if len({name for name, _, _ in pairs if name}) < len(value) or not value:
+            raise ValueError("a number for every column, or COLUMN=N once for each")
+        value = {name: number for name, _, number in pairs}
     if isinstance(value, Mapping):
         return {text(name): whole(each) for name, each in value.items()}
     return whole(value)
@@ -197,6 +216,8 @@ class About:
     setting : its name in a release, where that differs; None where a release does not say it.
     several : what several words of a command line become: a list, or a dict of what has names.
     unsaid : whether a release leaves it out where it has its default.
+    flag : its word on the command line; "-" where that is its name, None where it has none.
+    rare : whether few need it: `--help` leaves it out, and `--help-all` lists it.
     """
 
     says: str
@@ -207,6 +228,8 @@ class About:
     setting: str | None = ""
     several: type | None = None
     unsaid: bool = False
+    flag: str | None = "-"
+    rare: bool = False
 
 
 def option(*, default: Any, kw_only: bool = True, **about: Any) -> Any:
@@ -326,8 +349,8 @@ class Choosing(Options):
     """What a method is asked for that chooses columns."""
 
     n_features_to_select: Any = option(
-        default=5, kw_only=False, needed=True, setting="k", read=how_many,
-        says="how many columns, or which fraction of them")
+        default=5, kw_only=False, needed=True, setting="k", read=how_many, flag="--top",
+        metavar="N", says="how many columns, or which fraction of them, such as 0.1")
     delta: Any = option(default=0, metavar="D", setting=None, read=number,
                         says="what it may cost beyond epsilon, such as 1e-9: less noise where "
                              "many columns are chosen")
@@ -341,8 +364,10 @@ class Choosing(Options):
         says="columns that are not looked at")
     groups: Any = option(
         default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
+        flag="--group",
         says="columns that are chosen and released as one, under a name; a group takes one place")
     fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
+                        flag="--at-most",
                         says="auto names fewer columns where so many cannot be found: at most k")
 
     @property
@@ -470,10 +495,11 @@ def asked(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     """Options as somebody gave them; refuses one that the method does not know, or lacks."""
     values, known = current(kind, given), abouts(kind)
     shown = {"n_features_to_select": "k"}
+    words = {"k": " (--top)", "fewer": " (--at-most)"}
     for name in values:
         if name not in known:
             takes = [shown.get(name, name) for name in known]
-            raise ParameterError(f"{name} is no option of {method}; it takes: "
+            raise ParameterError(f"{name}{words.get(name, '')} is no option of {method}; it takes: "
                                  f"{', '.join(sorted(takes))}, rows")
     for name, about in known.items():
         if about.needed and name not in values:
