@@ -1,4 +1,8 @@
-"""Law: an option is declared once.  One field of a toy method is found wherever options are."""
+"""Law: a new option touches two files, its field and its test.
+
+One field of a toy method is found in the constructor, the plan, the release, the command line with
+its help and its JSON, and the page of options, without another edit.
+"""
 
 from __future__ import annotations
 
