@@ -36,7 +36,7 @@ VERBS = {
     "sign": "Sign a release folder, or a plan before anybody looks.",
     "verify": "Check a release folder: certificate, page, rows, table, signatures, ledger entry.",
     "audit": "Attack a method on two made-up tables that are hard on it.",
-    "report": "Make the HTML page of a release again, or check it.",
+    "report": "Make the HTML page of a release again.",
     "doctor": "Say what this installation has and what it lacks.",
     "explore": "PRIVATE: write a page of what each k costs, to choose it.",
     "union": "Measure what published folders tell together, without a ledger.",

@@ -49,7 +49,6 @@ class ForecastOptions(MethodOptions):
     """Privacy.
 
     epsilon : what this release may cost, for example 0.5; without it, what each would buy
-    rows : rows in the table: a public figure, where it cannot be counted
     ledger : say what the account of --population has left, and whether this is converted
     population : the people whom --ledger protects
     head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
