@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from privsieve.cli import words
@@ -24,35 +25,45 @@ _NEXT = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class BridgeOptions:
+    """The folder.
+
+    k : each row's group has at least so many rows
+    out : the folder; it must not exist
+    by_path : of sdcmicro: the script names DATA, and no table is written
+    """
+
+    k: int
+    out: Dir
+    by_path: bool = False
+
+
 @verb("arx patients.csv --target ill -k 5 --out for-arx")
-def command(tool: Literal["sdcmicro", "arx"], data: str, asked: TableOptions,
-            wanted: GroupOptions, *, k: int, by_path: bool = False, out: Dir) -> Outcome:
+def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
+            asked: TableOptions, wanted: GroupOptions) -> Outcome:
     """PRIVATE: write the rows of DATA with their roles to DIR, for TOOL: sdcmicro or arx.
 
     Nothing is chosen, and nothing is published.
-
-    k : each row's group has at least so many rows
-    by_path : of sdcmicro: the script names DATA, and no table is written
-    out : the folder; it must not exist
     """
     wanted.demand_target(asked)
     limits = wanted.limits(wanted.l_diversity)
-    refuse(by_path and tool != "sdcmicro",
+    refuse(place.by_path and tool != "sdcmicro",
            "--by-path is for sdcmicro: ARX is given the cells in a form of its own; leave it away")
     with staged() as progress:
         progress.stage("reading the table")
-        table = asked.opened(data, k)
+        table = asked.opened(data, place.k)
     roles = asked.roles(table, target_known=wanted.target_known)
-    made = exported(data, table, roles, k, asked.facts)
+    made = exported(data, table, roles, place.k, asked.facts)
     if tool == "sdcmicro":
-        write_folder(out, sdcmicro(made, by_path=by_path))
+        write_folder(place.out, sdcmicro(made, by_path=place.by_path))
     else:
-        write_folder(out, arx(made, limits), read_arx)
+        write_folder(place.out, arx(made, limits), read_arx)
     words.say("level", f"{made.level} rows in the smallest group that is equal in all "
                        f"{len(made.of('known'))} known columns, as {_NAMES[tool]} counts; "
                        f"{made.below} rows in groups below k = {made.k}")
-    words.say("folder", f"{out} (PRIVATE: not to be released)", fg="yellow")
+    words.say("folder", f"{place.out} (PRIVATE: not to be released)", fg="yellow")
     words.say("next", _NEXT[tool])
-    return Outcome({"folder": out, "tool": tool, "level": made.level,
+    return Outcome({"folder": place.out, "tool": tool, "level": made.level,
                     "known": [one.name for one in made.of("known")], "below": made.below,
                     "k": made.k})
