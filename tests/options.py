@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from privsieve.cli.options import SHARED, flag
+from privsieve.cli.options import flag
 from privsieve.methods import METHODS, options_of
 from privsieve.public.option import abouts
 from privsieve.report.frame import glossary as words_of
@@ -31,21 +31,20 @@ def page(methods=METHODS) -> str:
     parts = [HEAD]
     for method in methods:
         kind = options_of(method)
-        defaults = {one.name: one.default for one in fields(kind)}
+        known = {one.name: one for one in fields(kind)}
         parts.append(f"## {method}\n\n| option | where left out | on the command line "
                      "| what for |\n|---|---|---|---|\n")
-        parts += [_row(name, about, defaults[name]) for name, about in abouts(kind).items()
+        parts += [_row(known[name], about) for name, about in abouts(kind).items()
                   if name not in ("epsilon", "allow_weak")]
     return "\n".join(part if part.endswith("|\n") else f"{part}\n" for part in parts).replace(
         "|\n\n|", "|\n|").rstrip() + "\n"
 
 
-def _row(name, about, default) -> str:
-    line = {"n_features_to_select": "`--top`", "fewer": "`--at-most`"}.get(
-        name, "" if name in SHARED else f"`{flag(name)}`")
-    left = "needed" if default is None and about.needed else f"`{default!r}`"
+def _row(known, about) -> str:
+    line = f"`{flag(known)}`" if flag(known) else ""
+    left = "needed" if known.default is None and about.needed else f"`{known.default!r}`"
     words = f"; one of {', '.join(about.choices)}" if about.choices else ""
-    return f"| `{name}` | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
+    return f"| `{known.name}` | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
 
 
 def glossary() -> str:

@@ -107,16 +107,16 @@ def test_a_table_is_planned(privsieve):
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    (("--top", "1"), "--top and --at-most are no options of kernel-ridge"),
-    (("--top", "0.5"), "which chooses no columns"),
+    (("--top", "1"), "--top is no option of kernel-ridge"),
+    (("--at-most", "1"), "fewer (--at-most) is no option of kernel-ridge"),
     (("--bins", "6"), "--bins is no option of kernel-ridge"),
     (("--block", "6"), "--block is no option of kernel-ridge"),
     (("--no-target",), "--no-target is no option of kernel-ridge"),
     (("--features", "0"), "features is 0"),
-    (("--kernel", "cosine", "--features", "9"), "--features is for --kernel rbf"),
-    (("--kernel", "linear", "--feature-seed", "0"), "--feature-seed is for --kernel rbf"),
+    (("--kernel", "cosine", "--features", "9"), "features is for the kernel rbf"),
+    (("--kernel", "linear", "--feature-seed", "7"), "feature_seed is for the kernel rbf"),
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
-    (("--kernel", "quantum"), "Invalid value for '--kernel'"),
+    (("--kernel", "quantum"), "kernel is 'quantum'"),
 ])
 def test_what_is_not_for_numbers_is_refused(privsieve, more, said):
     """An option of selections, or of another kernel, is refused; no file is made."""

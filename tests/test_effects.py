@@ -5,12 +5,14 @@ An option that some list by hand forgets would be taken, paid for, and do nothin
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 import privsieve as ps
 from every_method import COSTS, ESTIMATORS, Method
 from privsieve.cli import regress, select, synthesize
-from privsieve.cli.options import SHARED, given, of_methods
+from privsieve.cli.options import flag, of_methods
 from privsieve.errors import PrivsieveError
 from privsieve.methods import METHODS, options_of
 from privsieve.methods.choosing import Choosing
@@ -89,20 +91,14 @@ def test_what_every_method_releases_is_valid(method, epsilon, tmp_path):
 
 @pytest.mark.parametrize(("method", "option"), OPTIONS)
 def test_an_option_has_a_word(method, option):
-    """On the command line it is the method's, or all verbs share it; what is given is read."""
-    verbs = {name for verb in (select, regress, synthesize) for name in (
-        one.name for one in verb.command.params)}
-    shared = {"n_features_to_select": "top", "fewer": "at_most"}
-    if option in SHARED:
-        assert shared.get(option, option) in verbs or option in ("max_ops", "choice")
-        return
+    """On the command line it is the method's, or all verbs share it."""
+    verbs = {word for verb in (select, regress, synthesize) for one in verb.command.params
+             for word in one.opts}
     words = {one.name: one for one in of_methods(method)}
+    known = next(one for one in fields(options_of(method)) if one.name == option)
 
-    assert option in words
-    about = abouts(options_of(method))[option]
-    if not about.several and option not in ("share", "features", "feature_seed"):
-        word = True if words[option].is_flag else about.choices[0] if about.choices else "1"
-        assert option in given(method, {"bins": None, option: word})
+    assert option in words or option in ("max_ops", "choice")
+    assert flag(known) in {*verbs, None} or words[option].opts == [flag(known)]
 
 
 def test_lists_of_options_are_the_fields():

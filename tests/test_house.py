@@ -27,7 +27,7 @@ MOST_FILES_OF_KINDS = 12
 #: Lists of the core that name every method.
 MOST_LISTS_OF_METHODS = 1
 #: Options that `privsieve select --help` shows.
-MOST_OPTIONS = 35
+MOST_OPTIONS = 25
 #: Parts that take part in no circle of imports.
 WITHOUT_CIRCLES = ("ledger", "public.domain", "public.plan", "release")
 KIND = re.compile(r"""["'](selection|regression|histogram)["']""")

@@ -1,25 +1,29 @@
-"""Law: an option is declared once.  One field of a toy method is found wherever options are."""
+"""Law: a new option touches two files, its field and its test.
+
+One field of a toy method is found in the constructor, the plan, the release, the command line with
+its help and its JSON, and the page of options, without another edit.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
+from fractions import Fraction
 from types import ModuleType
 
-import click
 import pytest
-from click.testing import CliRunner
 from sklearn.base import clone
 
 import options
 import privsieve as ps
 from privsieve import methods
-from privsieve.cli.options import OfMethod, given
+from privsieve.cli import run
 from privsieve.errors import ParameterError
 from privsieve.methods.choosing import Choosing
 from privsieve.methods.estimators import estimator_of
 from privsieve.public.event import NOTHING
 from privsieve.public.option import declared, option, settings
-from privsieve.public.plan import Cost, Plan
+from privsieve.public.plan import Cost, NoiseSize, Plan
 
 DOMAIN = ps.Domain.box(0, 1, columns=3)
 
@@ -34,9 +38,9 @@ class ToyOptions(Choosing):
     def planned(self, domain, rows):
         """A plan that is never run."""
         return Plan(method="toy/1", kind="selection", domain=domain, cost=Cost.of(self.epsilon),
-                    units=rows, settings=settings(self), noise=None, forecast={}, warning=None,
-                    theorem="toy", assumes=(), event=NOTHING, summarise=None, mechanism=None,
-                    says=None)
+                    units=rows, settings=settings(self), noise=NoiseSize(Fraction(1), "toys"),
+                    forecast={}, warning=None, theorem="toy", assumes=(), event=NOTHING,
+                    summarise=None, mechanism=None, says=None)
 
 
 @pytest.fixture
@@ -80,24 +84,42 @@ def test_what_is_gone_is_explained(toy):
             make()
 
 
-def test_the_command_line_asks_for_it(toy):
-    """Its word, its choices and its help; what is given is read."""
-    command = click.command("toy", cls=OfMethod, methods=("toy",))(lambda **_: None)
-    said = CliRunner().invoke(command, ["--help"]).output
+ASKED = ["plan", "--method", "toy", "--rows", "9", "--domain", "d.toml", "--epsilon", "1", "--top",
+         "2", "--colour", "blue"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a domain file."""
+    monkeypatch.chdir(tmp_path)
+    ps.Domain(tuple(map(ps.Flag, "abc")), ps.Label("ill", (0, 1))).to_toml("d.toml")
+
+
+def test_the_command_line_asks_for_it(toy, place, capsys):
+    """Its word, its choices and its help; what is said is read, and stands in --json."""
+    assert 0 == run(["plan", "--method", "toy", "--help-all"])
+    said = capsys.readouterr().out
 
     assert "--colour [red|blue]" in said
-    assert "How the toy is painted." in said
-    assert {"colour": "blue"} == given("toy", {"colour": "blue"})
+    assert "toy: how the toy is painted." in " ".join(said.split())
+    assert 0 == run([*ASKED, "--unit", "row", "--json"]), capsys.readouterr().err
+    assert "blue" == json.loads(capsys.readouterr().out)["settings"]["paint"]
 
 
-def test_what_is_another_methods_is_refused_as_such(toy):
+def test_the_field_refuses_for_the_command_line_too(toy, place, capsys):
+    """A word that is none is refused by the field, in its sentence."""
+    assert 2 == run([*ASKED[:-1], "green", "--unit", "row"])
+    assert "colour is 'green'; write \"red\" or \"blue\"" in capsys.readouterr().err
+
+
+def test_what_is_another_methods_is_refused_as_such(toy, place, capsys):
     """With the words of who asked for it."""
-    command = click.command("pick", cls=OfMethod, methods=("rule-sieve", "toy"))(lambda **_: None)
+    other = [word if word != "toy" else "rule-sieve" for word in ASKED]
 
-    with pytest.raises(ParameterError, match="--colour is no option of rule-sieve"):
-        command.main(["--colour", "blue"], standalone_mode=False)
-    with pytest.raises(click.NoSuchOption, match="--color-of"):
-        command.main(["--color-of", "blue"], standalone_mode=False)
+    assert 2 == run(other)
+    assert "--colour is no option of rule-sieve" in capsys.readouterr().err
+    assert 2 == run([*other[:-2], "--color-of", "blue"])
+    assert "--color-of" in capsys.readouterr().err
 
 
 def test_the_page_of_options_has_a_row_for_it(toy):

@@ -52,7 +52,8 @@ def slowed(work):
 
 def test_stages_on_a_terminal(table, monkeypatch, capsys):
     """Each stage that takes long is shown on stderr with the seconds, and what is known."""
-    from privsieve.cli import publish, tables
+    from privsieve.cli import publish
+    from privsieve.containment.options import SetOptions, TableOptions
 
     terminal = Terminal()
     monkeypatch.setattr(module, "SILENCE", 0)
@@ -61,7 +62,7 @@ def test_stages_on_a_terminal(table, monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    for place, name in ((tables, "opened"), (publish, "_choose"), (publish, "issue")):
+    for place, name in ((TableOptions, "opened"), (SetOptions, "choose"), (publish, "issue")):
         monkeypatch.setattr(place, name, slowed(getattr(place, name)))
 
     assert 0 == run(table)
@@ -74,9 +75,9 @@ def test_stages_on_a_terminal(table, monkeypatch, capsys):
 
 def test_check_is_seen_within_a_second(table, monkeypatch):
     """A check that takes longer says within a second what goes on."""
-    from privsieve.cli import tables
+    from privsieve.containment.options import TableOptions
 
-    terminal, opened = Terminal(), tables.opened
+    terminal, opened = Terminal(), TableOptions.opened
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
 
@@ -85,7 +86,7 @@ def test_check_is_seen_within_a_second(table, monkeypatch):
         assert "reading the table" in terminal.getvalue()
         return opened(*arguments)
 
-    monkeypatch.setattr(tables, "opened", slow)
+    monkeypatch.setattr(TableOptions, "opened", slow)
 
     assert 0 == run(["check", table[1]])
 

@@ -202,7 +202,7 @@ def test_suppressed_rows_are_left_out(privsieve):
 def test_known_absences(privsieve):
     """A column whose absence is known counts as equal in groups, and the certificate says it."""
     code, _out, err = privsieve(*publish("--method", "greedy", "--presences-only", "all",
-                                         "--absent", "smoker,ward"))
+                                         "--absences", "smoker,ward"))
     assert 0 == code, err
     claim = json.loads(Path("out/certificate.json").read_text())["claim"]
     known = [claim["columns"].index(name) for name in claim["absent"]]
@@ -419,7 +419,7 @@ def test_columns_are_cut_as_asked(privsieve):
     (("--first",), 2, "speak to a ledger"),
     (("--head", "h.json"), 2, "speak to a ledger"),
     ((*LEDGER, "--fingerprint-key", "k"), 2, "lies beside a ledger that is a file"),
-    (("--absent", "nobody"), 2, "'nobody'"),
+    (("--absences", "nobody"), 2, "'nobody'"),
     (("--model", "k-anonymity"), 2, "--profile strict"),
     (("--long", "a", "b"), 2, "--people"),
     (("--value", "age"), 2, "are for logs"),

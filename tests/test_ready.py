@@ -244,7 +244,7 @@ def test_a_page_that_could_not_be_written_is_said(privsieve, monkeypatch, verb):
     assert (0, False) == (code, json.loads(out)["page"])
     assert "privsieve report DIR writes it" in " ".join(err.split())
     assert 0 == privsieve("report", "first")[0]
-    assert 0 == privsieve("report", "first", "--check")[0]
+    assert 0 == privsieve("verify", "first")[0]
 
 
 def test_a_saved_release_says_it_too(tmp_path, monkeypatch):

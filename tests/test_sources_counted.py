@@ -56,7 +56,8 @@ LEDGER = ("--ledger", "n.db", "--population", "clinic", "--snapshot", "2026")
 EVEN = ("--method", "greedy", "--weights", "even")
 WAYS = [(), ("--profile", "strict"), ("--method", "greedy"), EVEN, (*EVEN, "--absences", "all"),
         ("--publish-target",), (*EVEN, "--publish-target"),
-        ("--method", "greedy", "--absent", "smoker"), ("--method", "greedy", "--l-diversity", "2")]
+        ("--method", "greedy", "--absences", "smoker"),
+        ("--method", "greedy", "--l-diversity", "2")]
 
 named = pytest.mark.parametrize("who", [SOURCE, PERSON], ids=["source", "person"])
 

@@ -67,7 +67,7 @@ CALLS = (
      "linear", *KEPT, "--out", "model"),
     ("predict", "model", "table.csv"),
     ("recover", "first"),
-    ("report", "first", "--out", "page.html"), ("report", "first", "--check"),
+    ("report", "first", "--out", "page.html"),
     ("export", "label", "first"),
     ("key", "make", "maker.pem"), ("key", "show", "maker.pem"),
     ("sign", "first", "--key", "maker.pem", "--as", "maker"),
@@ -194,7 +194,8 @@ PAID = "--ledger FILE, --population NAME, --out DIR"
     ("regress t.csv --domain d", f"Missing: --epsilon E, {PAID}."),
     ("ledger raise", "Missing: --ledger FILE, --population NAME, --reason TEXT, --by NAME, --and "),
     ("ledger grant --epsilon 1 --ledger l", "Missing option '--population'."),
-    ("synthesize t.csv --rows 3", f"Missing: --domain FILE, --epsilon E, {PAID}; or make rows"),
+    ("synthesize t.csv --rows 3",
+     f"Missing: --domain FILE, --epsilon E, {PAID}; or give --from DIR."),
     ("publish t.csv --target ill", "Missing: -k K, --out DIR."),
     ("predict", "Missing: RELEASE, DATA."),
 ])

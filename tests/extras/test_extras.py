@@ -44,7 +44,7 @@ for words in (
         "plan t.csv --domain d.toml --epsilon 1 --top 1",
         "select t.csv --domain d.toml --epsilon 1 --top 1 --ledger b.db --population p --out s",
         "publish t.csv --target y -k 2 --out p", "verify s", "verify p", "check t.csv",
-        "report s --check", "doctor"):
+        "report s --out again.html", "doctor"):
     assert run(words.split()) == 0, words
 """
 

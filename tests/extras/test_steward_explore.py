@@ -18,6 +18,7 @@ import pytest
 
 from naive_containment import group
 from privsieve.containment.labelled import Labelled, Sensitive
+from privsieve.containment.options import SetOptions
 from privsieve.containment.publishable import publishable
 from privsieve.errors import ParameterError
 from privsieve.extras.steward import explore as command
@@ -500,9 +501,8 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
 def test_where_all_people_are_given_they_are_counted():
     """What the page says of all people is a count, and no estimate."""
     table = made(rows=60)
-    few = {**dict.fromkeys(("method", "profile", "weights", "l_diversity")), "k": 3,
-           "publish_target": False, "time_limit": 60, "out": "two.html"}
-    command.explore(table, rule_of(table, k=3), few, population=made(rows=60).items)
+    command.explore(table, rule_of(table, k=3), SetOptions(),
+                    command.EachOptions(k=3, out="two.html"), population=made(rows=60).items)
     words = harmless(Path("two.html").read_bytes()).words
     assert "The table holds 60 of 60 people: all of them." in words
     assert "counted on the table of all people" in words
@@ -512,10 +512,9 @@ def test_where_all_people_are_given_they_are_counted():
 def test_a_way_that_cannot_be_gone_is_refused_with_its_reason():
     """Where the profile that was asked for is refused, no page is left behind."""
     table = made(rows=60, sources=(np.arange(60) % 30).astype(np.int32))
-    asked = {**dict.fromkeys(("method", "weights", "l_diversity")), "profile": "most", "k": 5,
-             "publish_target": False, "time_limit": 60, "out": "one.html"}
+    page = command.EachOptions(k=5, out="one.html")
     with pytest.raises(ParameterError, match=r"most, k = 5: .*sources are counted in 'few'"):
-        command.explore(table, rule_of(table), asked)
+        command.explore(table, rule_of(table), SetOptions(profile="most"), page)
     assert {"t.csv"} == files()
 
 
@@ -523,10 +522,8 @@ def test_a_sensitive_column_is_said_and_never_chosen():
     """What must not be learned is named on the page."""
     table = made()
     secret = Sensitive("income", np.zeros(160, np.int32), ("low",))
-    options = {"k": None, "profile": None, "method": None, "weights": None, "l_diversity": None,
-               "publish_target": False, "time_limit": 60, "closeness": "0.3"}
     asked = command._asked(dataclasses.replace(table, sensitive=(secret,)),
-                           rule_of(table, labelled=True), options)
+                           rule_of(table, labelled=True), SetOptions(closeness="0.3"), named=False)
 
     assert (("income",), True, ("--closeness",)) == (asked.sensitive, asked.known, asked.limits)
 

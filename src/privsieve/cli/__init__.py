@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from textwrap import fill
 
 import click
 
@@ -35,7 +36,7 @@ VERBS = {
     "sign": "Sign a release folder, or a plan before anybody looks.",
     "verify": "Check a release folder: certificate, page, rows, table, signatures, ledger entry.",
     "audit": "Attack a method on two made-up tables that are hard on it.",
-    "report": "Make the HTML page of a release again, or check it.",
+    "report": "Make the HTML page of a release again.",
     "doctor": "Say what this installation has and what it lacks.",
     "explore": "PRIVATE: write a page of what each k costs, to choose it.",
     "union": "Measure what published folders tell together, without a ledger.",
@@ -121,9 +122,9 @@ def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  #
     short = re.sub(_LONG, lambda word: f"{word[0][:60]}…", text)
     lines = visible(f"privsieve: {short}").split("\n")
     # For a person words and lines are kept whole; for a program it is one line.
-    said = "\n".join(click.wrap_text(line, 79, subsequent_indent="  ") for line in lines) \
-        if sys.stderr.isatty() else " ".join(lines)
-    name, _, rest = said.partition(" ")
+    text = "\n".join(fill(line, 79, subsequent_indent="  ", break_on_hyphens=False)
+                     for line in lines) if sys.stderr.isatty() else " ".join(lines)
+    name, _, rest = text.partition(" ")
     try:
         click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
     except BrokenPipeError:  # nobody reads it: Python need not try again as it ends

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import click
 
-from privsieve.cli import tables, words
+from privsieve.cli import words
 from privsieve.cli.options import refuse
 from privsieve.cli.progress import staged
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Outcome, verb
 from privsieve.containment.knowledge import Groups, Knowledge
 from privsieve.containment.labelled import Labelled, Roles, as_known
 from privsieve.containment.limits import Disclosure, columns_of, disclosures, shown
@@ -25,11 +25,12 @@ from privsieve.containment.measures import (
     crowd,
     demand_k,
     gains,
+    hub_figure,
     rare_sets,
     risk_of,
     sampled,
 )
-from privsieve.errors import CheckFailed
+from privsieve.containment.options import TableOptions
 from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items
@@ -68,42 +69,34 @@ class Checked(NamedTuple):
     nobody: int
 
 
-@click.command("check", cls=Verb,
-               epilog="Example: privsieve check patients.csv --target ill -k 5")
-@click.argument("data")
-@tables.table
-@click.option("-k", "k", metavar="K", type=int,
-              help="Exit with code 7 unless each group has at least so many rows.")
-@click.option("--sample", metavar="ROWS", type=click.IntRange(min=0),
-              help="Count the groups of so many rows, drawn at random; 0 for all rows, however "
-                   "long that takes.  By default a sample is drawn where all would take minutes.")
-def command(data: str, k: int | None, sample: int | None, as_json: bool,  # noqa: FBT001  # click gives it by name
-            **options: Any) -> None:
-    """Measure DATA: levels, risks, what each column costs, and what breaks k.
+@verb("patients.csv --target ill -k 5")
+def command(data: str, asked: TableOptions, *, k: int | None = None,
+            sample: Annotated[int | None, "ROWS"] = None) -> Outcome:
+    """PRIVATE: measure DATA: levels, risks, what each column costs, and what breaks k.
 
-    PRIVATE: what it says is about the rows, for the eyes of who holds them.
+    What it says is about the rows, for the eyes of who holds them.
+
+    k : exit with code 7 unless each group has at least so many rows
+    sample : count the groups of so many rows, drawn at random; 0 for all rows, however long that
+        takes.  By default a sample is drawn where all would take minutes
     """
-    asked = USUAL_K if k is None else k
-    demand_k(asked)
+    demand_k(USUAL_K if k is None else k)
+    refuse(sample is not None and sample < 0, f"--sample is {sample}; write 0 or more rows")
     refuse((Path(data) / "certificate.json").exists(),
            "check measures a table; what published folders tell together, privsieve union says")
-    found = _measured(data, {**options, "k": asked}, k, sample)
-    if as_json:
-        words.json(_json(found))
-    else:
-        _show(found)
-        _show_disclosed(found.told)
-    _demand_level(found, k)
+    found = _measured(data, asked, k, sample)
+    return Outcome(_json(found), lambda: _show(found), _failure(found, k))
 
 
-def _measured(data: str, options: Mapping[str, Any], k: int | None, sample: int | None) -> Checked:
+def _measured(data: str, options: TableOptions, k: int | None, sample: int | None) -> Checked:
     """Read the table and count; each stage is told to who waits."""
     import numpy as np
 
+    asked = USUAL_K if k is None else k
     with staged() as progress:
         progress.stage("reading the table")
-        table, asked = tables.opened(data, options), options["k"]
-        roles = tables.roles_of(table, options)
+        table = options.opened(data, asked)
+        roles = options.roles(table)
         absent = roles.absent(table.items)
         known = Knowledge(table.items, absent)
         # What may be known, one thing at a time: of several items of a column its value is enough.
@@ -132,18 +125,17 @@ def _crowds(groups: Groups, k: int) -> Crowds:
     return crowd(groups.sizes(), k, groups.rows), crowd(groups.equals(), k)
 
 
-def _demand_level(found: Checked, k: int | None) -> None:
-    """Exit with 7 where a level that was asked for is not kept, or not known to be."""
+def _failure(found: Checked, k: int | None) -> str | None:
+    """A level that was asked for and is not kept, or not known to be."""
     level = found.crowds[0].level if found.crowds else found.risk.containment.level
-    if k is None:
-        return
-    if level < k:
+    if k is not None and level < k:
         counted = f" in {found.people}" if found.crowds else ""
-        raise CheckFailed(f"the containment level{counted} is {level}, below k = {k}; "
-                          "`privsieve publish` chooses columns that keep it")
-    if found.risk.sample:
-        raise CheckFailed(f"the containment level is at most {level}, and a sample does not tell "
-                          f"whether it is {k}; say --sample 0 to count all rows")
+        return (f"the containment level{counted} is {level}, below k = {k}; `privsieve publish` "
+                "chooses columns that keep it")
+    if k is not None and found.risk.sample:
+        return (f"the containment level is at most {level}, and a sample does not tell whether it "
+                f"is {k}; say --sample 0 to count all rows")
+    return None
 
 
 def _json(found: Checked) -> dict[str, Json]:
@@ -208,7 +200,7 @@ def _show(found: Checked) -> None:
     if risk.one_class is not None:
         words.show("classes", f"{risk.one_class} rows have a group of one class: who finds the "
                               "group knows the class")
-    words.show("hub", tables.hub(risk.hub, risk.k))
+    words.show("hub", hub_figure(risk.hub, risk.k))
     if risk.hub.warning:
         words.show("warning", risk.hub.warning, fg="yellow")
     _speak(found)
@@ -231,6 +223,7 @@ def _speak(found: Checked) -> None:
         words.show("rare", "there may be more: the search was stopped here")
     elif not rare.sets and risk.containment.level < risk.k:
         words.show("rare", f"no set of at most three items breaks {risk.k}; larger ones do")
+    _show_disclosed(found.told)
 
 
 def _row(crowd: Crowd, sample: Sample | None) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 The table has 20,000 patients, 40 columns, and a label that six of them explain.  Nobody in it
 exists.  The patients come from a fixed seed; the noise of a selection from them is as real as any.
-Four of the planted columns matter alone, each less than the one before; two matter only together:
-low potassium is a danger with a diuretic, high potassium without one.
+Four of the planted columns matter alone; two matter only together: low potassium is a danger with
+a diuretic, high potassium without one.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shlex
-from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple
 
 import click
 import numpy as np
 import numpy.typing as npt
 
 from privsieve.cli import verbs, words
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import ParameterError
 from privsieve.public.columns import Category, Column, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
+from privsieve.public.option import Dir
 
 _INTRO = """\
 A made-up hospital table: 20,000 patients, 40 columns, and the question which of
@@ -67,33 +66,31 @@ _NEXT = {
 }
 
 
-@click.command("demo", cls=Verb, epilog="Example: privsieve demo --out try-it")
-@click.option("--out", metavar="DIR", default="privsieve-demo", show_default=True,
-              help="Where to put it all; it must not exist.")
-def command(out: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """Watch it work: a made-up hospital table, a plan, one selection, one publication.
+@verb("--out try-it")
+def command(*, out: Dir = "privsieve-demo") -> Outcome:
+    """Watch it work on a made-up hospital table: a plan, one selection, one publication.
 
     Makes DIR with patients.csv, domain.toml, a ledger and the two release folders.
+
+    out : where to put it all; it must not exist
     """
-    place = out.rstrip("/") or out
+    place, ctx = out.rstrip("/") or out, click.get_current_context()
     steps = [(why, [word.replace("DIR", place) for word in line.split()]) for why, line in _STEPS]
-    with redirect_stdout(StringIO()) if as_json else nullcontext():
+    with redirect_stdout(StringIO()) if ctx.params["as_json"] else nullcontext():
         folder = _folder(out)
         click.echo(_INTRO)
         write(folder)
         for why, arguments in steps:
             _step(why)
             click.secho(_line(arguments), fg="cyan")
-            verbs.main(arguments, "privsieve", standalone_mode=False,
-                       color=click.get_current_context().color)
+            verbs.main(arguments, "privsieve", standalone_mode=False, color=ctx.color)
         chosen = _compare(folder)
         for why, each in (("Each release says all of this on one page that any browser shows:",
                            _PAGES), ("With a table of your own:", _NEXT)):
             _step(why)
-            for what, said in each.items():
-                click.echo(f"  {what.replace('DIR', place)}\n      {said}")
-    if as_json:
-        words.json({"folder": out, "steps": [["privsieve", *arguments] for _, arguments in steps],
+            for what, about in each.items():
+                click.echo(f"  {what.replace('DIR', place)}\n      {about}")
+    return Outcome({"folder": out, "steps": [["privsieve", *line] for _, line in steps],
                     "planted": {name: name in chosen for name in PLANTED},
                     "pages": [page.removeprefix("DIR/") for page in _PAGES]})
 
@@ -156,74 +153,40 @@ PLANTED = {
 }
 
 
-class Measure(NamedTuple):
-    """A number: its public bounds, and how the made-up patients spread."""
-
-    low: float
-    high: float
-    middle: float
-    spread: float  # of the logarithm where the scale is log
-    decimals: int = 0
-    missing: float = 0.0
-    log: bool = False
-
-
+#: Of each number its public bounds, its middle, and how far the made-up patients spread.
 MEASURES = {
-    "age": Measure(18, 105, 64, 16),
-    "bmi": Measure(12, 60, 27, 5, 1, 0.04),
-    "distance_km": Measure(0.1, 500, 12, 1.0, 1, log=True),
-    "length_of_stay": Measure(0.5, 120, 5, 0.7, 1, log=True),
-    "prior_admissions": Measure(0, 20, 2.2, 2),
-    "pulse": Measure(30, 200, 82, 15),
-    "systolic": Measure(60, 240, 131, 20),
-    "diastolic": Measure(30, 140, 76, 12),
-    "temperature": Measure(33, 42, 36.9, 0.6, 1),
-    "respiratory_rate": Measure(6, 50, 17, 3.5),
-    "oxygen_saturation": Measure(60, 100, 95.5, 2.6),
-    "creatinine": Measure(20, 2000, 88, 0.4, 0, 0.02, log=True),
-    "egfr": Measure(2, 140, 72, 22, 0, 0.02),
-    "potassium": Measure(2, 8, 4.2, 0.5, 1, 0.02),
-    "sodium": Measure(110, 170, 138.5, 3.8, 0, 0.02),
-    "hemoglobin": Measure(3, 22, 12.6, 2, 1, 0.02),
-    "leukocytes": Measure(0.2, 200, 8.6, 0.4, 1, 0.02, log=True),
-    "crp": Measure(0.3, 600, 14, 1.3, 1, 0.06, log=True),
-    "glucose": Measure(1.5, 60, 6.6, 0.3, 1, 0.05, log=True),
-    "albumin": Measure(10, 60, 36, 6, 0, 0.05),
-    "nt_probnp": Measure(5, 70000, 420, 1.4, 0, 0.08, log=True),
-    "troponin": Measure(1, 20000, 9, 1.1, 0, 0.35, log=True),
-    "medications": Measure(0, 40, 7, 3.5),
-    "frailty": Measure(1, 9, 3.8, 1.6),
-    "pain": Measure(0, 10, 3.4, 2.3),
-    "early_warning": Measure(0, 20, 2.6, 2.2),
+    "age": (18, 105, 64, 16), "bmi": (12, 60, 27, 5), "distance_km": (0, 500, 40, 25),
+    "length_of_stay": (0, 120, 8, 5), "prior_admissions": (0, 20, 5, 3), "pain": (0, 10, 4, 2),
+    "pulse": (30, 200, 82, 15), "systolic": (60, 240, 131, 20), "diastolic": (30, 140, 76, 12),
+    "temperature": (330, 420, 369, 6), "respiratory_rate": (6, 50, 17, 3), "frailty": (1, 9, 4, 2),
+    "oxygen_saturation": (60, 100, 95, 2), "creatinine": (20, 2000, 100, 30),
+    "egfr": (2, 140, 72, 22), "potassium": (20, 80, 42, 5), "sodium": (110, 170, 138, 4),
+    "hemoglobin": (30, 220, 126, 20), "leukocytes": (1, 200, 9, 3), "crp": (0, 600, 40, 20),
+    "glucose": (15, 600, 66, 20), "albumin": (10, 60, 36, 6), "nt_probnp": (0, 4000, 1900, 600),
+    "troponin": (0, 900, 90, 30), "medications": (0, 40, 9, 4), "early_warning": (0, 20, 6, 3),
 }
-
+#: Measures that four patients in a hundred lack.
+LACKING = ("bmi", "potassium", "albumin", "nt_probnp", "crp", "glucose", "troponin")
 #: The share of patients with it.
 FLAGS = {
     "smoker": 0.22, "lives_alone": 0.31, "emergency": 0.62, "weekend": 0.27, "diabetes": 0.24,
     "copd": 0.13, "heart_failure": 0.19, "diuretic": 0.5, "anticoagulant": 0.28, "insulin": 0.11,
 }
-
 CATEGORIES = {
-    "sex": ("F", "M"),
+    "sex": ("F", "M"), "referral": ("ambulance", "doctor", "none"),
     "ward": ("cardiology", "geriatrics", "internal", "pulmonology", "surgery"),
-    "mobility": ("walks alone", "with aid", "in bed"),
 }
-
 #: Decoys: they follow another column, and the label only through it.
 FOLLOWS = {
-    "frailty": ("age", 0.35), "egfr": ("age", -0.3), "creatinine": ("egfr", -0.8),
-    "medications": ("prior_admissions", 0.3), "heart_failure": ("nt_probnp", 0.3),
-    "hemoglobin": ("albumin", 0.3), "crp": ("albumin", -0.3), "diastolic": ("systolic", 0.6),
-    "respiratory_rate": ("oxygen_saturation", -0.4), "insulin": ("diabetes", 0.6),
-    "early_warning": ("pulse", 0.4), "glucose": ("diabetes", 0.5),
+    "egfr": ("age", -0.3), "medications": ("prior_admissions", 0.3), "crp": ("albumin", -0.3),
+    "heart_failure": ("nt_probnp", 0.3), "hemoglobin": ("albumin", 0.3),
+    "diastolic": ("systolic", 0.6), "insulin": ("diabetes", 0.6), "glucose": ("diabetes", 0.5),
 }
-
-#: What each planted column adds to the log odds, per standard deviation.
-EFFECTS = {"prior_admissions": 0.85, "age": 0.7, "nt_probnp": 0.6, "albumin": -0.5}
-TOGETHER = 1.0
+#: What each planted column adds to the log odds, per standard deviation, and the two together.
+EFFECTS = {"prior_admissions": 0.85, "age": 0.7, "nt_probnp": 0.7, "albumin": -0.6}
+TOGETHER = 1.2
 #: Sets the share of readmitted patients near 18 in a hundred.
-BASE = -2.22
-
+BASE = -2.35
 FIRST, LAST = dt.date(2023, 1, 1), dt.date(2025, 12, 31)
 
 
@@ -233,10 +196,7 @@ def domain() -> Domain:
     >>> len(domain().columns), domain().target.name
     (40, 'readmitted')
     """
-    columns: list[Column] = [
-        Number(name, m.low, m.high, scale="log" if m.log else "linear",
-               missing="level" if m.missing > 0.1 else "middle")
-        for name, m in MEASURES.items()]
+    columns: list[Column] = [Number(name, low, high) for name, (low, high, *_) in MEASURES.items()]
     columns += [Flag(name) for name in FLAGS]
     columns += [Category(name, values) for name, values in CATEGORIES.items()]
     columns.append(Date("admitted", FIRST, LAST))
@@ -251,8 +211,14 @@ def patients(rows: int = ROWS) -> dict[str, list[str]]:
     (41, 3)
     """
     rng = np.random.default_rng(SEED)
-    latent = _latent(rng, rows)
-    table = {name: _numbers(latent[name], m, rng) for name, m in MEASURES.items()}
+    latent = {name: rng.standard_normal(rows) for name in (*MEASURES, *FLAGS)}
+    for name, (leader, share) in FOLLOWS.items():
+        latent[name] = share * latent[leader] + (1 - share * share) ** 0.5 * latent[name]
+    table: dict[str, list[str]] = {}
+    for name, (low, high, middle, spread) in MEASURES.items():
+        cells = np.clip(middle + spread * latent[name], low, high).round().astype(int).astype(str)
+        cells[rng.random(rows) < 0.04 * (name in LACKING)] = ""
+        table[name] = cells.tolist()
     for name, share in FLAGS.items():
         table[name] = np.where(_has(latent[name], share), "1", "0").tolist()
     for name, values in CATEGORIES.items():
@@ -271,23 +237,6 @@ def write(folder: Path, rows: int = ROWS) -> None:
     lines = [",".join(table), *map(",".join, zip(*table.values(), strict=True))]
     (folder / "patients.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
     domain().to_toml(folder / "domain.toml")
-
-
-def _latent(rng: np.random.Generator, rows: int) -> Mapping[str, npt.NDArray[np.float64]]:
-    """A standard normal figure for every measure and flag, decoys after what they follow."""
-    made = {name: rng.standard_normal(rows) for name in (*MEASURES, *FLAGS)}
-    for name, (leader, share) in FOLLOWS.items():
-        made[name] = share * made[leader] + (1 - share * share) ** 0.5 * made[name]
-    return made
-
-
-def _numbers(latent: npt.NDArray[np.float64], m: Measure, rng: np.random.Generator) -> list[str]:
-    value = m.middle * np.exp(m.spread * latent) if m.log else m.middle + m.spread * latent
-    cells: npt.NDArray[Any] = np.char.mod(f"%.{m.decimals}f", np.clip(value, m.low, m.high))
-    if m.missing:
-        cells[rng.random(len(cells)) < m.missing] = ""
-    listed: list[str] = cells.tolist()
-    return listed
 
 
 def _has(latent: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.bool_]:

@@ -4,56 +4,53 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 
 import click
 
 from privsieve import kernels
 from privsieve._version import __version__
 from privsieve.cli import words
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Outcome, verb
 from privsieve.public.canonical import Json
 
-#: What each package is for; the first ones are needed, the rest is optional.
-NEEDED = {
-    "numpy": "arrays",
-    "msgspec": "fields of releases and certificates",
-    "python-flint": "exact noise",
-    "click": "this command line",
-    "pyarrow": "Parquet and Arrow tables",
-    "scikit-learn": "estimators in Python",
-    "scipy": "audits, sparse matrices",
-    "markupsafe": "reports",
-    "tomli-w": "domain files",
-}
-OPTIONAL = {
-    "pandas": "pandas frames",
-    "polars": "polars frames",
-    "cryptography": "signatures",
-    "psycopg": "a shared ledger",
-    "pyreadstat": "code books of SPSS, Stata, SAS",
-    "openpyxl": "code books in Excel",
-}
+#: What the package's own metadata says of a requirement: its name, and the extra that needs it.
+_REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == [\"']([\w-]+)[\"'])?")
+#: Extras of those who work on privsieve, and not of those who use it.
+_OF_MAKERS = ("bench", "browser", "ci", "docs", "figures", "lint", "test")
 
 
-@click.command("doctor", cls=Verb, epilog="Example: privsieve doctor")
-def command(as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+@verb("")
+def command() -> Outcome:
     """Say what this installation has and what it lacks; no secret and no path."""
-    found, has = _found(), _versions({**NEEDED, **OPTIONAL})
-    if as_json:
-        words.json({**found, "packages": has})
-        return
-    for name, value in found.items():
-        words.show(name, str(value))
-    click.echo()
-    for name, purpose in {**NEEDED, **OPTIONAL}.items():
-        lacks = "missing" if name in NEEDED else "not installed"
-        style = {"fg": "red"} if has[name] is None and name in NEEDED else {}
-        words.show(f"{name:<14}{has[name] or lacks:<16}for {purpose}", **style)
+    facts, needs = _facts(), packages()
+    has = {name: _version(name) for name in needs}
+
+    def show() -> None:
+        for name, value in facts.items():
+            words.show(name, str(value))
+        click.echo()
+        for name, extra in needs.items():
+            lacks = f"not installed: privsieve[{extra}]" if extra else "missing"
+            words.show(f"{name:<14}{has[name] or lacks}",
+                       fg="red" if has[name] is None and not extra else None)
+
+    return Outcome({**facts, "packages": {**has}}, show)
 
 
-def _found() -> dict[str, Json]:
+def packages() -> dict[str, str]:
+    """The packages that are needed, and those of an extra with its name, as the metadata says."""
+    needs: dict[str, str] = {}
+    for line in requires("privsieve") or ():
+        match = _REQUIREMENT.match(line)
+        if match and match[2] not in _OF_MAKERS:
+            needs.setdefault(match[1], match[2] or "")
+    return needs
+
+
+def _facts() -> dict[str, Json]:
     import sqlite3
 
     reason = kernels.reason()
@@ -69,11 +66,8 @@ def _found() -> dict[str, Json]:
     }
 
 
-def _versions(names: dict[str, str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

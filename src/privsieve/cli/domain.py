@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import Annotated, Literal
 
 from privsieve.cli import words
-from privsieve.cli.options import PERSONS, TWO_UNITS, asking, refuse
-from privsieve.cli.private import PRIVATE, result
-from privsieve.cli.verb import Verb
+from privsieve.cli.options import TWO_UNITS, refuse
+from privsieve.cli.private import PRIVATE, kept
+from privsieve.cli.verb import tell, verb
 from privsieve.entries import load
 from privsieve.public.domain import Csv
 from privsieve.public.domain_file import to_toml
 from privsieve.public.draft import TableFacts
+from privsieve.public.option import Column, File, Name, Names
 from privsieve.rows.drafting import drafted
 from privsieve.rows.source import TEXT_FILES, open_source
 from privsieve.rows.written import looked_at, recognised
@@ -24,69 +23,99 @@ from privsieve.rows.written import looked_at, recognised
 _CSV = ("delimiter", "decimal", "encoding")
 
 
-@click.command("domain", cls=Verb, epilog=(
-    "Example: privsieve domain patients.csv --target readmitted --classes 0,1 --unit row "
-    "--out domain.toml"))
-@click.argument("data")
-@click.option("--out", metavar="FILE", help="Write the draft here; the file must not exist.")
-@click.option("--target", metavar="COLUMN", help="What the columns are to predict.")
-@click.option("--classes", metavar="A,B,...",
-              help="The classes of the target, where it has some.")
-@click.option("--unit", type=click.Choice(["row", "person"]), help="What is protected.")
-@click.option("--person", metavar="COLUMN",
-              help="The column that says whose row it is; left out, the one that is named like an "
-                   "identifier, with --unit person.")
-@asking(*PERSONS)
-@click.option("--code-book", metavar="FILE",
-              help="What is public about the columns: a CSV file or Excel sheet of names, kinds, "
-                   "values and bounds; an SPSS, Stata or SAS file; a Frictionless schema.")
-@click.option("--look", is_flag=True,
-              help="PRIVATE: look at the rows, too.  The draft is refused until a public fact "
-                   "stands in the place of each `seen`.")
-@click.option("--levels", is_flag=True,
-              help="DATA was generalised by another tool: list the levels in it, from its rows.")
-@click.option("--no-header", is_flag=True,
-              help="The first line is a row; columns are called c1, c2, ...")
-@click.option("--csv-delimiter", metavar="C",
-              help="What parts the fields; told from the first line where left out.")
-@click.option("--csv-decimal", type=click.Choice([".", ","]),
-              help="What parts the decimals; where left out, a comma goes with a semicolon.")
-@click.option("--csv-encoding", metavar="NAME",
-              help="How letters are stored, for example cp1252; told from the first line where "
-                   "left out.")
-def command(data: str, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """Target and unit.
+
+    target : what the columns are to predict
+    classes : the classes of the target, where it has some
+    unit : what is protected
+    person : the column that says whose row it is; left out, the one that is named like an
+        identifier, with --unit person
+    rows_per_person : rows of a person that are used at most
+    persons : persons in the table: a public round figure
+    """
+
+    target: Column | None = None
+    classes: Names | None = None
+    unit: Literal["row", "person"] | None = None
+    person: Column | None = None
+    rows_per_person: Annotated[int | None, "G"] = None
+    persons: int | None = None
+
+    def facts(self, csv: Csv) -> TableFacts:
+        """Return what a draft is told of the table."""
+        refuse(self.unit == "row" and self.person, TWO_UNITS)
+        refuse(self.classes and not self.target, "--classes are those of --target; name it")
+        classes = [name.strip() for name in (self.classes or "").split(",") if name.strip()]
+        return TableFacts(classes=tuple(classes), csv=csv, target=self.target, unit=self.unit,
+                          person=self.person, rows_per_person=self.rows_per_person,
+                          persons=self.persons)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How the file is written and read.
+
+    look : PRIVATE: look at the rows, too.  The draft is refused until a public fact stands in the
+        place of each `seen`
+    levels : DATA was generalised by another tool: list the levels in it, from its rows
+    no_header : the first line is a row; columns are called c1, c2, ...
+    csv_delimiter : what parts the fields; told from the first line where left out
+    csv_decimal : what parts the decimals; where left out, a comma goes with a semicolon
+    csv_encoding : how letters are stored, for example cp1252; told from the first line where left
+        out
+    """
+
+    look: bool = False
+    levels: bool = False
+    no_header: bool = False
+    csv_delimiter: Annotated[str | None, "C"] = None
+    csv_decimal: Literal[".", ","] | None = None
+    csv_encoding: Name | None = None
+
+
+@verb("patients.csv --target readmitted --classes 0,1 --unit row --out domain.toml")
+def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: File | None = None,
+            out: File | None = None) -> None:
     """Draft a domain file for DATA from names and types, and no row.
 
     What needs a fact that nobody said is set aside, with the reason and what to write; a plan takes
     the rest as it is.
+
+    code_book : what is public about the columns: a CSV file or Excel sheet of names, kinds, values
+        and bounds; an SPSS, Stata or SAS file; a Frictionless schema
+    out : write the draft here; the file must not exist
     """
-    _check(options)
-    path, levels, look = Path(data), options["levels"], options["look"]
-    csv = _csv(path, options)
-    draft = to_toml(load("source", "levels")(path, csv)) if levels else _draft(path, csv, options)
-    result(draft, {"draft": draft}, options, mode=0o600 if look else 0o666, note=PRIVATE * look)
-    words.say("next", _next(draft, look=look, levels=levels))
-
-
-def _check(options: dict[str, Any]) -> None:
-    refuse(options["unit"] == "row" and options["person"], TWO_UNITS)
-    refuse(options["classes"] and not options["target"], "--classes are those of --target; name it")
-    refuse(options["look"] and options["out"] is None and not sys.stdout.isatty(),
+    public.facts(Csv())  # refused before the file is opened
+    refuse(file.look and out is None and not sys.stdout.isatty(),
            "what --look shows is private and stdout is not a terminal; give --out FILE to keep it "
            "in a file")
+    csv = _csv(Path(data), file)
+    if file.levels:
+        draft = to_toml(load("source", "levels")(Path(data), csv))
+    else:
+        source, book = open_source(data, csv=csv), None
+        if code_book is not None:
+            book = load("source", "code-book")(code_book, source.columns)
+            words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
+        draft = drafted(source, public.facts(csv), book=book, look=file.look)
+    tell(kept(draft, {"draft": draft}, out, mode=0o600 if file.look else 0o666,
+              note=PRIVATE * file.look))
+    words.say("next", _next(draft, look=file.look, levels=file.levels))
 
 
-def _csv(path: Path, options: dict[str, Any]) -> Csv:
+def _csv(path: Path, file: FileOptions) -> Csv:
     """How the file is written: as the options say, else as its first line does, or a look."""
     if path.suffix.lower() not in TEXT_FILES:
         return Csv()
-    given = {key: options[f"csv_{key}"].replace("\\t", "\t") for key in _CSV
-             if options[f"csv_{key}"] is not None}
+    given = {key: value.replace("\\t", "\t") for key in _CSV
+             if (value := getattr(file, f"csv_{key}")) is not None}
     found = recognised(path)
-    if "delimiter" in given or options["levels"]:  # levels are texts
+    if "delimiter" in given or file.levels:  # levels are texts
         found = replace(found, decimal="," if given.get("delimiter") == ";" else ".")
-    csv = replace(found, **given, header=not options["no_header"])
-    if options["look"]:  # what it finds is said in the private draft alone
+    csv = replace(found, **given, header=not file.no_header)
+    if file.look:  # what it finds is said in the private draft alone
         return replace(looked_at(path, csv), **given)
     sign = {"\t": "a tab"}.get(csv.delimiter, f"'{csv.delimiter}'")
     more = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
@@ -94,22 +123,6 @@ def _csv(path: Path, options: dict[str, Any]) -> Csv:
     words.say("file", f"fields parted by {sign}, decimals by '{csv.decimal}', letters "
                       f"{csv.encoding}, {'a header' if csv.header else 'no header'}{more}")
     return csv
-
-
-def _draft(path: Path, csv: Csv, options: dict[str, Any]) -> str:
-    """What names, types and a code book say; with a look, what the rows hold."""
-    source, book = open_source(path, csv=csv), None
-    if options["code_book"] is not None:
-        book = load("source", "code-book")(options["code_book"], source.columns)
-        words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
-    return drafted(source, _facts(csv, options), book=book, look=options["look"])
-
-
-def _facts(csv: Csv, options: dict[str, Any]) -> TableFacts:
-    classes = [one.strip() for one in (options["classes"] or "").split(",") if one.strip()]
-    named = {key: options[key] for key in ("target", "unit", "person", "rows_per_person",
-                                           "persons")}
-    return TableFacts(classes=tuple(classes), csv=csv, **named)
 
 
 def _next(draft: str, *, look: bool, levels: bool) -> str:

@@ -10,41 +10,39 @@ import click
 
 from privsieve.cli import words
 from privsieve.cli.private import PRIVATE, new_file
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Outcome, verb
 from privsieve.entries import load
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import canonical, visible
 from privsieve.public.domain import Domain
+from privsieve.public.option import File
 from privsieve.rows.inspect import Inspection, inspect
 
 _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 
 
-@click.command("inspect", cls=Verb,
-               epilog="Example: privsieve inspect patients.csv --domain domain.toml")
-@click.argument("data")
-@click.option("--domain", "domain_file", metavar="FILE", required=True, help="The domain file.")
-@click.option("--private-output", metavar="FILE",
-              help="Write into this new file (only its owner may read it) instead of the terminal: "
-                   "a page where it ends in .html, JSON where it ends in .json, else text.")
-def command(data: str, domain_file: str, private_output: str | None, *, as_json: bool) -> None:
-    """Look at DATA with its domain: a verdict on each column, and what to write.
+@verb("patients.csv --domain domain.toml")
+def command(data: str, *, domain: File, private_output: File | None = None) -> Outcome | None:
+    """PRIVATE: look at DATA with its domain: a verdict on each column, and what to write.
 
     The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
     shows is not to be shared.
+
+    domain : the domain file
+    private_output : write into this new file (only its owner may read it) instead of the terminal:
+        a page where it ends in .html, JSON where it ends in .json, else text
     """
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
-    found = inspect(data, Domain.from_toml(domain_file))
-    if private_output is not None:
-        with new_file(private_output, "of --private-output") as write:
-            write(_written(found, private_output, as_json=as_json))
-        words.say("written", f"{private_output}{PRIVATE}")
-    elif as_json:
-        words.json(found.told())
-    else:
-        _show(found.lines())
+    found = inspect(data, Domain.from_toml(domain))
+    if private_output is None:
+        return Outcome(found.told(), lambda: _show(found.lines()))
+    as_json = click.get_current_context().params["as_json"]
+    with new_file(private_output, "of --private-output") as write:
+        write(_written(found, private_output, as_json=as_json))
+    words.say("written", f"{private_output}{PRIVATE}")
+    return None
 
 
 def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:

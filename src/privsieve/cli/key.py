@@ -1,4 +1,4 @@
-"""`privsieve key`: make a key that signs, show its public half, put another in its place."""
+"""`privsieve key`: make a key that signs, or show its public half."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
 from privsieve.cli import words
-from privsieve.cli.private import new_file, result
-from privsieve.cli.verb import VerbGroup
+from privsieve.cli.private import kept, new_file
+from privsieve.cli.verb import Outcome, VerbGroup, tell, verb
 from privsieve.errors import ParameterError
+from privsieve.public.option import File
 from privsieve.public.plain import read
 from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
 
@@ -22,38 +22,38 @@ VARIABLE = "PRIVSIEVE_PASSPHRASE"
 #: So much OpenSSL takes.
 MOST = 1023
 
-_passphrase = click.option("--passphrase", is_flag=True,
-                           help=f"Encrypt the key; asks, or takes ${VARIABLE}.")
-
 
 @click.group("key", cls=VerbGroup, epilog="Example: privsieve key make maker.pem")
 def command() -> None:
-    """Make a key that signs, show its public half, or put another in its place."""
+    """Make a key that signs, or show its public half."""
 
 
-@command.command("make", epilog="Example: privsieve key make maker.pem --passphrase")
-@click.argument("file")
-@_passphrase
-def make(file: str, passphrase: bool, as_json: bool) -> None:  # noqa: FBT001  # click gives them by name
-    """Make a private key in the new FILE, which only its owner can read."""
-    key, data = _new(encrypt=passphrase)
+@verb("maker.pem --passphrase", group=command, name="make")
+def make(file: str, *, passphrase: bool = False) -> None:
+    """Make a private key in the new FILE, which only its owner can read.
+
+    passphrase : encrypt the key; asks, or takes $PRIVSIEVE_PASSPHRASE
+    """
+    with needing_cryptography():
+        key = PrivateKey.make()
+        data = key.pem(_asked(new=True) if passphrase else None)
     with new_file(file, "of the private key") as write:
         write(data)
-    if as_json:
-        words.json({"fingerprint": key.public.fingerprint, "key": file})
-    else:
-        words.line(key.public.fingerprint)
+    tell(Outcome({"fingerprint": key.public.fingerprint, "key": file},
+                 lambda: words.line(key.public.fingerprint)))
     words.say("key", f"{file}: keep it to yourself; others get what privsieve key show prints")
 
 
-@command.command("show", epilog="Example: privsieve key show maker.pem --out maker.pub")
-@click.argument("file")
-@click.option("--out", metavar="FILE", help="A new file for the public half, instead of stdout.")
-def show(file: str, **options: Any) -> None:
-    """Print the public half of the key in FILE, private or public, and say its fingerprint."""
-    public = _public(file)
+@verb("maker.pem --out maker.pub", group=command, name="show")
+def show(file: str, *, out: File | None = None) -> None:
+    """Print the public half of the key in FILE, private or public, and say its fingerprint.
+
+    out : a new file for the public half, instead of stdout
+    """
+    data = read(file, "the key", ParameterError, LARGEST_KEY, way="; name a file of privsieve key")
+    public = opened(file).public if b"PRIVATE KEY" in data else PublicKey.of_pem(data)
     text = public.pem.decode()
-    result(text, {"fingerprint": public.fingerprint, "public": text}, options, mode=0o644)
+    tell(kept(text, {"fingerprint": public.fingerprint, "public": text}, out, mode=0o644))
     click.echo(public.fingerprint, err=True)
 
 
@@ -73,13 +73,6 @@ def needing_cryptography() -> Iterator[None]:
                              "'privsieve[sign]'") from None
 
 
-def _new(*, encrypt: bool) -> tuple[PrivateKey, bytes]:
-    """A new key, and its file's bytes."""
-    with needing_cryptography():
-        key = PrivateKey.make()
-        return key, key.pem(_asked(new=True) if encrypt else None)
-
-
 def _asked(*, new: bool = False) -> str:
     """The passphrase of a key: of the environment, or of a person."""
     said = os.environ.get(VARIABLE)
@@ -93,8 +86,3 @@ def _asked(*, new: bool = False) -> str:
         raise ParameterError(f"the passphrase has more than {MOST} bytes, or is no plain text in "
                              "UTF-8; take another")
     return said
-
-
-def _public(path: str) -> PublicKey:
-    data = read(path, "the key", ParameterError, LARGEST_KEY, way="; name a file of privsieve key")
-    return opened(path).public if b"PRIVATE KEY" in data else PublicKey.of_pem(data)

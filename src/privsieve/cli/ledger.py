@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import click
 
 from privsieve.cli import words
-from privsieve.cli.options import HEAD, asking, refuse
-from privsieve.cli.private import result
-from privsieve.cli.verb import VerbGroup
-from privsieve.errors import CheckFailed, LedgerError
+from privsieve.cli.options import refuse
+from privsieve.cli.private import kept
+from privsieve.cli.verb import Outcome, VerbGroup, verb
+from privsieve.errors import LedgerError
 from privsieve.ledger.account import Account
-from privsieve.ledger.chain import ChainReport, exported
+from privsieve.ledger.chain import exported
 from privsieve.ledger.head import known
 from privsieve.ledger.ledger import Entry, Ledger, populations, recount, recount_export
 from privsieve.ledger.ledger import backup as copied
@@ -25,9 +26,27 @@ from privsieve.public.canonical import (
     decimal,
     parsed,
 )
+from privsieve.public.option import File, Name
 from privsieve.public.plain import opened
 
-_LEDGER = click.option("--ledger", "path", metavar="FILE", required=True, help="The ledger.")
+
+@dataclass(frozen=True, kw_only=True)
+class AccountOptions:
+    """Options.
+
+    ledger : the ledger; `ledger grant` makes it if it does not exist
+    population : the people: all tables about them share one name
+    head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
+        refused.  It is made if it does not exist
+    """
+
+    ledger: File
+    population: Name
+    head: File | None = None
+
+    def opened(self) -> Ledger:
+        """Return the account of these people."""
+        return Ledger(self.ledger, population=self.population, head=self.head)
 
 
 @click.group("ledger", cls=VerbGroup, epilog="Example: privsieve ledger show --ledger budget.db")
@@ -35,80 +54,81 @@ def command() -> None:
     """Grant a budget, show what is left of it, and check, copy and export the ledger."""
 
 
-@command.command("grant", epilog=(
-    "Example: privsieve ledger grant --ledger budget.db --population clinic-2026 --epsilon 2"))
-@click.option("--ledger", "path", metavar="FILE", required=True,
-              help="The ledger; it is made if it does not exist.")
-@click.option("--population", metavar="NAME", required=True,
-              help="The people: all tables about them share one name.")
-@click.option("--epsilon", metavar="E", required=True,
-              help="What all releases about them may cost together.")
-@click.option("--delta", metavar="D", default="0", show_default=True,
-              help="And in delta; without one every promise to them is pure.")
-@click.option("--unit", type=click.Choice(["row", "person"]),
-              help="What the budget protects; left out: what the first release protects.")
-@click.option("--rows-per-person", metavar="G", type=int,
-              help="Rows that a person has at most in any table: a public promise, needed where "
-                   "tables without a person column are released.")
-@click.option("--neighbours", type=click.Choice(["replace-one", "add-remove"]),
-              help="How it changes; replace-one where only the unit is given.")
-@HEAD
-def grant(path: str, population: str, head: str | None, as_json: bool,  # noqa: FBT001  # click gives it by name
-          **options: Any) -> None:
-    """Give a population its budget, once."""
-    ledger = Ledger(path, population=population, head=head)
-    ledger.grant(options.pop("epsilon"), **options)
-    _settled("granted", ledger, as_json=as_json)
+@verb("--ledger budget.db --population clinic-2026 --epsilon 2", group=command, name="grant")
+def grant(account: AccountOptions, *, epsilon: Annotated[str, "E"],
+          delta: Annotated[str, "D"] = "0", unit: Literal["row", "person"] | None = None,
+          rows_per_person: Annotated[int | None, "G"] = None,
+          neighbours: Literal["replace-one", "add-remove"] | None = None) -> Outcome:
+    """Give a population its budget, once.
+
+    epsilon : what all releases about them may cost together
+    delta : and in delta; without one every promise to them is pure
+    unit : what the budget protects; left out: what the first release protects
+    rows_per_person : rows that a person has at most in any table: a public promise, needed where
+        tables without a person column are released
+    neighbours : how it changes; replace-one where only the unit is given
+    """
+    ledger = account.opened()
+    ledger.grant(epsilon, delta=delta, unit=unit, rows_per_person=rows_per_person,
+                 neighbours=neighbours)
+    return _settled("granted", ledger)
 
 
-@command.command("raise", epilog=(
-    "Example: privsieve ledger raise --ledger budget.db --population clinic-2026 --epsilon 3 "
-    '--reason "a second study" --by "A. Clerk" --and "B. Board"'))
-@asking(_LEDGER, click.option("--population", metavar="NAME", required=True, help="The people."),
-        HEAD)
-@click.option("--epsilon", metavar="E", help="The new limit, larger than the one that was granted.")
-@click.option("--delta", metavar="D", help="And in delta, where one was granted.")
-@click.option("--reason", metavar="TEXT", required=True, help="Why; it stays in the ledger.")
-@click.option("--by", metavar="NAME", required=True, help="Who answers for it.")
-@click.option("--and", "other", metavar="NAME", required=True, help="And somebody else who does.")
-def raise_limit(path: str, population: str, head: str | None, **options: Any) -> None:
+@verb("--ledger budget.db --population clinic-2026 --epsilon 3 "
+      '--reason "a second study" --by "A. Clerk" --and "B. Board"', group=command, name="raise")
+def raise_limit(account: AccountOptions, *, epsilon: Annotated[str | None, "E"] = None,
+                delta: Annotated[str | None, "D"] = None, reason: Annotated[str, "TEXT"],
+                by: Name, and_: Name) -> Outcome:
     """Raise a limit, with a reason and the names of two people.
 
     What was promised about these people becomes weaker; what was charged stays charged.
+
+    epsilon : the new limit, larger than the one that was granted
+    delta : and in delta, where one was granted
+    reason : why; it stays in the ledger
+    by : who answers for it
+    and_ : and somebody else who does
     """
-    ledger = Ledger(path, population=population, head=head)
-    as_json, by = options.pop("as_json"), (options.pop("by"), options.pop("other"))
-    ledger.raise_limit(by=by, **options)
-    _settled("raised", ledger, as_json=as_json)
+    ledger = account.opened()
+    ledger.raise_limit(by=(by, and_), epsilon=epsilon, delta=delta, reason=reason)
+    return _settled("raised", ledger)
 
 
-def _settled(word: str, ledger: Ledger, *, as_json: bool) -> None:
+def _settled(word: str, ledger: Ledger) -> Outcome:
     """What an account may spend from now on."""
-    kept = ledger.account()
-    words.say(word, f"{ledger.population}: {_limits(kept)}, {decimal(kept.left)} left")
-    words.say("protects", _protects(kept))
-    if as_json:
-        words.json({"populations": {ledger.population: _account(ledger)}})
+    account = ledger.account()
+    words.say(word, f"{ledger.population}: {_limits(account)}, {decimal(account.left)} left")
+    words.say("protects", _protects(account))
+    return Outcome({"populations": {ledger.population: _account(ledger)}})
 
 
-@command.command("verify", epilog="Example: privsieve ledger verify --ledger budget.db first")
-@click.argument("releases", nargs=-1)
-@click.option("--ledger", "path", metavar="FILE", help="The ledger.")
-@click.option("--export", metavar="FILE", help="Or: what `ledger export` wrote.")
-@HEAD
-def verify(releases: tuple[str, ...], path: str | None, export: str | None, head: str | None,
-           as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+@verb("--ledger budget.db first", group=command, name="verify")
+def verify(releases: tuple[str, ...] = (), *, ledger: File | None = None,
+           export: File | None = None, head: File | None = None) -> Outcome:
     """Recount the ledger from its entries alone, and look whether it was set back.
 
     RELEASES are folders of releases: an older copy of the ledger lacks an entry that a later
     release knows of.  Exit code 7 where something does not add up.
+
+    ledger : the ledger
+    export : or: what `ledger export` wrote
+    head : the small file that keeps the ledger's newest entry
     """
-    refuse((path is None) == (export is None), "name the ledger (--ledger FILE), or an export of "
+    refuse((ledger is None) == (export is None), "name the ledger (--ledger FILE), or an export of "
            "it (--export FILE), and one of them only")
     outside = known(head, releases)
-    report = recount(path, outside)[0] if path is not None else (
+    report = recount(ledger, outside)[0] if ledger is not None else (
         recount_export(_text(str(export)), outside))
-    _verdict(report, len(outside), as_json=as_json)
+    lines = [("valid" if report.valid else "NOT VALID", ""), ("entries", str(report.entries)),
+             ("head", report.head), *(("reason", reason) for reason in report.reasons)]
+    if report.valid and not outside:
+        lines += [("note", ("an older copy of the ledger would be valid, too: give --head, or the "
+                            "folders of releases"))]
+    return Outcome(
+        {"valid": report.valid, "entries": report.entries, "head": report.head,
+         "known_outside": len(outside), "reasons": list(report.reasons)}, lines,
+        None if report.valid else "the ledger does not add up; charge nothing more to it, and "
+                                  "restore its newest copy")
 
 
 def _text(path: str) -> str:
@@ -120,50 +140,56 @@ def _text(path: str) -> str:
                           "wrote") from None
 
 
-def _verdict(report: ChainReport, outside: int, *, as_json: bool) -> None:
-    if as_json:
-        words.json({"valid": report.valid, "entries": report.entries, "head": report.head,
-                    "known_outside": outside, "reasons": list(report.reasons)})
-    else:
-        words.verdict(valid=report.valid)
-        words.show("entries", str(report.entries))
-        words.show("head", report.head)
-        for reason in report.reasons:
-            words.show("reason", reason)
-        if report.valid and not outside:
-            words.show("note", "an older copy of the ledger would be valid, too: give --head, or "
-                       "the folders of releases")
-    if not report.valid:
-        raise CheckFailed("the ledger does not add up; charge nothing more to it, and restore its "
-                          "newest copy")
-
-
-@command.command("backup", epilog="Example: privsieve ledger backup monday.db --ledger budget.db")
-@click.argument("copy", metavar="FILE")
-@_LEDGER
-def backup(copy: str, path: str, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+@verb("monday.db --ledger budget.db", group=command, name="backup")
+def backup(file: str, *, ledger: File) -> Outcome:
     """Copy the ledger to FILE, consistently, while others may be writing.
 
     FILE must not exist.  The copy is recounted.
+
+    ledger : the ledger
     """
-    entries = copied(path, copy)
-    words.say("copied", f"{entries} entries, which add up, to {copy}")
+    entries = copied(ledger, file)
+    words.say("copied", f"{entries} entries, which add up, to {file}")
     words.say("restore", "a copy has the balance of its day: what was charged since would be free "
               "again.  Restore the newest copy only, check it with `ledger verify` against --head "
               "or the newest release, and charge again what it lacks")
-    if os.path.lexists(f"{path}.key"):
+    if os.path.lexists(f"{ledger}.key"):
         words.say("key", "the ledger's key was not copied; keep a copy of it as you keep the table")
-    if as_json:
-        words.json({"copied": copy, "entries": entries})
+    return Outcome({"copied": file, "entries": entries})
 
 
-@command.command("export", epilog="Example: privsieve ledger export --ledger budget.db")
-@_LEDGER
-@click.option("--out", metavar="FILE", help="Write here; the file must not exist.")
-def export(path: str, **options: Any) -> None:
-    """Print all entries, a line of canonical JSON each: `ledger verify --export` recounts them."""
-    text = exported(recount(path)[1])
-    result(text, {"entries": [parsed(line) for line in text.encode().splitlines()]}, options)
+@verb("--ledger budget.db", group=command, name="export")
+def export(*, ledger: File, out: File | None = None) -> Outcome:
+    """Print all entries, a line of canonical JSON each: `ledger verify --export` recounts them.
+
+    ledger : the ledger
+    out : write here; the file must not exist
+    """
+    text = exported(recount(ledger)[1])
+    return kept(text, {"entries": [parsed(line) for line in text.encode().splitlines()]}, out)
+
+
+@verb("--ledger budget.db", group=command, name="show")
+def show(*, ledger: File, population: Name | None = None, head: File | None = None) -> Outcome:
+    """Show limit, spent and left, releases, charges without a release, publications.
+
+    ledger : the ledger
+    population : one population; all where left out
+    head : the small file that keeps the ledger's newest entry
+    """
+    ledgers = ((Ledger(ledger, population=population, head=head),) if population
+               else populations(ledger, head))
+    accounts = {each.population: _account(each) for each in ledgers}
+
+    def lines() -> None:
+        words.table(("population", "limit", "spent", "left", "releases"),
+                    [(name, *(str(account[key])
+                              for key in ("limit", "spent", "left", "releases")))
+                     for name, account in accounts.items()])
+        for each in ledgers:
+            _speak(each)
+
+    return Outcome({"populations": {**accounts}}, lines)
 
 
 def _lost(entry: Entry) -> dict[str, Json]:
@@ -180,24 +206,6 @@ def _lost(entry: Entry) -> dict[str, Json]:
 def _limits(kept: Account) -> str:
     more = f" and delta {decimal(kept.delta_limit, DELTA_UNITS)}" if kept.delta_limit else ""
     return f"{decimal(kept.limit)}{more}"
-
-
-@command.command("show", epilog="Example: privsieve ledger show --ledger budget.db")
-@asking(_LEDGER, click.option("--population", metavar="NAME",
-                              help="One population; all where left out."), HEAD)
-def show(path: str, population: str | None, head: str | None, as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
-    """Show limit, spent and left, releases, charges without a release, publications."""
-    ledgers = ((Ledger(path, population=population, head=head),) if population
-               else populations(path, head))
-    accounts = {ledger.population: _account(ledger) for ledger in ledgers}
-    if as_json:
-        words.json({"populations": accounts})
-        return
-    words.table(("population", "limit", "spent", "left", "releases"),
-                [(name, *(str(account[key]) for key in ("limit", "spent", "left", "releases")))
-                 for name, account in accounts.items()])
-    for ledger in ledgers:
-        _speak(ledger)
 
 
 def _account(ledger: Ledger) -> dict[str, Json]:

@@ -1,124 +1,58 @@
-"""The options that verbs ask for, those of the methods among them, and the plan they describe."""
+"""What a release costs and what its method is asked for: the options of verbs that plan.
+
+Options of methods are not listed here: they are the fields of the methods' own classes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import click
 
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Completed, Verb, VerbOption, sentence
 from privsieve.errors import DomainError, ParameterError
 from privsieve.methods import METHODS, options_of, plan
+from privsieve.methods.choosing import Choosing
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Domain
-from privsieve.public.dropped import explain
-from privsieve.public.option import About, abouts, read_several, whole
+from privsieve.public.option import RARE, About, Column, File, abouts, read_several
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
     from privsieve.rows import Source
 
-Command = Callable[..., Any]
-
-#: Options that all verbs share, or that have a way of their own on the command line.
-SHARED = ("epsilon", "allow_weak", "n_features_to_select", "fewer", "max_ops", "choice")
-#: The ways to say how many columns.
-COUNTS = ("top", "at_most")
-#: Where the word of the command line is not the option's name.
-_FLAGS = {"target": "--no-target", "groups": "--group"}
+#: The method that is taken where none is named.
+_USUAL = "rule-sieve"
 #: What releases something else than columns, and how.
-VERBS = {"kernel-ridge": "it fits a model: privsieve regress",
-         "noisy-histogram": "it counts rows: privsieve synthesize"}
-CHOOSING = tuple(method for method in METHODS if method not in VERBS)
+OTHERS = {"kernel-ridge": "it fits a model: privsieve regress",
+          "noisy-histogram": "it counts rows: privsieve synthesize"}
+CHOOSING = tuple(method for method in METHODS if method not in OTHERS)
 TWO_UNITS = "--unit row and --person name two units; give one of them"
 _HELP = {"-h", "--help", "--help-all"}
 #: Where a call of a command keeps the method that its words name.
 _NAMED = "privsieve.method"
+#: Where help lists the options of methods.
+_OF_CHOICES, _OF_METHODS = "Columns to choose", "Method"
+Method = Annotated[str, "NAME", Completed(METHODS.keys)]
 
 
-def asking(*options: Command) -> Callable[[Command], Command]:
-    """Give a command these options, in this order."""
-    def given(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return given
-
-
-def refuse(wrong: object, said: str) -> None:
+def refuse(wrong: object, sentence: str) -> None:
     """Refuse options with a sentence, where something is wrong with them."""
     if wrong:
-        raise ParameterError(said)
+        raise ParameterError(sentence)
 
 
-#: What a place allows.
-POLICY = click.option("--policy", metavar="FILE",
-                      help="The policy of your place: what it does not allow is refused before "
-                           "the charge.")
-_COUNT = (
-    click.option("--top", metavar="N",
-                 help='How many columns to choose, or which fraction of them, such as 0.1; '
-                      '"positive" where weights are released.'),
-    click.option("--at-most", metavar="N", type=int,
-                 help="Or: at most so many, and fewer where so many cannot be found."),
-)
-#: What is public about persons.
-PERSONS = (
-    click.option("--rows-per-person", metavar="G", type=int,
-                 help="Rows of a person that are used at most."),
-    click.option("--persons", metavar="N", type=int,
-                 help="Persons in the table: a public round figure."),
-)
-_UNIT = (
-    click.option("--unit", type=click.Choice(["row"]),
-                 help="Protect a row, where the domain file does not name the unit."),
-    click.option("--person", metavar="COLUMN",
-                 help="Or: protect a person; this column says whose row it is."),
-    *PERSONS,
-)
-_ROWS = click.option("--rows", metavar="N", type=int,
-                     help="Rows in the table: a public figure, where it cannot be counted.")
-#: The newest entry of the ledger, kept outside of it.
-HEAD = click.option(
-    "--head", metavar="FILE",
-    help="A small file that keeps the ledger's newest entry: an older copy of the ledger is "
-         "refused.  It is made if it does not exist.")
-#: How much memory a release may take.
-MEMORY = click.option(
-    "--max-memory", metavar="SIZE",
-    help="Memory that a release may take beside Python, such as 2GB; rows that do not fit lie "
-         "in a private file that has no name. Half of what is free where left out.")
-
-
-def methods_beginning(_ctx: Any, _option: Any, incomplete: str) -> list[str]:
-    """What a shell offers where a method is to be named.
-
-    >>> methods_beginning(None, None, "rule")
-    ['rule-sieve']
-    """
-    return [method for method in METHODS if method.startswith(incomplete)]
-
-
-def _method(more: str = "") -> Command:
-    return click.option(
-        "--method", metavar="NAME", default="rule-sieve", show_default=True,
-        shell_complete=methods_beginning,
-        help="How to choose: rule-sieve, block-fwell or noisy-top-k; or with released "
-             f"weights: output-fwell, objective-fwell or felp{more}.")
-
-
-class OfMethod(Verb):
+class MethodVerb(Verb):
     """A command whose options are also those of the method that is named: no other is imported.
 
     Help shows those of all, and so does a refusal of what is no option of this one.
     """
 
-    def __init__(self, name: str | None, *, methods: tuple[str, ...] = CHOOSING,
-                 **more: Any) -> None:
+    def __init__(self, name: str | None, *, methods: Collection[str], **more: Any) -> None:
         super().__init__(name, **more)
         self.methods = methods
 
@@ -133,21 +67,25 @@ class OfMethod(Verb):
             raise ParameterError(f"{error.option_name} is no option of {named[0]}; leave it away, "
                                  "or choose another --method") from None
 
-    def missing(self, ctx: click.Context, given: Mapping[str, Any]) -> list[str]:
-        """All that is not given and has to be: how many columns, too."""
-        said, names = super().missing(ctx, given), {one.name for one in self.get_params(ctx)}
-        wants = {*COUNTS} <= names and all(
-            "n_features_to_select" in abouts(options_of(method)) for method in ctx.meta[_NAMED])
-        if wants and not any(name in given for name in COUNTS):
-            said.append("--top N (or --at-most N)")
-        return said
+    def missing(self, ctx: click.Context, values: Mapping[str, Any]) -> list[str]:
+        """All that has to be there and is not: how many columns, too."""
+        lacks = super().missing(ctx, values)
+        names = {param.name for param in self.get_params(ctx)}
+        if "at_most" in names and not {"n_features_to_select", "at_most"} & set(values):
+            lacks += ["--top N (or --at-most N)"] * ("n_features_to_select" in names)
+        return lacks
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The options of the command, with those of methods before the last."""
-        own, said = super().get_params(ctx), ctx.meta.get(_NAMED, ())
-        more = of_methods(*([one for one in said if one in self.methods] or self.methods))
-        last = next((at for at, one in enumerate(own) if one.name == "allow_weak"), len(own))
-        return [*own[:last], *more, *own[last:]]
+        own, named = super().get_params(ctx), ctx.meta.get(_NAMED, ())
+        words = {word for param in own for word in param.opts}
+        more = [param for param in of_methods(*(
+            [name for name in named if name in self.methods] or self.methods))
+            if not words & set(param.opts)]
+        first = next((at for at, param in enumerate(own) if param.name == "at_most"), len(own) - 3)
+        chosen = [param for param in more if param.group == _OF_CHOICES]
+        rest = [param for param in more if param.group != _OF_CHOICES]
+        return [*own[:first], *chosen, *own[first:-3], *rest, *own[-3:]]
 
 
 def _named(args: Sequence[str]) -> tuple[str, ...]:
@@ -156,242 +94,208 @@ def _named(args: Sequence[str]) -> tuple[str, ...]:
     >>> _named(["t.csv", "--method", "felp"]), _named(["--method=felp"]), _named(["t.csv"])
     (('felp',), ('felp',), ('rule-sieve',))
     """
-    said = [after for word, after in pairwise([*args, ""]) if word == "--method"]
-    said += [word.partition("=")[2] for word in args if word.startswith("--method=")]
-    return tuple(said) or ("rule-sieve",)
-
-
-def costing(*own: Command, required: bool = True, epsilon: bool = True, rows: bool = True,
-            ) -> Callable[[Command], Command]:
-    """Give a command its own options, and those of what costs: domain, epsilon, unit.
-
-    required : whether it does nothing without a table; epsilon : and nothing without a cost.
-    rows : whether --rows are those of the table.
-    """
-    said = "" if epsilon else "; without it, what each would buy"
-    return asking(
-        click.option("--domain", "domain_file", metavar="FILE", required=required,
-                     help="The domain file: columns, bounds, label, unit."),
-        click.option("--connect", metavar="FILE",
-                     help='Where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), '
-                          "or statements that attach some (.sql)."),
-        click.option("--epsilon", metavar="E", required=required and epsilon,
-                     help=f"What this release may cost, for example 0.5{said}."),
-        POLICY, *own, *_UNIT, *([_ROWS] if rows else []),
-        click.option("--allow-weak", is_flag=True, help="Accept an epsilon above 10."))
-
-
-#: Gives a command the options of a selection; its class has those of methods.
-choosing = costing(*_COUNT, _method())
-#: Gives a command the options of whatever can be planned; its class has those of methods.
-planning = costing(
-    *_COUNT, _method("; or what `regress` (kernel-ridge) or `synthesize` (noisy-histogram) would "
-                     "release"), epsilon=False)
-
-
-def releasing(*, required: bool = True) -> Callable[[Command], Command]:
-    """Give a command the options of a release: a ledger that is charged, and a folder."""
-    return asking(
-        click.option("--ledger", metavar="FILE", required=required,
-                     help="The budget, made by `ledger grant`."),
-        click.option("--population", metavar="NAME", required=required,
-                     help="The people whom the budget protects."),
-        HEAD,
-        click.option("--out", metavar="DIR", required=required,
-                     help="The release folder; it must not exist."),
-        click.option("--request", metavar="ID",
-                     help="A name for this charge, which is made once: the same words again give "
-                          "the same release; one is drawn where left out."),
-        click.option("--signed-plan", metavar="FILE",
-                     help="The plan as it was signed (privsieve sign): another one is refused "
-                          "before the charge."),
-        click.option("--anyway", is_flag=True,
-                     help="Go on although the forecast warns."),
-        MEMORY,
-        click.option("--jobs", metavar="N", type=int,
-                     help="Threads that work on the rows; as many as cores where left out."),
-    )
+    named = [after for word, after in pairwise([*args, ""]) if word == "--method"]
+    named += [word.partition("=")[2] for word in args if word.startswith("--method=")]
+    return tuple(named) or (_USUAL,)
 
 
 class Word(click.Choice[str]):
-    """One of a few words; of one that was dropped it says what to do."""
+    """One of a few words, which the option's own field reads."""
 
-    def convert(self, value: Any, param: click.Parameter | None,
-                ctx: click.Context | None) -> str:
-        """Read the word."""
-        if value not in self.choices and (said := explain(value, "")):
-            self.fail(said, param, ctx)
-        return super().convert(value, param, ctx)
+    def convert(self, value: Any, _param: Any, _ctx: Any) -> str:
+        """Return the word as it is."""
+        return str(value)
 
 
-def of_methods(*methods: str) -> list[click.Parameter]:
+def of_methods(*methods: str) -> list[VerbOption]:
     """The options of some methods: one for each name, with the methods that know it."""
-    known: dict[str, dict[str, About]] = {}
+    known: dict[str, dict[str, Field[Any]]] = {}
     for method in methods:
-        for name, about in abouts(options_of(method)).items():
-            if name not in SHARED:
-                known.setdefault(name, {})[method] = about
+        for each in fields(options_of(method)):
+            if flag(each) is not None:
+                known.setdefault(each.name, {})[method] = each
     return [_option(name, by, methods) for name, by in known.items()]
 
 
-def _option(name: str, by: Mapping[str, About], methods: Sequence[str]) -> click.Option:
+def _option(name: str, by: Mapping[str, Field[Any]], methods: Sequence[str]) -> VerbOption:
     """The click option of a name."""
-    about = next(iter(by.values()))
-    choices = dict.fromkeys(word for one in by.values() for word in one.choices)
-    several = name == "bins" or about.several is not None
-    more: dict[str, Any] = {"metavar": about.metavar, "multiple": several}
+    first = next(iter(by.values()))
+    about: About = first.metadata["about"]
+    choices = dict.fromkeys(word for each in by.values() for word in each.metadata["about"].choices)
+    more: dict[str, Any] = {"metavar": about.metavar, "multiple": _repeated(about)}
     if about.read is read_flag:
         more = {"is_flag": True}
-    elif about.read is whole:
-        limits = sorted(map(int, choices))
-        more["type"] = click.IntRange(limits[0], limits[-1]) if limits else int
     elif choices:
         more["type"] = Word(list(choices))
-    return click.Option([flag(name), name], help=_help(by, methods), **more)
+    option = VerbOption([str(flag(first)), name], help=_help(by, methods), **more)
+    option.rare = about.rare
+    option.brief = sentence(first.metadata["about"].says) if _USUAL in by else ""
+    option.group = _OF_CHOICES if name in abouts(Choosing) else _OF_METHODS
+    return option
 
 
-def _help(by: Mapping[str, About], methods: Sequence[str]) -> str:
+def _help(by: Mapping[str, Field[Any]], methods: Sequence[str]) -> str:
     """What an option is for, with the methods that know it where not all do."""
-    said = dict.fromkeys(about.says for about in by.values())
-    if len(by) == len(methods) and len(said) == 1:
-        [text] = said
-        return f"{text[0].upper()}{text[1:]}."
-    return "; ".join(f"{', '.join(one for one in by if by[one].says == says)}: {says}"
-                     for says in said) + "."
+    no = "do not " if str(flag(next(iter(by.values())))).startswith("--no-") else ""
+    words = {method: f"{no}{each.metadata['about'].says}" for method, each in by.items()}
+    texts = dict.fromkeys(words.values())
+    if len(by) == len(methods) and len(texts) == 1:
+        return sentence(next(iter(texts)))
+    return "; ".join(f"{', '.join(name for name in words if words[name] == text)}: {text}"
+                     for text in texts) + "."
 
 
-def flag(name: str) -> str:
-    """The word of the command line for an option.
+def _repeated(about: About) -> bool:
+    """Whether a command line says it several times."""
+    return about.several is not None or "=" in (about.metavar or "")
 
-    >>> flag("class_prior"), flag("groups")
-    ('--class-prior', '--group')
+
+def flag(known: Field[Any]) -> str | None:
+    """The word of the command line for an option; None where it has none.
+
+    >>> [flag(each) for each in fields(Choosing)][-3:]
+    ['--never', '--group', '--at-most']
     """
-    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    about: About = known.metadata["about"]
+    no = "no-" if about.read is read_flag and known.default is True else ""
+    return about.flag and (about.flag if about.flag != "-" else
+                           f"--{no}{known.name.replace('_', '-')}")
 
 
-def given(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the method as far as they were given."""
-    known, values = abouts(options_of(method)), {}
-    for name, value in options.items():
-        # 0 was said by somebody, and is refused by the method; a flag that is not given is False
-        if name in SHARED or value is None or value is False or value == ():
-            continue
-        if name in known:
-            values[name] = _read(name, known[name], value)
-    counted = any(options.get(name) is not None for name in COUNTS)
-    refuse(counted and "n_features_to_select" not in known,
-           f"--top and --at-most are no options of {method}, which chooses no columns; leave them "
-           "away")
-    refuse(options.get("at_most") is not None and "fewer" not in known,
-           f"--at-most is no option of {method}, which names columns by no race; say --top N")
-    refuse(not counted and "share" in values,
-           "--share is for a choice: say --top K, or leave it away")
-    kernel = values.get("kernel", "rbf")
-    for name in ("features", "feature_seed"):
-        refuse(name in values and kernel != "rbf",
-               f"{flag(name)} is for --kernel rbf, and the kernel is {kernel}; leave it away")
-    return values
-
-
-def _read(name: str, about: About, value: Any) -> object:
-    if flag(name).startswith("--no-"):
+def _value(known: Field[Any], value: Any) -> object:
+    """What the words say of an option, for its field to read."""
+    about: About = known.metadata["about"]
+    if str(flag(known)).startswith("--no-"):
         return not value
-    if name == "bins":
-        return _bins(value)
-    if about.several:
-        return read_several(about, flag(name), value)
-    return value  # it is read where the plan is made, as in Python
+    if about.several is not None:
+        return read_several(about, str(flag(known)), value)
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else value
 
 
-def demand_choosing(method: str) -> None:
-    """Refuse a method that releases something else than columns.
+@dataclass(frozen=True, kw_only=True)
+class FactOptions:
+    """Table and release.
 
-    >>> demand_choosing("rule-sieve")
+    domain : the domain file: columns, bounds, label, unit
+    connect : where DATA is "sql:SELECT ...": a database of DuckDB (.duckdb, .db), or statements
+        that attach some (.sql)
     """
-    if method in VERBS:
-        raise ParameterError(f"{method} chooses no columns; {VERBS[method]}")
+
+    domain: File
+    connect: Annotated[File | None, RARE] = None
 
 
-def _bins(texts: Sequence[str]) -> str | dict[str, str]:
-    """A number for every column, or the columns that have one of their own.
+@dataclass(frozen=True, kw_only=True)
+class UnitOptions:
+    """Privacy.
 
-    >>> _bins(["4"]), _bins(["age=5", "dose=3"])
-    ('4', {'age': '5', 'dose': '3'})
+    epsilon : what this release may cost, for example 0.5
+    unit : protect a row, where the domain file does not name the unit
+    person : instead: protect a person; this column says whose row it is
+    rows_per_person : rows of a person that are used at most
+    persons : persons in the table: a public round figure
+    rows : rows in the table: a public figure, where it cannot be counted
+    policy : the policy of your place: what it does not allow is refused before the charge
+    allow_weak : accept an epsilon above 10
     """
-    if len(texts) == 1 and "=" not in texts[0]:
-        return texts[0]
-    pairs = [text.rpartition("=") for text in texts]
-    refuse(not all(name for name, _, _ in pairs),
-           "--bins is a number for every column, or COLUMN=N once for each; write one of them")
-    return {name: many for name, _, many in pairs}
+
+    epsilon: Annotated[Any, "E"]
+    unit: Literal["row"] | None = None
+    person: Column | None = None
+    rows_per_person: Annotated[int | None, "G"] = None
+    persons: Annotated[int | None, RARE] = None
+    rows: Annotated[Any, int, RARE] = None
+    policy: File | None = None
+    allow_weak: Annotated[bool, RARE] = False
+
+    def protecting(self, domain: Domain, rows: int | None) -> Domain:
+        """Return the domain with the unit that is named here; there is no silent one."""
+        refuse(self.unit and self.person, TWO_UNITS)
+        unit = self.unit or ("person" if self.person else None)
+        if unit is None and not domain.unit_declared:
+            raise DomainError("nobody has said what one protected unit is: give --unit row, or "
+                              "--person COLUMN where a person may have several rows, or write "
+                              "unit = in [table] of the domain file")
+        if domain.unit_declared and unit and (unit, self.person) != (domain.unit, domain.person):
+            raise DomainError(f"the domain file protects a {domain.unit} and the options another "
+                              "unit; leave the option away, or change [table]")
+        facts: dict[str, Any] = {"person": self.person or None, "persons": self.persons,
+                                 "rows_per_person": self.rows_per_person, "rows": rows}
+        return replace(domain, unit_declared=True, **{
+            name: value for name, value in facts.items() if value is not None})
 
 
-def public(options: Mapping[str, Any]) -> Domain:
-    """Read the domain file and add what the options say of the unit."""
-    return declared(Domain.from_toml(options["domain_file"]), options)
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(UnitOptions, FactOptions):
+    """What a release is planned from: all options of its verb, and those of its method."""
+
+    COMMAND: ClassVar[Any] = MethodVerb
+
+    method: Any = None
+    at_most: Any = None
+    of_method: Mapping[str, Any] = field(default_factory=dict)
+
+    def declared(self) -> Domain:
+        """Read the domain file and add what is said here of the unit."""
+        return self.protecting(Domain.from_toml(self.domain), self.rows)
+
+    def opened(self, data: str) -> tuple[Domain, Source, int | None]:
+        """Open a table's structure: the domain that fits, the source, its public number of rows."""
+        from privsieve.rows import open_source, resolve
+
+        domain = self.declared()
+        source = open_source(data, csv=domain.csv, connect=self.connect)
+        shape = source.shape(count_rows=domain.rows_are_public)
+        return resolve(domain, shape, strict=False), source, shape.rows
+
+    def of_table(self, data: str, *, head: str | None) -> tuple[Plan, Source]:
+        """Plan a release from a table, of which no row is read yet."""
+        domain, source, rows = self.opened(data)
+        planned = self.planned(domain, rows)
+        self.demand_allowed(planned, head=head)
+        return planned, source
+
+    def planned(self, domain: Domain, rows: int | None, epsilon: str | None = None) -> Plan:
+        """Plan what is asked for here, at its epsilon or at another."""
+        known = {each.name: each for each in fields(options_of(self.method))}
+        # 0 was said by somebody, and is refused by the method; a flag that is not there is False
+        values = {name: _value(known[name], value) for name, value in self.of_method.items()
+                  if value not in (None, False, ())}
+        top = known.get("n_features_to_select")
+        refuse(top and top.metadata["about"].needed
+               and (top.name in values) == (self.at_most is not None),
+               "say how many columns to choose: --top N or --at-most N, one of them alone")
+        if self.at_most is not None:
+            values |= {"fewer": "auto", "k": self.at_most}
+        return plan(self.method, domain, rows=rows, allow_weak=self.allow_weak,
+                    epsilon=epsilon or self.epsilon, **values)
+
+    def demand_allowed(self, planned: Plan, **kept: Any) -> None:
+        """Refuse a plan that the policy does not allow."""
+        if self.policy is not None:
+            from privsieve.public.policy import Policy
+
+            Policy.load(self.policy).demand_plan(planned, method=self.method, **kept)
 
 
-def declared(domain: Domain, options: Mapping[str, Any]) -> Domain:
-    """The domain with the unit that somebody named; there is no silent one."""
-    person = options["person"]
-    refuse(options["unit"] and person, TWO_UNITS)
-    asked = "row" if options["unit"] else "person" if person else None
-    if asked is None and not domain.unit_declared:
-        raise DomainError("nobody has said what one protected unit is: give --unit row, or "
-                          "--person COLUMN where a person may have several rows, or write "
-                          "unit = in [table] of the domain file")
-    named = {"person": person} if person else {}
-    if domain.unit_declared and asked and (asked, person) != (domain.unit, domain.person):
-        raise DomainError(f"the domain file protects a {domain.unit} and the options another "
-                          "unit; leave the option away, or change [table]")
-    counts = {name: options[name] for name in ("rows_per_person", "persons", "rows")
-              if options[name] is not None}
-    return replace(domain, unit_declared=True, **named, **counts)
+@dataclass(frozen=True, kw_only=True)
+class ChoiceOptions(PlanOptions):
+    """Columns to choose.
+
+    at_most : instead of --top: at most so many, and fewer where so many cannot be found
+    """
+
+    COMMAND: ClassVar[Any] = partial(MethodVerb, methods=CHOOSING)
+
+    at_most: Annotated[Any, int, "N"] = None
 
 
-def opened(domain: Domain, path: str, connect: str | None = None,
-           ) -> tuple[Domain, Source, int | None]:
-    """Open a table's structure: the domain that fits it, the source, its public number of rows."""
-    from privsieve.rows import open_source, resolve
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions(ChoiceOptions):
+    """Method.
 
-    source = open_source(path, csv=domain.csv, connect=connect)
-    shape = source.shape(count_rows=domain.rows_are_public)
-    return resolve(domain, shape, strict=False), source, shape.rows
+    method : how to choose: rule-sieve, block-fwell or noisy-top-k; or with released weights:
+        output-fwell, objective-fwell or felp
+    """
 
-
-def of_table(data: str, options: Mapping[str, Any]) -> tuple[Plan, Source]:
-    """The plan of a release from a table, and the table, of which no row is read yet."""
-    domain, source, rows = opened(public(options), data, options["connect"])
-    return planned(domain, rows, options), source
-
-
-def planned(domain: Domain, rows: int | None, options: Mapping[str, Any], *,
-            epsilon: str | None = None) -> Plan:
-    """The plan that the options ask for, at their epsilon or at another."""
-    made = plan(options["method"], domain, rows=rows,
-                **{**asked_for(options), "epsilon": epsilon or options["epsilon"]})
-    if epsilon is None and options["policy"] is not None:  # a forecast at another epsilon is free
-        from privsieve.public.policy import Policy
-
-        kept = {"head": options["head"]} if "out" in options else {}
-        Policy.load(options["policy"]).demand_plan(made, method=options["method"], **kept)
-    return made
-
-
-def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked of the method, by the names of its options."""
-    about = abouts(options_of(options["method"])).get("n_features_to_select")
-    wanted = about is not None and (
-        about.needed or any(options.get(name) is not None for name in COUNTS))
-    count = {"k": _count(options)} if wanted else {}
-    if options.get("at_most") is not None:
-        count["fewer"] = "auto"
-    return {"epsilon": options["epsilon"], "allow_weak": options["allow_weak"], **count,
-            **given(options["method"], options)}
-
-
-def _count(options: Mapping[str, Any]) -> object:
-    top, most = (options.get(name) for name in COUNTS)
-    refuse((top is None) == (most is None),
-           "say how many columns to choose: --top N or --at-most N, one of them alone")
-    return most if top is None else top
+    method: Method = _USUAL

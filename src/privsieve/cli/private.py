@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from privsieve.cli import words
+from privsieve.cli.verb import Outcome
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
 
@@ -18,21 +19,18 @@ from privsieve.public.canonical import Json
 PRIVATE = " (private: only its owner may read it)"
 
 
-def result(text: str, told: dict[str, Json], options: Mapping[str, Any], *, mode: int = 0o600,
-           note: str = "") -> None:
-    """Write a result to the new file of --out, else print it; with --json say it for machines.
+def kept(text: str, facts: Mapping[str, Json], out: str | None, *, mode: int = 0o600,
+         note: str = "") -> Outcome:
+    """Write a result to the new file of --out; where there is none it is what is printed.
 
-    told : the same for machines; `note` stands beside the name of the file.
+    facts : the same for machines; `note` stands beside the name of the file.
     """
-    out = options["out"]
     if out is not None:
         with new_file(out, "of --out", mode) as write:
             write(text.encode())
         words.say("written", f"{out}{note}")
-    if options["as_json"]:
-        words.json({**told, "written": out})
-    elif out is None:
-        click.echo(text, nl=False)
+    return Outcome({**facts, "written": out},
+                   partial(click.echo, text, nl=False) if out is None else ())
 
 
 @contextmanager

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
-import click
-
-from privsieve.cli import options as asked
 from privsieve.cli import words
-from privsieve.cli.releasing import release
+from privsieve.cli.options import MethodVerb, PlanOptions
+from privsieve.cli.releasing import ReleaseOptions, release
+from privsieve.cli.verb import verb
 from privsieve.methods.ridge.ridge import Released
 from privsieve.release import Release
 from privsieve.report.plans import noise
 
+METHOD = "kernel-ridge"
 
-@click.command("regress", cls=asked.OfMethod, methods=("kernel-ridge",), epilog=(
-    "Example: privsieve regress patients.csv --domain domain.toml --epsilon 1 "
-    "--kernel linear --unit row --ledger budget.db --population clinic-2026 --out model"))
-@click.argument("data")
-@asked.costing()
-@asked.releasing()
-def command(data: str, **options: Any) -> None:
+
+@dataclass(frozen=True, kw_only=True)
+class RegressOptions(PlanOptions):
+    """What a model is asked for."""
+
+    COMMAND: ClassVar[Any] = partial(MethodVerb, methods=(METHOD,))
+
+    method: Any = METHOD
+
+
+@verb("patients.csv --domain domain.toml --epsilon 1 --kernel linear --unit row "
+      "--ledger budget.db --population clinic-2026 --out model")
+def command(data: str, asked: RegressOptions, paid: ReleaseOptions) -> None:
     """Fit a least-squares model to DATA under differential privacy, once.
 
     The target of the domain file is a number with bounds.  The budget is charged before a row is
@@ -29,9 +37,7 @@ def command(data: str, **options: Any) -> None:
     Columns go to stdout by the length of their weights, the longest first; rbf has none.  What it
     would cost and be worth: privsieve plan --method kernel-ridge.
     """
-    plan, source = asked.of_table(data, {**options, "method": "kernel-ridge"})
-    release(plan, source, options, lines)
-    words.say("noise", noise(plan))
+    words.say("noise", noise(release(data, asked, paid, lines)))
 
 
 def lines(made: Release) -> Iterator[str]:

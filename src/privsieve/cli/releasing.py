@@ -9,21 +9,24 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from warnings import catch_warnings, simplefilter
 
 from privsieve.check.signatures import demand_signed
 from privsieve.check.verify import verify
 from privsieve.cli import words
+from privsieve.cli.options import PlanOptions
 from privsieve.cli.progress import staged
+from privsieve.cli.verb import Outcome, tell
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 from privsieve.finish import repeated
 from privsieve.fit import SOFTWARE, fit
 from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger
-from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, decimal
+from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, Json, decimal
+from privsieve.public.option import RARE, Dir, File, Name
 from privsieve.public.plan import Plan, conversion, sentence, terms
 from privsieve.public.policy import Policy
 from privsieve.release import Release, load
@@ -37,45 +40,84 @@ Show = Callable[["Release"], Iterable[str]]
 Beside = Callable[["Folder", "Release"], None]
 
 
-def release(plan: Plan, source: Source, options: Mapping[str, Any], show: Show,
-            beside: Beside = lambda _folder, _made: None) -> None:
-    """Make the folder, charge, read, release; then show its lines and say what it cost.
+@dataclass(frozen=True, kw_only=True)
+class BudgetOptions:
+    """Privacy.
+
+    ledger : the budget, made by `ledger grant`
+    population : the people whom the budget protects
+    head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
+        refused.  It is made if it does not exist
+    """
+
+    ledger: File
+    population: Name
+    head: Annotated[File | None, RARE] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions(BudgetOptions):
+    """Table and release.
+
+    out : the release folder; it must not exist
+    request : a name for this charge, which is made once: the same words again give the same
+        release; one is drawn where left out
+    signed_plan : the plan as it was signed (privsieve sign): another one is refused before the
+        charge
+    anyway : go on although the forecast warns
+    max_memory : memory that a release may take beside Python, such as 2GB; rows that do not fit lie
+        in a private file that has no name. Half of what is free where left out
+    jobs : threads that work on the rows; as many as cores where left out
+    """
+
+    out: Dir
+    request: Annotated[str | None, "ID"] = None
+    signed_plan: Annotated[File | None, RARE] = None
+    anyway: bool = False
+    max_memory: Annotated[str | None, "SIZE", RARE] = None
+    jobs: Annotated[int | None, RARE] = None
+
+
+def release(data: str, asked: PlanOptions, paid: ReleaseOptions, show: Show = lambda _made: (),
+            beside: Beside = lambda _folder, _made: None) -> Plan:
+    """Plan, make the folder, charge, read, release; show its lines, say what it cost.
 
     A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
     A request that was charged before gives the release that it gave.
     """
-    if plan.warning and not options["anyway"]:
+    plan, source = asked.of_table(data, head=paid.head)
+    if plan.warning and not paid.anyway:
         advice = plan.forecast.get("advice")
         more = f" ({advice})" if advice else ""
         raise ParameterError(f"{plan.warning}{more}; to go on all the same, say --anyway "
                              "(nothing was charged)")
-    _demand_signed(plan, source, options)
-    ledger = Ledger(options["ledger"], population=options["population"],
-                    head=options["head"], request=options["request"])
-    if options["request"] is not None and plan.cost.epsilon:
-        made = repeated(replace(plan, record=source.record), ledger, options["out"])
-        if made is not None:
-            _tell(made, plan, ledger, show, {**options, "charged": None, "page": True})
-            return
-    _release(plan, source, ledger.named(), options, (show, beside))
+    _demand_signed(plan, source, asked.policy, paid.signed_plan)
+    ledger = Ledger(paid.ledger, population=paid.population, head=paid.head, request=paid.request)
+    if paid.request is not None and plan.cost.epsilon:
+        before = repeated(replace(plan, record=source.record), ledger, paid.out)
+        if before is not None:
+            Receipt(before, plan, ledger, paid.out, again=True).tell(show)
+            return plan
+    _release(plan, source, ledger.named(), paid, (show, beside))
+    return plan
 
 
-def _demand_signed(plan: Plan, source: Source, options: Mapping[str, Any]) -> None:
+def _demand_signed(plan: Plan, source: Source, rules: str | None, signed: str | None) -> None:
     """Refuse another plan than the signed one, and signers who are not those of the policy."""
-    if options["policy"] is None and options["signed_plan"] is None:
+    if rules is None and signed is None:
         return
-    policy = Policy() if options["policy"] is None else Policy.load(options["policy"])
-    policy.demand_signed(options["signed_plan"])
-    if options["signed_plan"] is not None:
-        demand_signed(options["signed_plan"], terms(replace(plan, record=source.record), SOFTWARE),
+    policy = Policy() if rules is None else Policy.load(rules)
+    policy.demand_signed(signed)
+    if signed is not None:
+        demand_signed(signed, terms(replace(plan, record=source.record), SOFTWARE),
                       Signers.of(*policy.signed_by or (), threshold=policy.threshold))
 
 
-def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, Any],
+def _release(plan: Plan, source: Source, ledger: Ledger, paid: ReleaseOptions,
              then: tuple[Show, Beside]) -> None:
     """A new request: its name is said before it is charged."""
-    (show, beside), room = then, Room.usual(options["max_memory"], options["jobs"])
-    with Folder.create(options["out"]) as folder, sealed() as hold:
+    (show, beside), room = then, Room.usual(paid.max_memory, paid.jobs)
+    with Folder.create(paid.out) as folder, sealed() as hold:
         try:
             with staged(silence=0) as stages, catch_warnings():
 
@@ -88,7 +130,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
                         hold.allow()
                     stages.stage(_stages(plan).get(stage, stage))
 
-                # `_tell` says a conversion in words of its own; a library might speak of rows.
+                # The receipt says a conversion in its own words; a library might speak of rows.
                 simplefilter("ignore")
                 made = fit(plan, source, ledger=ledger, folder=folder, progress=progress, room=room)
                 hold.hold()
@@ -100,8 +142,7 @@ def _release(plan: Plan, source: Source, ledger: Ledger, options: Mapping[str, A
             raise
         try:
             beside(folder, made)
-            _tell(made, plan, ledger, show, {**options, "charged": plan.cost.text,
-                                             "page": NAME in folder})
+            Receipt(made, plan, ledger, paid.out, page=NAME in folder).tell(show)
         except Exception as error:
             if not plan.cost.epsilon or isinstance(error, BrokenPipeError):
                 raise
@@ -133,57 +174,77 @@ def _stages(plan: Plan) -> Mapping[str, str]:
             else "adding noise"}
 
 
-def _tell(made: Release, plan: Plan, ledger: Ledger, show: Show, options: Mapping[str, Any],
-          ) -> None:
-    """The release, and what it cost; `charged` is None where it was charged before."""
-    assert made.certificate is not None
-    left, promise = _left(ledger), sentence(made.certificate)
-    kept: Any = made.certificate["ledger"] or {}  # a release that costs nothing has none
-    said = conversion(kept["charged"], made.certificate) if kept else None
-    unread = None
-    try:
-        if options["as_json"]:
-            words.json({"release": made.body, "release_sha256": made.sha256, "claim": promise,
-                        "charged": options["charged"] or "0",
-                        "delta_charged": plan.cost.delta_text if options["charged"] else "0",
-                        "not_found": made.missing or None,
-                        "account_charged": kept.get("charged"), "request": ledger.request,
-                        "page": options["page"], **left})
-        else:
-            for line in show(made):
-                words.line(line)
-    except BrokenPipeError as error:
-        unread = error  # what was charged is said all the same
-    if plan.warning:
-        words.say("warning", plan.warning, fg="yellow")
-    if "advice" in plan.forecast:
-        words.say("advice", str(plan.forecast["advice"]))
-    most = plan.settings.get("at_most")
-    if most is not None:
-        words.say("named", f"{plan.settings['k']}, where at most {most} were asked for")
-    delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
-    if delta and left["rho_left"]:
-        delta += f" (added plainly; or rho {left['rho_left']})"
-    known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
-    cost = plan.cost.words if options["charged"] else "nothing: this request was charged before"
-    words.say("charged", f"{cost}; {ledger.population} has {known} left")
-    if said:
-        words.say("converted", said)
-    words.say("promise", promise)
-    words.page(written=options["page"])
-    words.say("folder", options["out"])
-    if unread is not None:
-        raise unread
+@dataclass(frozen=True)
+class Receipt:
+    """A release and what it cost; `again` where it was charged before, `page` if it has one."""
 
+    made: Release
+    plan: Plan
+    ledger: Ledger
+    out: str
+    again: bool = False
+    page: bool = True
 
-def _left(ledger: Any) -> dict[str, str | None]:
-    """What is left; None where the ledger went away since the charge, and the release stands."""
-    try:
-        kept = ledger.account()
-    except LedgerError:
-        return {"left": None, "delta_left": None, "rho_left": None}
-    return {"left": decimal(kept.left), "delta_left": decimal(kept.delta_left, DELTA_UNITS),
-            "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
+    def tell(self, show: Show) -> None:
+        """Print the release; then say what it cost, also where nobody reads on."""
+        left, unread = self._left(), None
+        try:
+            tell(Outcome(self._facts(left), lambda: words.lines(show(self.made))))
+        except BrokenPipeError as error:
+            unread = error
+        for label, text in self._words(left):
+            words.say(label, text, fg="yellow" if label == "warning" else None)
+        words.page(written=self.page)
+        words.say("folder", self.out)
+        if unread is not None:
+            raise unread
+
+    @property
+    def _certificate(self) -> Mapping[str, Any]:
+        return self.made.certificate or {}
+
+    @property
+    def _charged(self) -> Any:
+        """The charge as the ledger keeps it; a release that costs nothing has none."""
+        return (self._certificate["ledger"] or {}).get("charged")
+
+    def _left(self) -> dict[str, str | None]:
+        """What is left; None where the ledger went away since the charge: the release stands."""
+        try:
+            kept = self.ledger.account()
+        except LedgerError:
+            return {"left": None, "delta_left": None, "rho_left": None}
+        return {"left": decimal(kept.left), "delta_left": decimal(kept.delta_left, DELTA_UNITS),
+                "rho_left": decimal(kept.rho_left, RHO_UNITS) if kept.rho_limit else None}
+
+    def _facts(self, left: Mapping[str, Json]) -> dict[str, Json]:
+        cost = self.plan.cost
+        return {"release": self.made.body, "release_sha256": self.made.sha256,
+                "claim": sentence(self._certificate), "charged": "0" if self.again else cost.text,
+                "delta_charged": "0" if self.again else cost.delta_text,
+                "not_found": self.made.missing or None, "account_charged": self._charged,
+                "request": self.ledger.request, "page": self.page, **left}
+
+    def _words(self, left: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
+        """What it warned of, what it cost, and what it promises."""
+        plan = self.plan
+        if plan.warning:
+            yield "warning", plan.warning
+        if "advice" in plan.forecast:
+            yield "advice", str(plan.forecast["advice"])
+        most = plan.settings.get("at_most")
+        if most is not None:
+            yield "named", f"{plan.settings['k']}, where at most {most} were asked for"
+        delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
+        if delta and left["rho_left"]:
+            delta += f" (added plainly; or rho {left['rho_left']})"
+        known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
+        cost = "nothing: this request was charged before" if self.again else plan.cost.words
+        yield "charged", f"{cost}; {self.ledger.population} has {known} left"
+        converted = conversion(self._charged, self._certificate) if self._charged else None
+        if converted:
+            yield "converted", converted
+        yield "promise", sentence(self._certificate)
 
 
 class Hold:

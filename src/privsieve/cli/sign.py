@@ -8,18 +8,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import click
-
 from privsieve.check.folder import CERTIFICATE, SIGNATURES, Contents, FolderCheck
 from privsieve.check.reasons import Unreadable
 from privsieve.check.signatures import signed_parts
 from privsieve.cli import words
 from privsieve.cli.key import needing_cryptography, opened
 from privsieve.cli.private import new_file
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import CheckFailed, ParameterError
 from privsieve.ledger.folder import sync
 from privsieve.public.canonical import parsed
+from privsieve.public.option import File
 from privsieve.trust.envelope import (
     LARGEST_ENVELOPE,
     PLAN,
@@ -30,39 +29,34 @@ from privsieve.trust.envelope import (
     of_release,
 )
 from privsieve.trust.keys import PrivateKey
-from privsieve.trust.signers import ROLES
+from privsieve.trust.signers import Role
 
 
-@click.command("sign", cls=Verb, epilog="Example: privsieve sign first --key maker.pem --as maker")
-@click.argument("what")
-@click.option("--key", "key_file", metavar="FILE", required=True, help="The private key.")
-@click.option("--as", "role", type=click.Choice(ROLES),
-              help="Of a folder: who made the release, and signs first; or who approves it.")
-@click.option("--out", metavar="FILE",
-              help="Of a plan: a new file for the signed one (PLAN.signed.json).")
-def command(what: str, key_file: str, role: str | None, out: str | None,
-            as_json: bool) -> None:  # noqa: FBT001  # click gives it by name
+@verb("first --key maker.pem --as maker")
+def command(what: str, *, key: File, as_: Role | None = None,
+            out: File | None = None) -> Outcome:
     """Sign WHAT: a release folder, the JSON of privsieve plan, or a plan that others have signed.
 
     All that lies in a folder is signed together, in signatures.json; the folder is verified first.
     Whoever signs later signs the same, and changes nothing for who signed before.
+
+    key : the private key
+    as_ : of a folder: who made the release, and signs first; or who approves it
+    out : of a plan: a new file for the signed one (PLAN.signed.json)
     """
     folder = Path(what)
     if folder.is_dir():
-        if role is None or out is not None:
+        if as_ is None or out is not None:
             raise ParameterError("a folder is signed --as maker or --as approver, in the folder; "
                                  "say which, and leave --out away")
-        says = sign_folder(folder, opened(key_file), role)
+        says = sign_folder(folder, opened(key), as_)
         words.say("says", says)
-        if as_json:
-            words.json({"signed": what, "as": role, "says": says})
-        return
-    if role is not None and folder.exists():
+        return Outcome({"signed": what, "as": as_, "says": says})
+    if as_ is not None and folder.exists():
         raise ParameterError("a plan has neither maker nor approver; leave --as away")
-    signed = _sign_plan(folder, opened(key_file), out)
+    signed = _sign_plan(folder, opened(key), out)
     words.say("plan", signed)
-    if as_json:
-        words.json({"signed": signed, "as": None, "says": None})
+    return Outcome({"signed": signed, "as": None, "says": None})
 
 
 def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:

@@ -2,60 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-import click
-
-from privsieve.check.folder import MANY
+from privsieve.check.folder import MANY, verify
 from privsieve.check.verify import Verification
 from privsieve.cli import words
-from privsieve.cli.verb import Verb, existing
-from privsieve.errors import CheckFailed
+from privsieve.cli.verb import Existing, Outcome, verb
+from privsieve.public.option import File
 
 
-@click.command("verify", cls=Verb, epilog="Example: privsieve verify first --ledger budget.db")
-@click.argument("certificate", callback=existing)
-@click.option("--release", metavar="FILE", callback=existing,
-              help="The release that the certificate speaks of.")
-@click.option("--ledger", metavar="FILE", callback=existing,
-              help="The ledger that was charged.")
-@click.option("--table", metavar="FILE", callback=existing,
-              help="The published table, to count its level again.")
-@click.option("--signed-by", metavar="KEY", multiple=True,
-              help="A key that has to have signed: its fingerprint, or the file of its public "
-                   "half, with maker= or approver= before it where that matters; repeatable.")
-@click.option("--threshold", metavar="N", type=int,
-              help="How many of these keys have to have signed; all where left out.")
-@click.option("--revoked", metavar="FILE",
-              help="Fingerprints of keys that count no longer, one a line.")
-@click.option("--plan", metavar="FILE", callback=existing,
-              help="A plan that was signed before the release.")
-def command(certificate: str, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """Options.
+
+    release : the release that the certificate speaks of
+    ledger : the ledger that was charged
+    table : the published table, to count its level again
+    signed_by : a key that has to have signed: its fingerprint, or the file of its public half, with
+        maker= or approver= before it where that matters; repeatable
+    threshold : how many of these keys have to have signed; all where left out
+    revoked : fingerprints of keys that count no longer, one a line
+    plan : a plan that was signed before the release
+    """
+
+    release: Existing | None = None
+    ledger: Existing | None = None
+    table: Existing | None = None
+    signed_by: tuple[Annotated[str, "KEY"], ...] = ()
+    threshold: int | None = None
+    revoked: File | None = None
+    plan: Existing | None = None
+
+
+@verb("first --ledger budget.db")
+def command(certificate: Existing, against: CheckOptions) -> Outcome:
     """Check CERTIFICATE: a release folder with all that lies in it, or a certificate.json.
 
     Needs no private table and no network.  Exit code 7 where something does not hold.
     """
-    from privsieve.check.folder import verify
-
     signers = None
-    if any(options[name] not in (None, ()) for name in (
-            "signed_by", "threshold", "revoked")):
+    if against.signed_by or against.threshold is not None or against.revoked is not None:
         from privsieve.trust.signers import Signers
 
-        signers = Signers.of(*options["signed_by"], threshold=options["threshold"],
-                             revoked=options["revoked"])
-    found = verify(certificate, options["release"], ledger=options["ledger"],
-                   table=options["table"], signers=signers, plan=options["plan"])
-    if options["as_json"]:
-        words.json({"valid": found.valid, "reasons": list(found.reasons),
-                    "notes": list(found.notes), "says": found.says,
-                    "signed": dict(found.signed), "unchecked": dict(found.unchecked)})
-    else:
-        _show(found)
-    if not found.valid:
-        count = len(found.reasons)
-        raise CheckFailed(f"it does not hold, for {count} "
-                          f"reason{'s' * (count > 1)}; do not rely on the release")
+        signers = Signers.of(*against.signed_by, threshold=against.threshold,
+                             revoked=against.revoked)
+    found = verify(certificate, against.release, ledger=against.ledger, table=against.table,
+                   signers=signers, plan=against.plan)
+    count = len(found.reasons)
+    return Outcome(
+        {"valid": found.valid, "reasons": list(found.reasons), "notes": list(found.notes),
+         "says": found.says, "signed": dict(found.signed), "unchecked": dict(found.unchecked)},
+        lambda: _show(found), None if found.valid else
+        f"it does not hold, for {count} reason{'s' * (count > 1)}; do not rely on the release")
 
 
 def _show(found: Verification) -> None:

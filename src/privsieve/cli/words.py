@@ -79,6 +79,12 @@ def line(text: str) -> None:
     click.echo(visible(text.replace("\n", "\\n")))
 
 
+def lines(texts: Iterable[str]) -> None:
+    """Some of them."""
+    for text in texts:
+        line(text)
+
+
 def _escaped(character: str) -> str:
     return "".join(f"\\u{unit:04x}" for unit in memoryview(character.encode("utf-16-le")).cast("H"))
 

@@ -245,6 +245,12 @@ def risk_of(groups: Groups, k: int, *, labelled: bool) -> Risk:
         None if groups.counted == groups.rows else Sample(groups.counted, groups.margin))
 
 
+def hub_figure(hub: Hub, k: int) -> str:
+    """The figure that stands beside every level: whether the same few rows hide everybody."""
+    return (f"{hub.everywhere} rows sit in every group; without the busiest {k} rows "
+            f"{hub.below} of {hub.left} fall below {k}")
+
+
 def hub_of(groups: Groups, k: int) -> Hub:
     """Take the k rows away that sit in most groups, ties to the first, and count again.
 

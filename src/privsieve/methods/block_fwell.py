@@ -67,9 +67,9 @@ class BlockFWELLOptions(Choosing, Blocked):
     assumes = BITS
 
     votes: Literal["sign", "clip"] = option(
-        default="sign", choices=("sign", "clip"),
+        default="sign", choices=("sign", "clip"), rare=True,
         says="what a block's vote is: the sign of what it found, or that itself, at most tau")
-    tau: Any = option(default="0.06", metavar="S", read=number,
+    tau: Any = option(default="0.06", metavar="S", read=number, rare=True,
                          says="the largest vote, as a share of a column's range")
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:

@@ -25,13 +25,14 @@ SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
 class Blocked(PrivateMethod):
     """What a method is asked for that finds neighbours in random blocks, or among public rows."""
 
-    block: int = option(default=6, read=whole, metavar="M", says="units of a block, from 3")
+    block: int = option(default=6, read=whole, metavar="M", rare=True,
+                        says="units of a block, from 3")
     repeats: Any = option(
-        default=None, read=whole, metavar="T",
+        default=None, read=whole, metavar="T", rare=True,
         says="how often the table is cut into blocks, free of charge; the size decides where this "
              "is left out")
     reference: Any = option(
-        default=None, metavar="FILE", read=as_given,
+        default=None, metavar="FILE", read=as_given, rare=True,
         says="public rows of the same columns with labels, as a frame, a path or (X, y): each unit "
              "then looks for its hit and miss there, and stands alone")
 

@@ -67,8 +67,8 @@ class Choosing(PrivateMethod):
     kind = Selection
 
     n_features_to_select: Any = option(
-        default=5, kw_only=False, needed=True, setting="k", read=how_many,
-        says="how many columns, or which fraction of them")
+        default=5, kw_only=False, needed=True, setting="k", read=how_many, flag="--top",
+        metavar="N", says="how many columns, or which fraction of them, such as 0.1")
     delta: Any = option(default=0, metavar="D", setting=None, read=number,
                         says="what it may cost beyond epsilon, such as 1e-9: less noise where "
                              "many columns are chosen")
@@ -82,8 +82,10 @@ class Choosing(PrivateMethod):
         says="columns that are not looked at")
     groups: Any = option(
         default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
+        flag="--group",
         says="columns that are chosen and released as one, under a name; a group takes one place")
     fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
+                        flag="--at-most",
                         says="auto names fewer columns where so many cannot be found: at most k")
 
     def coding(self, domain: Domain) -> Domain:

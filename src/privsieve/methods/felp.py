@@ -49,10 +49,10 @@ class FELPOptions(OutputFWELLOptions):
 
     theorems = ("felp",)
 
-    repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples",
+    repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples", rare=True,
                           says="how many members the ensemble has")
     beta: Any = option(
-        default="0.9", metavar="B", read=number,
+        default="0.9", metavar="B", read=number, rare=True,
         says="units of a member, as a share of all: above 0, at most 1, and of few decimals")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

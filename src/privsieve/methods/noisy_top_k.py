@@ -69,10 +69,10 @@ class NoisyTopKOptions(Choosing):
     theorems = ("noisy-top-k",)
     assumes = DOUBLES
 
-    score: str = option(default="mean-difference", choices=tuple(SCORES),
+    score: str = option(default="mean-difference", choices=tuple(SCORES), rare=True,
                         says="what a column is worth; correlation is for a numeric target")
     class_prior: Any = option(
-        default="noisy", read=written_shares, metavar="P", setting="class_share",
+        default="noisy", read=written_shares, metavar="P", setting="class_share", rare=True,
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
              "shares")
 

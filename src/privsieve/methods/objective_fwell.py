@@ -65,7 +65,7 @@ class ObjectiveFWELLOptions(WeightOptions):
 
     theorems = ("objective-fwell",)
 
-    repeats: Any = option(default=1, read=whole, metavar="T",
+    repeats: Any = option(default=1, read=whole, metavar="T", rare=True,
                           says="how often the table is cut into blocks")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:

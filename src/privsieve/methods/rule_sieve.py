@@ -89,11 +89,11 @@ class RuleSieveOptions(Choosing):
     needs_bounds = False
 
     class_prior: Any = option(
-        default="auto", read=written_shares, metavar="P",
+        default="auto", read=written_shares, metavar="P", rare=True,
         says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
              "none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: Any = option(
-        default=None, read=whole, choices=("1", "2", "3"), setting="order",
+        default=None, read=whole, choices=("1", "2", "3"), setting="order", rare=True,
         says="how many columns a rule may join; the size of the table decides where this is left "
              "out")
     joint: str | None = option(
@@ -102,10 +102,10 @@ class RuleSieveOptions(Choosing):
              "name each column by what those before it leave unexplained, so that no copies come; "
              "auto: as far as rows and epsilon pay for it; none: one race")
     numeric: str | None = option(
-        default="auto", choices=WAYS, setting=None,
+        default="auto", choices=WAYS, setting=None, rare=True,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
              "pay for pairs and rounds, else takes ranks")
-    max_ops: int = option(default=branches.MAX_OPS, setting=None, read=whole,
+    max_ops: int = option(default=branches.MAX_OPS, setting=None, read=whole, flag=None,
                           says="how many word operations a run may take")
 
     def coding(self, domain: Domain) -> Domain:

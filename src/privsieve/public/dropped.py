@@ -43,6 +43,9 @@ _FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, which le
 _COMPLETION = ('the verb is gone: write eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)" into '
                "~/.bashrc, or zsh_source into ~/.zshrc; docs/command-line.md")
 _ORPHANS = "the verb is gone: privsieve ledger show lists charges without a release"
+_CHECK = ("the option is gone: privsieve verify checks the page of a release folder with all else "
+          "that lies in it")
+_ABSENT = "--absent is gone: the option is called --absences"
 _BIN = "--bin is gone: --bins takes COLUMN=N, too, once for each column"
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 _VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
@@ -108,6 +111,8 @@ DROPPED = {
     "verbose": _VERBOSE,
     "completion": _COMPLETION,
     "bin": _BIN,
+    "check": _CHECK,
+    "absent": _ABSENT,
     "orphans": _ORPHANS,
     "GreedyContainment": _CONTAINMENT,
     "MaximalContainment": _CONTAINMENT,

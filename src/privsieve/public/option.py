@@ -13,13 +13,21 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform
 
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json, exact, exactly, quoted
 from privsieve.public.dropped import DROPPED, explain
 
 Kind = TypeVar("Kind")
+#: Marks an option that few need: `--help-all` lists it, and `--help` does not.
+RARE = object()
+#: Texts, by what stands for them in help.
+File = Annotated[str, "FILE"]
+Dir = Annotated[str, "DIR"]
+Name = Annotated[str, "NAME"]
+Column = Annotated[str, "COLUMN"]
+Names = Annotated[str, "A,B,…"]
 #: Options that say what a choice is among.
 WISHES = ("always", "never", "groups")
 
@@ -82,7 +90,18 @@ def word_or_names(value: Any) -> Any:
 
 
 def whole_of_each(value: Any) -> Any:
-    """Read a whole number for all columns, or one for each that is named."""
+    """Read a whole number for all columns, or one for each that is named.
+
+    >>> whole_of_each("4"), whole_of_each(["age=5", "dose=3"])
+    (4, {'age': 5, 'dose': 3})
+    """
+    if isinstance(value, str) and "=" in value:
+        value = [value]
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        pairs = [part.rpartition("=") for part in value]
+        if len({name for name, _, _ in pairs if name}) < len(value) or not value:
+            raise ValueError("a number for every column, or COLUMN=N once for each")
+        value = {name: number for name, _, number in pairs}
     if isinstance(value, Mapping):
         return {text(name): whole(each) for name, each in value.items()}
     return whole(value)
@@ -195,6 +214,8 @@ class About:
     setting : its name in a release, where that differs; None where a release does not say it.
     several : what several words of a command line become: a list, or a dict of what has names.
     unsaid : whether a release leaves it out where it has its default.
+    flag : its word on the command line; "-" where that is its name, None where it has none.
+    rare : whether few need it: `--help` leaves it out, and `--help-all` lists it.
     """
 
     says: str
@@ -205,6 +226,8 @@ class About:
     setting: str | None = ""
     several: type | None = None
     unsaid: bool = False
+    flag: str | None = "-"
+    rare: bool = False
 
 
 def option(*, default: Any, kw_only: bool = True, **about: Any) -> Any:
@@ -399,10 +422,11 @@ def read_request(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kin
     """Options as somebody gave them; refuses one that the method does not know, or lacks."""
     values, known = current(kind, given), abouts(kind)
     shown = {"n_features_to_select": "k"}
+    words = {"k": " (--top)", "fewer": " (--at-most)"}
     for name in values:
         if name not in known:
             takes = [shown.get(name, name) for name in known]
-            raise ParameterError(f"{name} is no option of {method}; it takes: "
+            raise ParameterError(f"{name}{words.get(name, '')} is no option of {method}; it takes: "
                                  f"{', '.join(sorted(takes))}, rows")
     for name, about in known.items():
         if about.needed and name not in values:

@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import Literal
 
 from privsieve.check.folder import Contents, FolderCheck
 from privsieve.check.reasons import Unreadable
 from privsieve.cli import words
-from privsieve.cli.private import result
-from privsieve.cli.verb import Verb, existing
+from privsieve.cli.private import kept
+from privsieve.cli.verb import Existing, Outcome, verb
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
 from privsieve.extras.forms import exports
 from privsieve.ledger import sql
 from privsieve.public.canonical import EPSILON_UNITS, decimal
+from privsieve.public.option import File
 from privsieve.release import WRONG
 from privsieve.report import officer
 from privsieve.report.officer import Spending
 from privsieve.telling import markdown
 from privsieve.telling.document import Document
 
-#: What can be made, and of what.
-FORMS = ("registry", "label", "acro", "officer")
 
-
-@click.command("export", cls=Verb, epilog="Example: privsieve export officer first --out form.md")
-@click.argument("form", type=click.Choice(FORMS))
-@click.argument("release", callback=existing)
-@click.option("--ledger", metavar="FILE", callback=existing,
-              help="The ledger that was charged: label and officer say what is left of it.")
-@click.option("--out", metavar="FILE",
-              help="Write to a new file; to stdout where left out.")
-def command(form: str, release: str, ledger: str | None, **options: Any) -> None:
+@verb("officer first --out form.md")
+def command(form: Literal["registry", "label", "acro", "officer"], release: Existing, *,
+            ledger: Existing | None = None, out: File | None = None) -> Outcome:
     """Write the release folder RELEASE as FORM; the folder is verified first.
 
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
     label.  acro: results.json for the SACRO viewer.  officer: the form that a data protection
     officer signs.  What only people know is left to be filled in.
+
+    ledger : the ledger that was charged: label and officer say what is left of it
+    out : write to a new file; to stdout where left out
     """
     checked = _checked(Path(release), ledger)
     for name, why in checked.found(None).unchecked.items():
@@ -50,7 +44,7 @@ def command(form: str, release: str, ledger: str | None, **options: Any) -> None
     except WRONG:
         raise SchemaError("release.json or certificate.json lacks what the form says; take the "
                           "files as privsieve wrote them") from None
-    result(made, {"form": form, "text": made}, options)
+    return kept(made, {"form": form, "text": made}, out)
 
 
 def _checked(place: Path, ledger: str | None) -> FolderCheck:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-import click
-
-from privsieve.cli import tables, words
+from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import refuse
 from privsieve.cli.private import new_file
 from privsieve.cli.progress import staged
-from privsieve.cli.publish import LIMITS, check_choice, choosing, promise_of
-from privsieve.cli.verb import Verb
-from privsieve.containment.choose import listening, tell
+from privsieve.cli.verb import Outcome, verb
+from privsieve.containment.choose import MUTUAL, listening, tell
 from privsieve.containment.labelled import Labelled, as_known
+from privsieve.containment.options import SetOptions, TableOptions
 from privsieve.errors import ParameterError
 from privsieve.extras.steward.curves import Alone, Asked, Explored, Population, explored_page
 from privsieve.extras.steward.exploring import (
@@ -32,6 +30,7 @@ from privsieve.extras.steward.exploring import (
     shut,
 )
 from privsieve.kernels.patterns import Rule
+from privsieve.public.option import File
 from privsieve.public.strangers import COUNTED
 from privsieve.rows.matrix import Items
 
@@ -39,54 +38,57 @@ from privsieve.rows.matrix import Items
 SECONDS = 300
 
 
-@click.command("explore", cls=Verb, epilog=(
-    "Example: privsieve explore patients.csv --target ill --out each-k.html"))
-@click.argument("data")
-@click.option("-k", "k", metavar="K", type=int,
-              help=f"The k of the tables on costs ({USUAL_K}, where nobody says).")
-@tables.table
-@choosing
-@click.option("--population-size", metavar="N", type=int,
-              help="Of so many people the rows are a random sample.")
-@click.option("--seconds", metavar="S", type=int,
-              help=f"How long to search ({SECONDS}, where nobody says).")
-@click.option("--out", metavar="FILE", required=True, help="The page; it must not exist.")
-def command(data: str, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class EachOptions:
+    """The page.
+
+    k : the k of the tables on costs (5, where nobody says)
+    population_size : of so many people the rows are a random sample
+    seconds : how long to search (300, where nobody says)
+    out : the page; it must not exist
+    """
+
+    k: int | None = None
+    population_size: int | None = None
+    seconds: Annotated[int | None, "S"] = None
+    out: File
+
+
+@verb("patients.csv --target ill --out each-k.html")
+def command(data: str, asked: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
     """PRIVATE: write a page of what each k costs on DATA, to choose it; publish nothing.
 
     The profiles are compared, whichever is named; or one method.
     """
-    check_choice(options)
-    asked = {**options, "k": USUAL_K if options["k"] is None else options["k"], "profile": None,
-             "suppress": 0, "publish_sensitive": False}
+    wanted.demand(asked)
+    k = USUAL_K if page.k is None else page.k
     with staged() as progress, listening(progress.known):
         progress.stage("reading the table")
-        table = tables.opened(data, asked)
+        table = asked.opened(data, k)
         progress.stage("trying each k (Ctrl-C ends it)")
-        explore(table, promise_of(table, asked).rule, options)
+        rule = replace(wanted, profile=None).promise(asked, table, k).rule
+        return explore(table, rule, wanted, page)
 
 
-def explore(table: Labelled, rule: Rule, options: Mapping[str, Any], *,
-            population: Items | None = None) -> None:
+def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions, *,
+            population: Items | None = None) -> Outcome:
     """Write the page to a new file that only its owner may read; it is taken away if that fails.
 
     `rule` says which absences and whether the class count as known; its k is that of the tables on
     costs.  `population` is a table of all people, of which the rows are a part.
     """
-    path = options["out"]
-    _check_explored(table, options)
-    with new_file(path, "of --out") as write:
-        told = _explored(table, rule, options, population)
+    _check_explored(table, page)
+    with new_file(page.out, "of --out") as write:
+        told = _explored(table, rule, wanted, page, population)
         write(explored_page(told))
     for text in told.unreached:
         words.say("left out", text, fg="yellow")
-    words.say("explored", f"{path} (PRIVATE: not to be released); nothing was published")
-    if options.get("as_json"):
-        words.json({"explored": path, "left_out": list(told.unreached)})
+    words.say("explored", f"{page.out} (PRIVATE: not to be released); nothing was published")
+    return Outcome({"explored": page.out, "left_out": list(told.unreached)})
 
 
-def _check_explored(table: Labelled, options: Mapping[str, Any]) -> None:
-    seconds, size, rows = options.get("seconds"), options.get("population_size"), table.items.rows
+def _check_explored(table: Labelled, page: EachOptions) -> None:
+    seconds, size, rows = page.seconds, page.population_size, table.items.rows
     refuse(len(table.classes) < 2,
            "columns are compared by what they say about classes: give --target COLUMN of at least "
            "two classes")
@@ -99,12 +101,12 @@ def _check_explored(table: Labelled, options: Mapping[str, Any]) -> None:
            f"give at least {rows}")
 
 
-def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
+def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions,
               population: Items | None) -> Explored:
-    ways, asked = _ways(rule, options), _asked(table, rule, options)
-    people = options.get("population_size") if population is None else population
+    ways, asked = _ways(rule, wanted), _asked(table, rule, wanted, named=page.k is not None)
+    people = page.population_size if population is None else population
     ks = ks_of(table, rule, asked.k)
-    seconds = int(options.get("seconds") or SECONDS)
+    seconds = page.seconds or SECONDS
     found = curve(table, ways, ks, asked.k, seconds)
     choice = found.choices.get((asked.way, asked.k))
     if choice is None:
@@ -124,34 +126,30 @@ def _explored(table: Labelled, rule: Rule, options: Mapping[str, Any],
         found.unreached, seconds)
 
 
-def _asked(table: Labelled, rule: Rule, options: Mapping[str, Any]) -> Any:
+def _asked(table: Labelled, rule: Rule, wanted: SetOptions, *, named: bool) -> Asked:
     origin = dict.fromkeys(table.items.origin)
     known = set() if rule.absent is None else {
         name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
     return Asked(
-        k=rule.k, named=options["k"] is not None,
-        way=options["method"] or options["profile"] or "few", rows=table.items.rows,
+        k=rule.k, named=named, way=wanted.method or wanted.profile or "few", rows=table.items.rows,
         items=len(table.items), columns=len(origin), classes=len(table.classes),
         both=tuple(name for name in origin if name in known),
         presences=tuple(name for name in origin if name not in known),
         sensitive=tuple(one.name for one in table.sensitive), target=table.target,
-        known=rule.labelled, published=bool(options["publish_target"]),
-        diversity=_diversity(options),
+        known=rule.labelled, published=wanted.publish_target, diversity=_diversity(wanted),
         sources=COUNTED[table.counts][1] if table.counts else None,
-        limits=tuple(f"--{name.replace('_', '-')}" for name in LIMITS
-                     if options.get(name) is not None))
+        limits=tuple(wanted.of_rows))
 
 
-def _diversity(options: Mapping[str, Any]) -> int:
-    return int(options["l_diversity"] or (2 if options["publish_target"] else 1))
+def _diversity(wanted: SetOptions) -> int:
+    return wanted.l_diversity or (2 if wanted.publish_target else 1)
 
 
-def _ways(rule: Rule, options: Mapping[str, Any]) -> Sequence[Way]:
+def _ways(rule: Rule, wanted: SetOptions) -> Sequence[Way]:
     """The profiles, or the method that was named."""
-    if not options["method"]:
-        return profile_ways(replace(rule, l_diversity=_diversity(options), suppress=0))
-    return [method_way(rule, options["method"], options["weights"] or "mutual-information",
-                       options["time_limit"])]
+    if not wanted.method:
+        return profile_ways(replace(rule, l_diversity=_diversity(wanted), suppress=0))
+    return [method_way(rule, wanted.method, wanted.weights or MUTUAL, wanted.time_limit)]
 
 
 def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],

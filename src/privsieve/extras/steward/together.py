@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import click
-
-from privsieve.cli import tables, words
+from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
 from privsieve.cli.options import refuse
-from privsieve.cli.verb import Verb
+from privsieve.cli.verb import Outcome, verb
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import demand_k
+from privsieve.containment.options import TableOptions
 from privsieve.containment.snapshot import read_also, strictest, target_of
-from privsieve.errors import CheckFailed
 from privsieve.extras.steward.union import (
     Differing,
     Verified,
@@ -28,30 +27,19 @@ from privsieve.extras.steward.union import (
 )
 from privsieve.public.canonical import Json
 
-#: Options that say which columns are read, and how.
-_CHOSEN = ("columns", "without", "cuts", "thermometer", "levels", "long")
 
-
-@click.command("union", cls=Verb, epilog="Example: privsieve union patients.csv first second")
-@click.argument("data", nargs=-1, required=True, metavar="[TABLE] DIR...")
-@tables.table
-@click.option("-k", "k", metavar="K", type=int,
-              help="The k that all columns together keep; where left out, that of the folders.")
-def command(data: tuple[str, ...], k: int | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click gives it by name
+@verb("patients.csv first second", name="union")
+def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], asked: TableOptions, *,
+            k: int | None = None) -> Outcome:
     """Measure what the folders DIR that `publish` wrote tell together, without a ledger.
 
     With their TABLE before them the smallest group is counted; without it, it is bounded.
 
     PRIVATE: what it says is about the rows, for the eyes of who holds them.
+
+    k : the k that all columns together keep; where left out, that of the folders
     """
-    asked = USUAL_K if k is None else k
-    demand_k(asked)
-    _compare(data, {**options, "k": asked}, k, as_json=as_json)
-
-
-def _compare(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
-             as_json: bool) -> None:
-    """Say between what bounds the smallest group lies, or with the table what it is."""
+    demand_k(USUAL_K if k is None else k)
     paths, table = _told_apart(data)
     folders = [published(path) for path in paths]
     strict = strictest(folders[0].items, [one.claim for one in folders])
@@ -63,29 +51,27 @@ def _compare(data: Sequence[str], options: Mapping[str, Any], k: int | None, *,
     }
     other = differing(folders)
     if other is not None:
-        _say({**facts, "differ": [other.only_first, other.only_second],
-              "shared": len(other.shared)}, as_json=as_json)
-        raise CheckFailed(_differ(other))
+        return _outcome({**facts, "differ": [other.only_first, other.only_second],
+                         "shared": len(other.shared)}, _differ(other))
     if table is None:
         between = bounds(folders)
         lowest, highest = between.lowest, between.highest
         told: dict[str, Json] = {"counted": False}
     else:
-        exact = counted(_read(table, options, folders), folders, needed)
+        exact = counted(_read(table, asked, folders, USUAL_K if k is None else k), folders, needed)
         lowest = highest = exact.level
         told = {"counted": True, "below": exact.below, "poor": exact.poor,
                 "notes": list(exact.notes)}
-    _say({**facts, "lowest": lowest, "highest": highest, **told}, as_json=as_json)
+    facts |= {"lowest": lowest, "highest": highest, **told}
     if highest < needed:
         most, rows = "" if table else "at most ", "1 row" if highest == 1 else f"{highest} rows"
-        raise CheckFailed(f"together the folders leave a group of {most}{rows}, below k = "
-                          f"{needed}; {_BACK}")
-    if lowest < needed and not as_json:
-        words.show("warning", f"together they may leave groups below k = {needed}: count them with "
-                              "the table", fg="yellow")
+        return _outcome(facts, f"together the folders leave a group of {most}{rows}, below k = "
+                               f"{needed}; {_BACK}")
     if told.get("poor"):
-        raise CheckFailed(f"together the folders leave {told['poor']} rows in groups of fewer than "
-                          f"{strict.l_diversity} classes; {_BACK}")
+        return _outcome(facts, f"together the folders leave {told['poor']} rows in groups of fewer "
+                               f"than {strict.l_diversity} classes; {_BACK}",
+                        warning=lowest < needed)
+    return _outcome(facts, warning=lowest < needed)
 
 
 _BACK = "take one of them back, and publish what follows with a ledger"
@@ -105,7 +91,7 @@ def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
     return paths, others[0] if others else None
 
 
-def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
+def _read(data: str, asked: TableOptions, folders: Sequence[Verified], k: int,
           ) -> dict[str | None, Labelled]:
     """The table as it was published from, once for each target; the first has all columns."""
     claims = [one.claim for one in folders]
@@ -113,11 +99,12 @@ def _read(data: str, options: Mapping[str, Any], folders: Sequence[Verified],
     names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
     if not names or names[0] in columns:  # the target of one folder may be a column of another
         names.insert(0, None)
-    if (all("origins" in one for one in claims) and not any("," in name for name in columns)
-            and not any(options[name] for name in _CHOSEN)):
-        options = {**options, "columns": ",".join(columns)}  # others need not be readable
-    return {name: tables.opened(data, {**options, "target": name},
-                                [one for one in claims if at == 0 or target_of(one) == name])
+    free = not (asked.columns or asked.without or asked.cut or asked.thermometer or asked.levels
+                or asked.long)
+    if free and all("origins" in one for one in claims) and not any("," in one for one in columns):
+        asked = replace(asked, columns=",".join(columns))  # others need not be readable
+    return {name: replace(asked, target=name).opened(
+                data, k, [one for one in claims if at == 0 or target_of(one) == name])
             for at, name in enumerate(names)}
 
 
@@ -132,10 +119,18 @@ def _differ(other: Differing) -> str:
             "other people nothing has to be checked together)")
 
 
-def _say(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        words.json(dict(facts))
-        return
+def _outcome(facts: Mapping[str, Any], failure: str | None = None, *, warning: bool = False,
+             ) -> Outcome:
+    def show() -> None:
+        _show(facts)
+        if warning:
+            words.show("warning", f"together they may leave groups below k = {facts['k']}: count "
+                                  "them with the table", fg="yellow")
+
+    return Outcome(facts, show, failure)
+
+
+def _show(facts: Mapping[str, Any]) -> None:
     words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
     for one in facts["folders"]:
         words.show("folder", f"{one['name']}: {one['rows']} rows, {one['columns']} items, level "

@@ -104,14 +104,14 @@ class NoisyHistogramOptions(PrivateMethod):
         default=None, kw_only=False, read=written_names, metavar="A,B,…",
         says="the columns to tabulate; all, or those that are chosen, where this is left out")
     n_features_to_select: Any = option(
-        default=None, read=how_many,
+        default=None, read=how_many, metavar="N", flag="--top",
         says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
     bins: int | Mapping[str, int] = option(
         default=BINS, read=whole_of_each, metavar="N|COLUMN=N",
         says="bins of equal width of a number or date; or a mapping from names, where the others "
              f"have {BINS}")
     target: bool = option(
-        default=True, read=read_flag, says="tabulate the target, too, where the domain has one")
+        default=True, read=read_flag, says="tabulate the target, where the domain has one")
     delta: Any = option(
         default=0, metavar="D", read=number,
         says="what it may cost beyond epsilon: then only cells that enough rows share are named, "
@@ -119,10 +119,13 @@ class NoisyHistogramOptions(PrivateMethod):
     share: Any = option(default="0.5", metavar="S", read=number,
                         says="of epsilon, the part of a choice")
     choice: Mapping[str, Any] | None = option(
-        default=None, read=mapping, says=f"options of the choice: {', '.join(CHOICE)}")
+        default=None, read=mapping, flag=None, says=f"options of the choice: {', '.join(CHOICE)}")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one table of counts; reads no row."""
+        if self.n_features_to_select is None and exact(self.share, "share") != Fraction(1, 2):
+            raise ParameterError("share is for a choice: say how many columns (k, or --top), or "
+                                 "leave it away")
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
         bins = bins_of(domain, self.bins)
         units = domain.public_units(rows)

@@ -8,7 +8,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from math import sqrt
@@ -103,20 +103,27 @@ class PrivateKernelRidgeOptions(PrivateMethod):
         default=None, read=whole, metavar="N",
         says="of cosine, the number of waves of a column (3)")
     features: int = option(
-        default=200, read=whole, metavar="N", says="of rbf, how many cosines and sines")
+        default=200, read=whole, metavar="N", rare=True, says="of rbf, how many cosines and sines")
     feature_seed: int = option(
-        default=0, read=whole, metavar="N", says="of rbf, the public seed of their frequencies")
+        default=0, read=whole, metavar="N", rare=True,
+        says="of rbf, the public seed of their frequencies")
     delta: Any = option(
         default=0, metavar="D", read=number,
         says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
              "features")
     lam: Any = option(
-        default="auto", metavar="L", read=number_or_auto,
+        default="auto", metavar="L", read=number_or_auto, rare=True,
         says="how strongly the model is held small; the noise falls fast where it grows; auto "
              "takes the smallest expected error, from public numbers")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one model; reads no row."""
+        if self.kernel != "rbf":
+            for known in fields(self):
+                if (known.name in ("features", "feature_seed")
+                        and getattr(self, known.name) != known.default):
+                    raise ParameterError(f"{known.name} is for the kernel rbf, and the kernel is "
+                                         f"{self.kernel}; leave it away")
         return planned(self, domain, rows)
 
     @classmethod
