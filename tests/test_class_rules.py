@@ -23,7 +23,8 @@ from privsieve.methods.rule_sieve import summarise, weighed
 from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
-from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import Weighing, rule_tables, scores
 from test_rules import T1, T2, T4, T5, T6
 from test_sensitivity import _joined, _person, random_pair
 
@@ -75,11 +76,11 @@ def test_centred_parts_are_the_published_ones(table, weights, k2, p2, g2, x, y):
     rules = replace(rules_of(tables.domain("n" * d), class_prior="centred"), grid=4, depth=3)
     made = summarise([tables.batch(np.array(codes) * 8192, label)], 0, rules=rules)
     by, *_ = weighed(made, Layout.of(rules.domain), rules, replay(1))
-    bins = made.bins.bins, made.bins.starts, None, by.labellings, 4, np.zeros(d, np.uint8)
+    bins = *made.bins.together, by.labellings, 4, np.zeros(d, np.uint8)
     # In the published tables ties go by the row: it is put into the codes.
     ranked = np.array(codes) * 8192 + np.arange(len(codes))[:, None]
     by_row = summarise([tables.batch(ranked, label)], 0, rules=rules).signs
-    signs = by_row.planes, None, by_row.zeros, by_row.words, by_row.rows, by.standing
+    signs = *by_row.together, by.standing
 
     assert [list(weights)] == by.labellings.tolist() == by.standing.tolist()
     assert [k2] == kernels.interval(made.runs.table, by.labellings,

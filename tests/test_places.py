@@ -27,8 +27,8 @@ from privsieve.noise.streams import Noise, replay, system
 from privsieve.public.option import Choosing
 from privsieve.report import html
 from privsieve.rows import open_source
+from privsieve.summaries.layout import Layout
 from privsieve.summaries.pairs import pair_scores
-from privsieve.summaries.rules import Layout
 from refitted import refit
 from test_report import Page
 

@@ -160,7 +160,8 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
         read = batches(source, plan.coding, rows=rows, entropy=noise.bytes, room=room)
         summary = plan.summarise(Passes(read, room), noise.key())
     progress("choosing")
-    return plan.mechanism(summary, noise)
+    with room.kernels():
+        return plan.mechanism(summary, noise)
 
 
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,

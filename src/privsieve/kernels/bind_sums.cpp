@@ -67,7 +67,7 @@ static nb::tuple py_tied(In<u16, 2> codes, In<u64, 2> ids, u64 key, In<i64, 2> p
         ends[0] = 0;
         for (size_t k = 0; k < many; k++) {
             const i64* place = matrix(places)[k];
-            tied(matrix(codes), {ids.data(), ids.data() + n}, key, tie_of(place), u64(place[2]),
+            tied(matrix(codes), {ids.data(), ids.data() + n}, key, tie_of(place), place[2],
                  keys, rows);
             ends[k + 1] = i64(keys.size());
         }

@@ -52,8 +52,6 @@ struct Ids {
     const u64 *unit, *row;
 };
 
-Cut median_cut(Matrix<u16> codes, size_t column, Ids ids, u64 key, u8 kind);
-
 // One column's plane, and its mask unless that is null; returns the place of the zero row or -1.
 i64 sign_plane(Matrix<u16> codes, size_t column, Matrix<i64> layout, Ids ids, u64 key, Cut cut,
                u8 kind, u64* plane, u64* mask);
@@ -65,7 +63,7 @@ struct Signs {
     Matrix<i64> labellings;
 };
 
-void sign_products(const Signs& signs, bool triples, i64* best);
+void sign_products(const Signs& signs, bool triples, size_t threads, i64* best);
 
 // The sum of each product in each class, by sets in lexicographic order; of the labellings only the
 // number of classes is read.
@@ -79,10 +77,8 @@ struct Bins {
     const u8* nominal;
 };
 
-void pair_gain(const Bins& bins, i64* gain);
-void pair_best(const Bins& bins, i64* best);
-
-// Sets of three or four columns in lexicographic order; at most 512 cells a set.
+void pair_gain(const Bins& bins, size_t threads, i64* gain);
+void pair_best(const Bins& bins, size_t threads, i64* best);
 
 // Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
 // cells a set.  Neither labellings but for their number of classes, nor nominal is read.
@@ -99,8 +95,8 @@ struct Tie {
 constexpr int TOP_BITS = 12;
 void tie_counts(Matrix<u16> codes, const u64* unit, u64 key, Tie tie, i64* counts);
 
-// The keys and rows of a tie whose keys have these top bits, behind those that are there.
-void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, u64 top, std::vector<u64>& keys,
+// The keys and rows of a tie whose keys have these top bits (any, below 0), behind those there are.
+void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, i64 top, std::vector<u64>& keys,
           std::vector<u64>& rows);
 
 }  // namespace privsieve

@@ -28,7 +28,6 @@ from privsieve.kernels.contract import (
     demand_column_weights,
     demand_equal,
     demand_kind,
-    demand_middle,
     demand_parts,
     demand_runs,
     demand_signs,
@@ -234,31 +233,6 @@ def _best_of_cuts(low: I64, every: I64, code: U16, kind: int) -> I64:
     return best_rules(every.sum() * low - low.sum(axis=1, keepdims=True) * every, code, kind)
 
 
-@kernel(demand_middle)
-def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
-    """The record in the middle of each ordered column: ``(code, key, row, count)``.
-
-    It has the 0-based rank ``count // 2`` by (code, tie key, row) among the ``count`` records that
-    are not missing; four zeros where the column is nominal or all is missing.
-
-    >>> codes, rows = np.array([[9, 3, 5]], np.uint16), np.arange(3, dtype=np.uint64)
-    >>> code, _, row, count = median_cut(codes, rows, rows, 1, np.zeros(1, np.uint8))
-    >>> code.tolist(), row.tolist(), count.tolist()
-    ([5], [2], [3])
-    """
-    d = len(codes)
-    code, count = np.zeros(d, np.uint16), np.zeros(d, np.int64)
-    keys, rows = np.zeros(d, np.uint64), np.zeros(d, np.uint64)
-    for j in np.flatnonzero(kind < 2):
-        here = codes[j] != MISSING if kind[j] else np.ones(len(unit), bool)
-        count[j] = here.sum()
-        if count[j]:
-            value, tie, place = codes[j][here], tie_keys(unit[here], int(j), key), row[here]
-            middle = np.lexsort((place, tie, value))[count[j] // 2]
-            code[j], keys[j], rows[j] = value[middle], tie[middle], place[middle]
-    return code, keys, rows, count
-
-
 @kernel(demand_split)
 def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8) -> Planes:
     """Signs on both sides of the cuts, one bit a row: ``(planes, masks, zeros)``.
@@ -271,7 +245,7 @@ def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U
 
     >>> codes, ids = np.array([[9, 3, 5]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
     >>> kind, starts = np.zeros(1, np.uint8), np.array([0, 3])
-    >>> cuts = median_cut(codes, *ids, 1, kind)
+    >>> cuts = (codes[:, 2], tie_keys(ids[0, 2:], 0, 1), ids[1, 2:], np.array([3]))
     >>> planes, masks, zeros = sign_planes(codes, starts, ids, 1, cuts, kind)
     >>> planes.tolist(), masks, zeros.tolist()
     ([[1, 0, 0, 0]], None, [2])

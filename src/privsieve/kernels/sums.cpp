@@ -235,10 +235,10 @@ void tie_counts(Matrix<u16> codes, const u64* unit, u64 key, Tie tie, i64* count
     each_tied(codes, unit, key, tie, [&](size_t, u64 found) { counts[found >> (64 - TOP_BITS)]++; });
 }
 
-void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, u64 top, std::vector<u64>& keys,
+void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, i64 top, std::vector<u64>& keys,
           std::vector<u64>& rows) {
     each_tied(codes, ids.unit, key, tie, [&](size_t i, u64 found) {
-        if (found >> (64 - TOP_BITS) != top) return;
+        if (top >= 0 && i64(found >> (64 - TOP_BITS)) != top) return;
         keys.push_back(found);
         rows.push_back(ids.row[i]);
     });

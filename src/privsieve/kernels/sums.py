@@ -132,8 +132,8 @@ def _demand_places(codes: U16, ids: U64, key: int, places: I64, wide: int) -> No
     demand_whole("key", key, 0, 2**64 - 1)
     demand_array("places", places, np.int64, 2)
     demand_equal("numbers of a place", places.shape[1], wide)
-    most = (len(codes) - 1, 65535, TOPS - 1)[:wide]
-    if (places < 0).any() or (places > most).any():
+    least, most = (0, 0, -1)[:wide], (len(codes) - 1, 65535, TOPS - 1)[:wide]
+    if (places < least).any() or (places > most).any():
         raise ValueError("places must be columns, codes and parts of keys")
 
 
@@ -166,7 +166,7 @@ def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
 def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
     """The rows that share a code and the top bits of their keys: ``(indptr, keys, rows)``.
 
-    A place is a column, a code, and the top bits.
+    A place is a column, a code, and the top bits; -1 for any.
 
     >>> codes, ids = np.array([[5, 5, 7]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
     >>> top = int(tie_keys(ids[0], 0, 1)[1] >> np.uint64(52))
@@ -177,7 +177,7 @@ def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
     for column, code, top in places.tolist():
         same = codes[column] == code
         keys = tie_keys(ids[0][same], column, key)
-        inside = keys >> _SHIFT == top
+        inside = (keys >> _SHIFT == top) | (top < 0)
         found.append(keys[inside])
         rows.append(ids[1][same][inside])
     ends = np.cumsum([0, *map(len, found)], dtype=np.int64)
