@@ -135,10 +135,8 @@ class Calls:
     # sums
 
     def cell_sums(self):
-        size, grid = [(2, 4), (2, 8), (2, 16), (2, 64), (3, 8), (3, 16), (4, 4)][
-            self.rng.integers(7)]
-        bins, starts, weight, *_ = self.pair_gain(grid)
-        return bins, starts, weight, size, grid
+        bins, starts, weight, _, grid, _ = self.pair_gain()
+        return bins, starts, weight, grid
 
     def code_sums(self):
         n, d, _ = self.shape()

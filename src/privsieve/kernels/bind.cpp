@@ -46,16 +46,12 @@ static nb::tuple py_runs(nb::list parts, bool wide) {
     return give_runs(unlocked([&] { return runs<std::int32_t>(rows, classes); }));
 }
 
-template <class Count, class A, class B>
-static nb::tuple do_merge(const Triple& a, const Triple& b) {
-    return give_runs(unlocked([&] { return merge_runs<Count>(view<A>(a), view<B>(b)); }));
+template <class Count> static nb::tuple do_merge(const Triple& a, const Triple& b) {
+    return give_runs(unlocked([&] { return merge_runs(view<Count>(a), view<Count>(b)); }));
 }
 
-static nb::tuple py_merge(Triple a, Triple b, bool wide) {
-    using i32 = std::int32_t;
-    if (!wide) return do_merge<i32, i32, i32>(a, b);
-    if (narrow(a)) return narrow(b) ? do_merge<i64, i32, i32>(a, b) : do_merge<i64, i32, i64>(a, b);
-    return narrow(b) ? do_merge<i64, i64, i32>(a, b) : do_merge<i64, i64, i64>(a, b);
+static nb::tuple py_merge(Triple a, Triple b) {
+    return narrow(a) ? do_merge<std::int32_t>(a, b) : do_merge<i64>(a, b);
 }
 
 static Out<i64> py_interval(Triple t, In<i64, 2> labellings, In<u8, 1> kind) {
@@ -85,6 +81,16 @@ static nb::tuple py_planes(In<u16, 2> codes, In<i64, 2> layout, In<u64, 2> ids, 
     });
     nb::object mask = masked ? nb::cast(give(std::move(masks), {d, width})) : nb::none();
     return nb::make_tuple(give(std::move(planes), {d, width}), mask, give(std::move(zeros), {d}));
+}
+
+static Out<i64> py_rank_intervals(Triple t, In<u8, 1> kind) {
+    const size_t d = kind.shape(0), classes = std::get<2>(t).shape(1), cuts = classes - (classes > 0);
+    Buffer<i64> out(cuts * d);
+    unlocked([&] {
+        if (narrow(t)) rank_intervals(view<std::int32_t>(t), kind.data(), out.at(0));
+        else rank_intervals(view<i64>(t), kind.data(), out.at(0));
+    });
+    return give(std::move(out), {cuts, d});
 }
 
 template <bool TRIPLES>
@@ -140,7 +146,6 @@ void bind_patterns(nb::module_& m);
 void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_blocks(nb::module_& m);
-void bind_ranks(nb::module_& m);
 void bind_arrow(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_sums(nb::module_& m);
@@ -153,14 +158,12 @@ NB_MODULE(_native, m) {
     bind_mining(m);
     bind_search(m);
     bind_blocks(m);
-    bind_ranks(m);
     bind_arrow(m);
     bind_nearest(m);
     bind_sums(m);
 #ifdef PRIVSIEVE_CSV
     bind_csv(m);
 #endif
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("mix64", py_mix, strict("z"));
     m.def("tie_keys", [](In<u64, 1> unit, u64 feature, u64 key) {
         Buffer<u64> out(unit.size());
@@ -170,8 +173,9 @@ NB_MODULE(_native, m) {
         return give(std::move(out), {unit.size()});
     }, strict("unit"), nb::arg("feature"), nb::arg("key"));
     m.def("runs_together", py_runs, strict("parts"), nb::arg("wide"));
-    m.def("merge_runs", py_merge, strict("a"), strict("b"), nb::arg("wide"));
+    m.def("merge_runs", py_merge, strict("a"), strict("b"));
     m.def("interval", py_interval, strict("runs"), strict("labellings"), strict("kind"));
+    m.def("rank_intervals", py_rank_intervals, strict("runs"), strict("kind"));
     m.def("sign_planes", py_planes, strict("codes"), strict("layout"), strict("ids"),
           nb::arg("key"), strict("cuts"), strict("kind"), nb::arg("masked"));
     m.def("sign_pairs", py_products<false>, strict("planes"), strict("masks").none(),

@@ -36,11 +36,14 @@ struct ClassRows {
 
 template <class Count> Runs<Count> runs(const std::vector<ClassRows>& parts, size_t classes);
 
-template <class Count, class A, class B>
-Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b);
+template <class Count>
+Runs<Count> merge_runs(const RunsView<Count>& a, const RunsView<Count>& b);
 
 template <class Count>
 void interval(const RunsView<Count>& runs, Matrix<i64> labellings, const u8* kind, i64* out);
+
+// For each cut between classes c and c + 1, and each column: twice the largest n |covariance|.
+template <class Count> void rank_intervals(const RunsView<Count>& runs, const u8* kind, i64* out);
 
 struct Cut {
     u16 code = 0;
@@ -80,10 +83,10 @@ struct Bins {
 void pair_gain(const Bins& bins, size_t threads, i64* gain);
 void pair_best(const Bins& bins, size_t threads, i64* best);
 
-// Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
-// cells a set.  Neither labellings but for their number of classes, nor nominal is read.
 void code_sums(Matrix<u16> codes, const std::int32_t* label, size_t classes, i64* sums);
-void cell_sums(const Bins& bins, size_t size, i64* cells);
+// Rows of each class in each cell of each pair of columns, in lexicographic order.  Neither labellings
+// but for their number of classes, nor nominal is read.
+void cell_sums(const Bins& bins, i64* cells);
 
 // Rows of a column that share a code; a column's place is the feature that its keys are of.
 struct Tie {

@@ -30,8 +30,6 @@ from privsieve.kernels.rules import cells_of, known_signs, tie_keys
 
 __all__ = ["TOPS", "cell_sums", "code_sums", "product_sums", "tie_counts", "tied"]
 
-#: Cells of a set at most.
-MOST_CELLS = 4096
 #: Keys fall into so many parts by their top bits.
 TOPS = 4096
 _SHIFT = np.uint64(52)
@@ -63,33 +61,30 @@ def code_sums(codes: U16, label: I32, classes: int) -> I64:
     return np.array(found, np.int64).reshape(-1, many).T.copy()
 
 
-def _demand_cells(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> None:
+def _demand_cells(bins: U8, starts: I64, weight: I64 | None, grid: int) -> None:
     demand_array("bins", bins, np.uint8, 2)
     demand_offsets("starts", starts, bins.shape[1])
     demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
     demand_weight(weight, bins.shape[1])
-    if demand_whole("grid", grid, 0, 255) not in {4, 8, 16, 64}:
-        raise ValueError(f"grid must be 4, 8, 16 or 64, not {grid}")
-    if grid ** demand_whole("size", size, 2, 4) > MOST_CELLS:
-        raise ValueError(f"sets must have at most {MOST_CELLS} cells")
+    if demand_whole("grid", grid, 0, 255) not in {4, 8, 16}:
+        raise ValueError(f"grid must be 4, 8 or 16, not {grid}")
     if bins.max(initial=0) >= grid:
         raise ValueError(f"bins must be below the grid's {grid}")
 
 
 @kernel(_demand_cells)
-def cell_sums(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> I64:
-    """The weight of the rows in each cell of each set of `size` columns: int64[sets, C * cells].
+def cell_sums(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
+    """The weight of the rows in each cell of each pair of columns: int64[pairs, C * cells].
 
     Cells are those of the first class, then of the second; the bin of the last column runs fastest.
 
     >>> bins, starts = np.array([[0, 3, 0], [0, 3, 3]], np.uint8), np.array([0, 2, 3])
-    >>> cells = cell_sums(bins, starts, None, 2, 4)
-    >>> np.flatnonzero(cells[0]).tolist()
+    >>> np.flatnonzero(cell_sums(bins, starts, None, 4)[0]).tolist()
     [0, 15, 19]
     """
-    found = [cells_of(bins[[*chosen]], starts, weight, grid).ravel()
-             for chosen in combinations(range(len(bins)), size)]
-    return np.array(found, np.int64).reshape(len(found), (len(starts) - 1) * grid**size)
+    found = [cells_of(bins[[*pair]], starts, weight, grid).ravel()
+             for pair in combinations(range(len(bins)), 2)]
+    return np.array(found, np.int64).reshape(len(found), (len(starts) - 1) * grid**2)
 
 
 def _demand_products(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,

@@ -235,7 +235,7 @@ class CellSums(PairRules):
     @classmethod
     def of(cls, part: Part, layout: Layout, grid: int) -> CellSums:
         """Count the cells of a part."""
-        return cls(cell_sums(layout.bins(part.codes, grid), part.starts, part.weight, 2, grid))
+        return cls(cell_sums(layout.bins(part.codes, grid), part.starts, part.weight, grid))
 
     def tables(self, columns: int, grid: int) -> Iterator[tuple[npt.NDArray[np.intp], Cells]]:
         """Of each pair a small table: in each cell one row of each class with its weight."""
