@@ -68,7 +68,7 @@ def present(column, kind):
 
 def median_cut(column, feature, unit, row, key, kind):
     """Code, tie key, row and count of the record of middle rank."""
-    here = present(column, kind)
+    here = set(present(column, kind))
     if not here:
         return 0, 0, 0, 0
     order = [i for i in ranking(column, feature, unit, row, key) if i in here]

@@ -195,7 +195,7 @@ def _pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64,
     order = np.argsort(first)
     number = np.argsort(order).astype(np.int32)[pattern.reshape(-1)]
     counts = np.bincount(number.astype(np.int64) * classes + y, minlength=len(order) * classes)
-    return masks[first[order]], counts.reshape(-1, classes), number
+    return masks[first[order]], counts.reshape(len(order), classes), number
 
 
 def _demand_table(masks: U64, counts: I64) -> None:

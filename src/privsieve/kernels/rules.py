@@ -103,8 +103,8 @@ def _runs(codes: U16, starts: I64, weight: I64 | None, dtype: type) -> Runs:
     classes = len(starts) - 1
     label = np.repeat(np.arange(classes), np.diff(starts))
     columns = [np.unique(column, return_inverse=True) for column in codes]
-    counts = [add_up(place * classes + label, weight, len(code) * classes).reshape(-1, classes)
-              for code, place in columns]
+    counts = [add_up(place * classes + label, weight, len(code) * classes).reshape(
+                  len(code), classes) for code, place in columns]
     return _join([code for code, _ in columns], counts, (classes, dtype))
 
 
@@ -156,8 +156,8 @@ def _merge_runs(a: Runs, b: Runs) -> Runs:
         every = (place[:, None] * classes + np.arange(classes)).ravel()
         count = np.concatenate([n for _, n in parts]).ravel()
         codes.append(code)
-        counts.append(add_up(every, count.astype(np.int64), len(code) * classes))
-    counts = [count.reshape(-1, classes) for count in counts]
+        counts.append(add_up(every, count.astype(np.int64), len(code) * classes).reshape(
+            len(code), classes))
     return _join(codes, counts, (classes, a[2].dtype.type))
 
 
@@ -416,7 +416,7 @@ def cells_of(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
     for column in bins:
         place = place * grid + column
     cells = grid**len(bins)
-    return add_up(place, weight, (len(starts) - 1) * cells).reshape(-1, cells)
+    return add_up(place, weight, (len(starts) - 1) * cells).reshape(len(starts) - 1, cells)
 
 
 def _best_cut(signed: I64, nominal: U8) -> I64:
