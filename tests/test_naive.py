@@ -479,6 +479,30 @@ def test_loops():
             assert many == added.tolist()
 
 
+@once
+@pytest.mark.parametrize("rows", [60, 700, 9000])
+def test_threads_find_the_same(rows, monkeypatch):
+    """Kernels that share their work answer with the same integers, for all ways to value pairs."""
+    monkeypatch.setattr(contract, "THREADS_FROM", 0)
+    rng = np.random.default_rng(rows)
+    starts = np.array([0, rows // 3, rows])
+    for grid in (4, 8, 16):
+        bins = rng.integers(0, grid, (21, rows)).astype(np.uint8)
+        bins[:9] = np.where(bins[:9] > 1, grid - 1, 0)
+        nominal, by = rng.integers(0, 2, 21).astype(np.uint8), rng.integers(-3, 4, (2, 2))
+        planes = rng.integers(0, 2**64, (21, 8), dtype=np.uint64)
+        signs = planes, None, rng.integers(-1, 512, 21), np.array([0, 4, 8]), np.array([256, 256])
+        for some in (bins, bins[:9]):
+            for weight in (None, rng.integers(0, 5, rows)):
+                given = some, starts, weight, by, grid, nominal[:len(some)]
+                for kernel, asked in ((kernels.pair_gain, given), (kernels.pair_best, given),
+                                      (kernels.sign_pairs, (*signs, by)),
+                                      (kernels.sign_triples, (*signs, by))):
+                    with contract.using_threads(3):
+                        found = kernel(*asked).tolist()
+                    assert kernel(*asked).tolist() == found
+
+
 @pytest.mark.parametrize(("asked", "serves"), [("numpy", "numpy"), ("", None)])
 def test_choice(asked, serves):
     """The environment can ask for NumPy; otherwise native serves where it was built."""

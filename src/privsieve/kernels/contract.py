@@ -56,8 +56,8 @@ MISSING = 65535
 
 #: How many threads a kernel may take: as many as a release may.
 _threads: ContextVar[int] = ContextVar("threads", default=1)
-#: From so many cells of pairs on, threads take over more than they cost.
-THREADS_FROM = 2**22
+#: From so many cells of pairs on, threads take over more than they cost; words of signs a cell.
+THREADS_FROM, WORD = 2**22, 16
 
 
 @contextmanager
@@ -374,8 +374,13 @@ def demand_signs(
         raise ValueError("zeros must be -1 or lie within the planes")
     # Whatever the planes hold: a class adds up its rows less twice the bits that differ.
     demand_signed(labellings, np.diff(words) * 128)
-    threads = threads_for(len(planes) ** 2 * int(planes.shape[1]))
+    threads = threads_for(planes.size * len(planes) // WORD)
     return planes, masks, zeros, words, rows, labellings, threads
+
+
+def demand_triples(planes: U64, *rest: Any) -> tuple[object, ...]:
+    """The same for products of three: there is more work to share."""
+    return *demand_signs(planes, *rest)[:-1], threads_for(planes.size * len(planes)**2 // WORD)
 
 
 def demand_bins(

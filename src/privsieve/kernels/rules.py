@@ -34,6 +34,7 @@ from privsieve.kernels.contract import (
     demand_split,
     demand_ties,
     demand_total,
+    demand_triples,
     kernel,
     native,
     plane_words,
@@ -311,7 +312,7 @@ def sign_pairs(
     return best
 
 
-@kernel(demand_signs)
+@kernel(demand_triples)
 def sign_triples(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64,
 ) -> I64:
