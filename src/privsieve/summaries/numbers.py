@@ -83,12 +83,12 @@ class NumberPasses(TablePasses[Batch, NumberTables]):
 
     def counted(self, some: Sequence[Batch], _key: int, _found: Found) -> Counted:
         """Codes of the columns and of the target."""
-        return Counted(self, Runs.of(*map(self.single, some)), None)
+        return Counted(Runs.of(*map(self.single, some)), None)
 
     def summed(self, rows: Batch, key: int, found: Found, *, held: bool = False) -> NumberTables:
         """Codes by ranks of the target; products of signs and cells by halves of it."""
         feature, named = len(self.layout.kind), self.records(found)
-        first = len(found[0].middles[0]) if self.order > 1 else 0
+        first = len(found[0].once("middles", self.middles)[0]) if self.order > 1 else 0
         last = first + len(spread(int(found[0].whole.counts.sum()), CUTS))
         whole = replace(rows, codes=rows.codes[:, :feature],
                         label=rows.codes[:, feature].astype(np.int32))
@@ -106,7 +106,8 @@ class NumberPasses(TablePasses[Batch, NumberTables]):
 
     def wanted(self, counted: Counted) -> tuple[Ints, Ints]:
         """The middle of each column; where the target is cut, and its halves."""
-        columns, many = counted.middles if self.order > 1 else (np.zeros(0, np.int64),) * 2
+        columns, many = (counted.once("middles", self.middles) if self.order > 1
+                         else (np.zeros(0, np.int64),) * 2)
         n = int(counted.whole.counts.sum())
         cuts = np.array([*spread(n, CUTS), *halves(n)], np.int64)
         return (np.append(columns, np.full(len(cuts), len(self.layout.kind))),

@@ -13,7 +13,7 @@ a part comes to adds up, whatever the cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
@@ -34,6 +34,7 @@ from privsieve.summaries.stages import OfParts, Stage, Stages
 #: What the passes before came to.
 Found = tuple[Any, ...]
 Rows = TypeVar("Rows")
+Made = TypeVar("Made")
 Tables = TypeVar("Tables")
 
 
@@ -41,35 +42,21 @@ Tables = TypeVar("Tables")
 class Counted(Summary):
     """Codes by class of all rows with their weights, and of one row a unit where those differ."""
 
-    passes: TablePasses[Any, Any]
     whole: Runs
     single: Runs | None
-
-    def __add__(self, other: Counted) -> Counted:
-        both = self.single and other.single and self.single + other.single
-        return Counted(self.passes, self.whole + other.whole, both)
 
     @property
     def ranked(self) -> Runs:
         """Those that ranks are of."""
         return self.whole if self.single is None else self.single
 
-    @cached_property
-    def ranks(self) -> Ranks:
-        """Where the wanted ranks lie, as far as codes say it."""
-        return Ranks.of(self.ranked.table, *self.passes.wanted(self))
-
-    @cached_property
-    def middles(self) -> tuple[Ints, Ints]:
-        """The columns with a median, and of how many rows it is: of those that are not missing."""
-        (indptr, code, count), layout = self.ranked.table, self.passes.layout
-        columns, first, last = layout.ordered, indptr[layout.ordered], indptr[layout.ordered + 1]
-        # [missing] it is the highest code, so that ranks among the others are ranks among all
-        apart = (layout.kind[columns] == ORDERED_WITH_MISSING) & (last > first)
-        apart[apart] = code[last[apart] - 1] == MISSING
-        ends = np.append(0, count.sum(axis=1, dtype=np.int64).cumsum())
-        many = ends[last - apart] - ends[first]
-        return columns[many > 0], many[many > 0]
+    def once(self, name: str, make: Callable[[Counted], Made]) -> Made:
+        """What follows from the counts: it is made once, and goes when they go."""
+        known = vars(self).setdefault("_known", {})
+        if name not in known:
+            known[name] = make(self)
+        made: Made = known[name]
+        return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,15 +105,26 @@ class TablePasses(Generic[Rows, Tables]):
         """Return the records of all wanted ranks."""
         return self._ranks(found).among(found[1]).records(found[2])
 
-    @staticmethod
-    def _ranks(found: Found) -> Ranks:
+    def _ranks(self, found: Found) -> Ranks:
         counted: Counted = found[0]
-        return counted.ranks
+        return counted.once("ranks", lambda known: Ranks.of(known.ranked.table,
+                                                            *self.wanted(known)))
 
     # [cuts]
+    def middles(self, counted: Counted) -> tuple[Ints, Ints]:
+        """Return the columns with a median, and of how many rows it is: those not missing."""
+        (indptr, code, count), layout = counted.ranked.table, self.layout
+        columns, first, last = layout.ordered, indptr[layout.ordered], indptr[layout.ordered + 1]
+        # [missing] it is the highest code, so that ranks among the others are ranks among all
+        apart = (layout.kind[columns] == ORDERED_WITH_MISSING) & (last > first)
+        apart[apart] = code[last[apart] - 1] == MISSING
+        ends = np.append(0, count.sum(axis=1, dtype=np.int64).cumsum())
+        many = ends[last - apart] - ends[first]
+        return columns[many > 0], many[many > 0]
+
     def cuts(self, found: Found) -> Cuts:
         """Return the middle record of each column as `kernels.sign_planes` takes it."""
-        (columns, many), d = found[0].middles, len(self.layout.kind)
+        (columns, many), d = found[0].once("middles", self.middles), len(self.layout.kind)
         cuts = (np.zeros(d, np.uint16), np.zeros(d, np.uint64), np.zeros(d, np.uint64),
                 np.zeros(d, np.int64))
         cuts[0][columns], cuts[1][columns], cuts[2][columns] = self.records(found).cut(

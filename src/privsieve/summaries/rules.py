@@ -62,8 +62,7 @@ class RulePasses(TablePasses[Rows, RuleTables]):
     def counted(self, some: Sequence[Rows], _key: int, _found: Found) -> Counted:
         """Codes by class."""
         whole, single = zip(*map(self._parts, some), strict=True)
-        return Counted(self, Runs.of(*whole),
-                       None if single[0] is whole[0] else Runs.of(*single))
+        return Counted(Runs.of(*whole), None if single[0] is whole[0] else Runs.of(*single))
 
     def summed(self, rows: Rows, key: int, found: Found, *, held: bool = False) -> RuleTables:
         """Products of signs at the medians, and cells; runs, where there were none before."""
@@ -83,7 +82,7 @@ class RulePasses(TablePasses[Rows, RuleTables]):
 
     def wanted(self, counted: Counted) -> tuple[Ints, Ints]:
         """The middle of each column."""
-        columns, many = counted.middles
+        columns, many = counted.once("middles", self.middles)
         return columns, many // 2
 
     def none(self, batch: Batch) -> Rows:
