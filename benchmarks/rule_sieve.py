@@ -13,7 +13,8 @@ from privsieve import kernels
 from privsieve.methods import branches
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
-from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import Weighing, rule_tables, scores
 
 ROWS, COLUMNS = 100_000, 100
 

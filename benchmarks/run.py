@@ -38,10 +38,11 @@ import regression  # noqa: E402
 import rule_sieve  # noqa: E402
 import scale  # noqa: E402
 import solver  # noqa: E402
+import threads  # noqa: E402
 
 SLACK = 3
 PARTS = (command_line, reader, rule_sieve, blocks, nearest, hamming, fwell, solver, busy, noise,
-         containment, mining, exact, regression, ledger, scale)
+         containment, mining, exact, regression, ledger, scale, threads)
 
 
 def main():

@@ -33,9 +33,9 @@ from measure import Goal, call, program
 from privsieve import kernels
 from privsieve.fit import fit
 from privsieve.rows import open_source, resolve
-from privsieve.rows.batch import Batch, Part, batches
+from privsieve.rows.batch import Batch, batches
 from privsieve.rows.room import Room
-from privsieve.summaries.rules import Layout, Signs, median_cuts
+from privsieve.summaries.rules import rule_tables
 
 GIB = 2**30
 COLUMNS = 20
@@ -79,11 +79,10 @@ def planes(path, rows):
     pq.write_table(pa.table([*(rng.random((COLUMNS, rows)) < .4), y], [*names, "y"]), path)
     domain = ps.Domain([ps.Flag(name) for name in names], target=ps.Label("y", [0, 1]))
     read = Batch.concat(list(batches(open_source(path), domain, rows=rows, entropy=os.urandom)))
-    part, layout = Part.of(read, 2), Layout.of(domain)
-    signs = Signs.of(part, median_cuts([part], 7, layout.kind), 7, layout)
+    signs = rule_tables([read], 7, domain=domain, order=2, grid=0).signs
     peer = call(lambda: pl.scan_parquet(path).group_by("y").agg(pl.all().mean()).collect(
         engine="streaming"), 5)
-    own = call(lambda: signs.pairs(np.array([[1, -1]])), 5)
+    own = call(lambda: signs.best(2, np.array([[1, -1]])), 5)
     return Goal(f"all pairs of {COLUMNS} flags by class from planes of {rows} rows / polars' "
                 "streaming means of their Parquet", own / peer, 1 / 20,
                 f"ours {1000 * own:.2f} ms, polars {1000 * peer:.1f} ms, CPU")

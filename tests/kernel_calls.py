@@ -7,6 +7,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
+import naive
 from privsieve import kernels
 from privsieve.kernels import blocks, contract, mining, nearest, patterns, sums
 
@@ -105,14 +106,14 @@ class Calls:
         codes, starts, weight = self.runs()
         return kernels.runs(codes, starts, weight), self.labellings(starts), self.kind(len(codes))
 
-    def median_cut(self):
+    def ranked(self):
         n, d, _ = self.shape()
         return (self.codes(d, n), self.rng.integers(0, 5, n).astype(np.uint64),
                 self.rng.permutation(n).astype(np.uint64), int(self.words()), self.kind(d))
 
     def sign_planes(self):
-        codes, unit, row, key, kind = self.median_cut()
-        cuts = kernels.median_cut(codes, unit, row, key, kind)
+        codes, unit, row, key, kind = self.ranked()
+        cuts = naive.cuts(codes, unit, row, key, kind)
         return codes, self.starts(len(row), 2), np.stack([unit, row]), key, cuts, kind
 
     def sign_pairs(self):
@@ -134,10 +135,8 @@ class Calls:
     # sums
 
     def cell_sums(self):
-        size, grid = [(2, 4), (2, 8), (2, 16), (2, 64), (3, 8), (3, 16), (4, 4)][
-            self.rng.integers(7)]
-        bins, starts, weight, *_ = self.pair_gain(grid)
-        return bins, starts, weight, size, grid
+        bins, starts, weight, _, grid, _ = self.pair_gain()
+        return bins, starts, weight, grid
 
     def code_sums(self):
         n, d, _ = self.shape()
@@ -148,7 +147,7 @@ class Calls:
         return (*self.sign_pairs()[:5], self.one(2, 3))
 
     def tie_counts(self):
-        codes, unit, row, key, _ = self.median_cut()
+        codes, unit, row, key, _ = self.ranked()
         many = self.one(0, 1, 4) if len(codes) else 0
         places = np.stack([self.rng.integers(0, max(1, len(codes)), many),
                            self.rng.choice([0, 1, 2, 300, 65535], many)], axis=1)
@@ -157,6 +156,7 @@ class Calls:
     def tied(self):
         codes, ids, key, places = self.tie_counts()
         tops = sums.tie_counts(codes, ids, key, places).argmax(axis=1).reshape(-1, 1)
+        tops[self.rng.random(tops.shape) < .3] = -1
         return codes, ids, key, np.concatenate([places, tops], axis=1)
 
     # blocks

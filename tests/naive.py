@@ -5,6 +5,8 @@ Rows are plain: `columns[j][i]` is a code, `label[i]` a class, `v[i]` a signed w
 
 from __future__ import annotations
 
+import numpy as np
+
 BITS = 2**64
 MISSING = 65535
 
@@ -66,12 +68,21 @@ def present(column, kind):
 
 def median_cut(column, feature, unit, row, key, kind):
     """Code, tie key, row and count of the record of middle rank."""
-    here = present(column, kind)
+    here = set(present(column, kind))
     if not here:
         return 0, 0, 0, 0
     order = [i for i in ranking(column, feature, unit, row, key) if i in here]
     middle = order[len(here) // 2]
     return column[middle], tie_key(unit[middle], feature, key), row[middle], len(here)
+
+
+def cuts(codes, unit, row, key, kind):
+    """The median cuts of columns, as arrays."""
+    found = [median_cut(column, j, unit.tolist(), row.tolist(), key, kind[j])
+             for j, column in enumerate(codes.tolist())]
+    return tuple(np.array(part, dtype) for part, dtype in zip(
+        zip(*found, strict=True) if found else [()] * 4,
+        (np.uint16, np.uint64, np.uint64, np.int64), strict=True))
 
 
 def signs(order, rows):

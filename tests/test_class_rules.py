@@ -17,7 +17,8 @@ from privsieve.methods.labels import FINEST, LARGEST_CENTRED, labellings
 from privsieve.methods.rule_sieve import summarise, weighed
 from privsieve.noise import streams as noises
 from privsieve.noise.streams import replay
-from privsieve.summaries.rules import Layout, scores
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import scores
 from test_rules import T1, T2, T4, T5, T6
 
 

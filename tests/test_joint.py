@@ -35,8 +35,9 @@ from privsieve.noise.streams import replay
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.summaries import pairs as tabled
+from privsieve.summaries.layout import Layout
 from privsieve.summaries.pairs import pair_scores
-from privsieve.summaries.rules import Layout, rule_tables, scores
+from privsieve.summaries.rules import rule_tables, scores
 from test_rules import weighing
 
 # values

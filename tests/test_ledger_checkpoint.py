@@ -15,9 +15,7 @@ from functools import partial
 import pytest
 
 from privsieve.errors import BudgetExceeded, LedgerError
-from privsieve.extras.postgres import server
 from privsieve.ledger import chain, sql
-from privsieve.ledger import file as ledger_file
 from privsieve.ledger.chain import Entry
 from privsieve.ledger.ledger import Ledger, recount
 from privsieve.public.plan import UNIT, Cost
@@ -44,8 +42,7 @@ def often(monkeypatch):
 
 def another_process():
     """Nothing is known of any ledger."""
-    for module in (ledger_file, server):
-        module._counted.clear()
+    sql._counted.clear()
 
 
 def filled(place, charges=9):  # noqa: F811

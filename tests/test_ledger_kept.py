@@ -26,6 +26,7 @@ from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import file as ledger_file
 from privsieve.ledger import head as heads
 from privsieve.ledger import ledger as ledger_module
+from privsieve.ledger import sql
 from privsieve.ledger.chain import Entry, exported, imported, replay
 from privsieve.ledger.ledger import Ledger, populations, recount, recount_export
 from privsieve.public.plan import UNIT, Cost
@@ -374,7 +375,7 @@ def test_a_full_disk_of_a_copy_is_the_copys(ledger, tmp_path, monkeypatch):
 def test_what_does_not_add_up_is_not_written(ledger, change):
     """What was set back by hand charges nothing, in this process or in another."""
     table, ledger = change.split()[0], Ledger(ledger.path, "p")
-    ledger_file._counted.clear()
+    sql._counted.clear()
     ledger.commit(ledger.reserve(Cost.of("0.1"), ROW), DIGEST)  # its entries are not counted yet
     with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
         (text,) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?",
@@ -384,7 +385,7 @@ def test_what_does_not_add_up_is_not_written(ledger, change):
         db.execute(text)
     for known in (True, False):
         if not known:
-            ledger_file._counted.clear()
+            sql._counted.clear()
         with pytest.raises(LedgerError, match="does not add up, and nothing was written"):
             ledger.reserve(Cost.of("0.5"), ROW)
 

@@ -69,7 +69,7 @@ class Table:
 
     def cut(self):
         """The median cuts of the columns."""
-        return kernels.median_cut(self.codes, self.unit, self.row, self.key, self.kind)
+        return naive.cuts(self.codes, self.unit, self.row, self.key, self.kind)
 
     def planes(self, cuts=None):
         """The sign planes of the columns."""
@@ -158,7 +158,7 @@ def test_referee(name):
     ranks = np.ascontiguousarray(codes * 8 + np.array(tie)[order]).astype(np.uint16)
     ids = np.stack([np.arange(len(label), dtype=np.uint64)] * 2)
     planes = kernels.sign_planes(ranks, starts, ids, 5,
-                                 kernels.median_cut(ranks, *ids, 5, ordered), ordered)
+                                 naive.cuts(ranks, *ids, 5, ordered), ordered)
     signs = *planes, kernels.plane_words(starts), np.diff(starts), labellings
     pairs = (codes // 2).astype(np.uint8), starts, None, labellings, 4, ordered
     codes = np.ascontiguousarray(codes)
@@ -271,17 +271,6 @@ def test_interval(seed):
 
 
 @pytest.mark.parametrize("seed", MANY)
-def test_median_cut(seed):
-    """The cut is the record of middle rank by (code, tie key, row) among those not missing."""
-    t = Table(seed)
-    unit, row = t.unit.tolist(), t.row.tolist()
-    expected = [naive.median_cut(c, j, unit, row, t.key, t.kind[j])
-                for j, c in enumerate(t.codes.tolist())]
-
-    assert expected == list(zip(*(part.tolist() for part in t.cut()), strict=True))
-
-
-@pytest.mark.parametrize("seed", MANY)
 def test_sign_planes(seed):
     """The planes hold the signs by rank, and nothing where there is no row."""
     t = Table(seed)
@@ -332,13 +321,13 @@ def test_sums_of_codes(seed):
 
 @pytest.mark.parametrize("seed", MANY)
 def test_sums_of_cells(seed):
-    """The rows of each class in each cell of each set are those that loops count."""
+    """The rows of each class in each cell of each pair are those that loops count."""
     t = Table(seed)
-    size, grid = ((2, 4), (3, 4), (2, 8), (2, 16))[seed % 4]
+    grid = (4, 8, 16)[seed % 3]
     bins, weight = t.bins % grid, [1] * t.n if t.weight is None else t.weight.tolist()
 
-    found = sums.cell_sums(bins, t.starts, t.weight, size, grid).ravel().tolist()
-    assert naive.cell_sums(bins.tolist(), t.label, weight, t.classes, size, grid) == found
+    found = sums.cell_sums(bins, t.starts, t.weight, grid).ravel().tolist()
+    assert naive.cell_sums(bins.tolist(), t.label, weight, t.classes, 2, grid) == found
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -479,7 +468,7 @@ def test_loops():
         a, b, m, n = planes[0], planes[1], planes[3], planes[2]
         inside = np.packbits((codes >= low) & (codes <= high), bitorder="little").tobytes()
         expected = [int(np.bitwise_count(x).sum())
-                    for x in (a ^ b, a & b, (a & m) ^ (b & n))] + [int((codes < low).sum())]
+                    for x in (a ^ b, a & b, (a & m) ^ (b & n))]
         keys = [naive.mix64(7 ^ naive.mix64(u * 0x100000001B3 % 2**64 ^ 5)) for u in a.tolist()]
         many = [int(np.bitwise_count(a & plane).sum()) for plane in planes[1:]]
         for _, *found, bits, packed, hashed, added in native.loops(planes, codes, low, high):
@@ -488,6 +477,30 @@ def test_loops():
             assert a.tolist() == packed.tolist()
             assert keys == hashed.tolist()
             assert many == added.tolist()
+
+
+@once
+@pytest.mark.parametrize("rows", [60, 700, 9000])
+def test_threads_find_the_same(rows, monkeypatch):
+    """Kernels that share their work answer with the same integers, for all ways to value pairs."""
+    monkeypatch.setattr(contract, "THREADS_FROM", 0)
+    rng = np.random.default_rng(rows)
+    starts = np.array([0, rows // 3, rows])
+    for grid in (4, 8, 16):
+        bins = rng.integers(0, grid, (21, rows)).astype(np.uint8)
+        bins[:9] = np.where(bins[:9] > 1, grid - 1, 0)
+        nominal, by = rng.integers(0, 2, 21).astype(np.uint8), rng.integers(-3, 4, (2, 2))
+        planes = rng.integers(0, 2**64, (21, 8), dtype=np.uint64)
+        signs = planes, None, rng.integers(-1, 512, 21), np.array([0, 4, 8]), np.array([256, 256])
+        for some in (bins, bins[:9]):
+            for weight in (None, rng.integers(0, 5, rows)):
+                given = some, starts, weight, by, grid, nominal[:len(some)]
+                for kernel, asked in ((kernels.pair_gain, given), (kernels.pair_best, given),
+                                      (kernels.sign_pairs, (*signs, by)),
+                                      (kernels.sign_triples, (*signs, by))):
+                    with contract.using_threads(3):
+                        found = kernel(*asked).tolist()
+                    assert kernel(*asked).tolist() == found
 
 
 @pytest.mark.parametrize(("asked", "serves"), [("numpy", "numpy"), ("", None)])

@@ -12,6 +12,7 @@ from kernel_calls import serve
 from privsieve import kernels
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
+from privsieve.summaries.layout import Layout
 from privsieve.summaries.numbers import (
     CUTS,
     HALVES,
@@ -23,8 +24,7 @@ from privsieve.summaries.numbers import (
     scores,
     spread,
 )
-from privsieve.summaries.ranks import at_ranks
-from privsieve.summaries.rules import Layout
+from privsieve.summaries.ranks import Records
 from test_merge import cut
 
 
@@ -59,7 +59,7 @@ def score(batches, domain, *, order=3, grid=4, key=0, part_rows=2**20, offset=0)
 
 
 def _kind(column):
-    from privsieve.summaries.rules import _kind as kind
+    from privsieve.summaries.layout import _kind as kind
 
     return kind(column)
 
@@ -128,27 +128,29 @@ def test_exact_values_at_ranks():
     assert [0] == by_ranks([0, 0, 1, 1], [4, 1, 2, 3], [2])
 
 
-def target(batch):
-    """What `at_ranks` ranks a batch by."""
-    return batch.label, batch.unit, batch.row
+def records_of(batch, ranks, feature, key):
+    """The records of a batch at these ranks of the target."""
+    unit, row = batch.unit.tolist(), batch.row.tolist()
+    order = naive.ranking(batch.label.tolist(), feature, unit, row, key)
+    return Records(*(np.array([of(order[rank]) for rank in ranks], dtype) for of, dtype in (
+        (batch.label.__getitem__, np.int64),
+        (lambda i: naive.tie_key(unit[i], feature, key), np.uint64),
+        (row.__getitem__, np.uint64))))
 
 
 def test_exact_values_of_pairs():
     """R3: the halves of y, the pair, the product and both intervals."""
     a, b, y = [0, 0, 7, 7, 1, 1, 6, 6], [0, 7, 0, 7, 1, 6, 1, 6], [1, 8, 7, 2, 3, 6, 5, 4]
     batch = tables.batch(np.array([a, b]).T * 8192, np.array(y) * 100)
-    middle = at_ranks([target(batch)], halves(8), 2, key=0)
+    middle = records_of(batch, halves(8), 2, key=0)
     upper = bins(batch, middle, 2, key=0)
     made = number_tables([batch], 0, domain=number_domain("nn"), depth=2, grid=4)
-    signs = made.signs
+    signs, cells = made.signs.together, made.bins.together
 
     assert [-1, 1, 1, -1, -1, 1, 1, -1] == HALVES[0, upper].tolist()
-    assert [8] == kernels.pair_best(made.bins.bins, made.bins.starts, None, HALVES, 4,
-                                    np.zeros(2, np.uint8)).tolist()
-    assert [8, 8] == kernels.pair_gain(made.bins.bins, made.bins.starts, None, HALVES, 4,
-                                       np.zeros(2, np.uint8)).tolist()
-    assert [8, 8] == kernels.sign_pairs(signs.planes, None, signs.zeros, signs.words, signs.rows,
-                                        HALVES).tolist()
+    assert [8] == kernels.pair_best(*cells, HALVES, 4, np.zeros(2, np.uint8)).tolist()
+    assert [8, 8] == kernels.pair_gain(*cells, HALVES, 4, np.zeros(2, np.uint8)).tolist()
+    assert [8, 8] == kernels.sign_pairs(*signs, HALVES).tolist()
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 7, 11])
@@ -182,7 +184,7 @@ def test_ranks_equal_loops():
             order = naive.ranking(label.tolist(), 7, batch.unit.tolist(), batch.row.tolist(), 99)
             expected = [sum(order.index(i) >= rank for rank in wanted) for i in range(n)]
 
-            records = at_ranks([target(batch)], wanted, 7, 99)
+            records = records_of(batch, wanted, 7, 99)
             assert expected == bins(batch, records, 7, 99).tolist()
 
 

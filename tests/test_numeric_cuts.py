@@ -23,8 +23,8 @@ from privsieve.methods.rule_sieve_numeric import AUTO_FROM, median_cell
 from privsieve.noise.streams import replay, system
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
+from privsieve.summaries.layout import Layout
 from privsieve.summaries.pairs import pair_scores
-from privsieve.summaries.rules import Layout
 from test_numeric_sensitivity import utilities
 
 BOX = ps.Domain.box(0, 1, columns=12, target=(-20, 20))

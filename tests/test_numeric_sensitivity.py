@@ -169,7 +169,7 @@ def test_products_stay_inside():
 
 def _products(batch, domain, key):
     made = number_tables([batch], key, domain=domain, depth=3, grid=0).signs
-    given = made.planes, made.masks, made.zeros, made.words, made.rows, HALVES
+    given = *made.together, HALVES
     return {2: kernels.sign_pairs(*given), 3: kernels.sign_triples(*given)}
 
 

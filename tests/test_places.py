@@ -24,8 +24,8 @@ from privsieve.methods.rule_sieve import weighed
 from privsieve.noise import race as race_module
 from privsieve.noise.streams import Noise, replay
 from privsieve.rows import open_source
+from privsieve.summaries.layout import Layout
 from privsieve.summaries.pairs import pair_scores
-from privsieve.summaries.rules import Layout
 from refitted import refit
 
 FIVE = ps.Domain.box(0, 1, columns=5)

@@ -26,9 +26,9 @@ from privsieve.rows.batch import Part
 from privsieve.rows.cells import NumberRule
 from privsieve.rows.room import Room
 from privsieve.summaries import residuals
+from privsieve.summaries.layout import Layout, cell_edges
 from privsieve.summaries.numbers import MEDIAN_GRID
 from privsieve.summaries.residuals import MOST, ODDS, STEP, UNIT, Residuals
-from privsieve.summaries.rules import Layout, cell_edges
 
 COLUMNS = [ps.Number("a", 0, 1), ps.Number("b", 0, 1, missing="level"),
            ps.Category("c", ["A", "B", "C"]), ps.Flag("d"),

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import naive
 import privsieve as ps
+import tables
 from privsieve import fit as fitting
 from privsieve.errors import ParameterError
 from privsieve.noise import race
 from privsieve.noise.streams import replay
 from privsieve.rows import batch as reading
 from privsieve.rows import open_source
-from privsieve.rows.batch import Batch, Part
+from privsieve.rows.batch import Batch
 from privsieve.rows.room import Room
-from privsieve.summaries import passes
-from privsieve.summaries.passes import Ranks
-from privsieve.summaries.ranks import at_ranks
-from privsieve.summaries.rules import Runs
+from privsieve.summaries import forms, ranks
+from privsieve.summaries.rules import RulePasses
 from privsieve.summaries.stages import Stages
 
 ROWS = 300
@@ -95,22 +95,21 @@ def test_each_stage_adds_up_for_any_cut_and_order(at):
     assert made[0] == made[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_middle_record_of_a_tie_group_is_the_same(seed):
-    """Rows that share code and key are told apart by position, in passes as at once."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 60))
-    unit, row = rng.integers(0, 3, n).astype(np.uint64), rng.permutation(n).astype(np.uint64)
-    batch = Batch(rng.integers(0, 2, (2, n)).astype(np.uint16).T, np.zeros(n, np.int32), unit, row)
-    part = Part.of(batch, 1)
-    runs = Runs.of(part)
-    expected = [tuple(at_ranks([(part.codes[j], unit, row)], [rank], j, 7)[0])
-                for j in range(2) for rank in range(n)]
-
-    ranks = Ranks.of(runs, [(j, rank) for j in range(2) for rank in range(n)])
-    among = ranks.among(ranks.ties(part, 7))
-    found = among.records(among.few(part, 7))
-    assert expected == [tuple(one) for one in found]
+@pytest.mark.parametrize("seed", range(24))
+def test_middle_records_are_those_of_loops(seed, monkeypatch):
+    """By (code, tie key, row) of those that are not missing, for any cut and any ties."""
+    monkeypatch.setattr(ranks, "FEW", seed % 3)
+    rng, kinds = np.random.default_rng(seed), "nnmmfc"
+    n, parts = int(rng.integers(0, 60)), int(rng.integers(1, 5))
+    codes = np.where(rng.random((n, len(kinds))) < .3, 65535, rng.integers(0, 3, (n, len(kinds))))
+    codes[:, 4:] %= 2
+    batch = tables.batch(codes, rng.integers(0, 2, n), rng.integers(0, 3, n))
+    where, passes = rng.integers(0, parts, n), RulePasses(tables.domain(kinds), 2, 0)
+    cut, found = [batch.take(np.flatnonzero(where == part)) for part in range(parts)], ()
+    for stage in passes.stages[:3]:
+        found = (*found, reduce(add, [stage(part, 7, found) for part in cut]))
+    expected = naive.cuts(batch.codes.T, batch.unit, batch.row, 7, passes.layout.kind)
+    assert [one.tolist() for one in expected] == [one.tolist() for one in passes.cuts(found)]
 
 
 def test_what_no_file_can_hold_is_refused_before_the_charge(tmp_path):
@@ -133,8 +132,8 @@ def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
     domain = ps.Domain(columns, target=target, **more)
     plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(
         rows=None if more else ROWS)
-    summed, values, last, raced = [], [], passes.CellSums.of, race.top_k
-    monkeypatch.setattr(passes.CellSums, "of", lambda *args: summed.append(1) or last(*args))
+    summed, values, last, raced = [], [], forms.CellSums.of, race.top_k
+    monkeypatch.setattr(forms.CellSums, "of", lambda *args: summed.append(1) or last(*args))
     monkeypatch.setattr(race, "top_k", lambda utility, *rest: (
         values.append(list(utility)), raced(utility, *rest))[1])
 

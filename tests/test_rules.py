@@ -7,7 +7,8 @@ import pytest
 
 import tables
 from privsieve import kernels
-from privsieve.summaries.rules import Layout, Weighing, rule_tables, scores
+from privsieve.summaries.layout import Layout
+from privsieve.summaries.rules import Weighing, rule_tables, scores
 
 # codes of 8 levels on [0, 8), pair grid 4; rows are records
 T1 = ([[0, 0], [0, 7], [7, 0], [7, 7], [1, 1], [1, 6], [6, 1], [6, 6]], [0, 1, 1, 0, 0, 1, 1, 0],

@@ -160,7 +160,8 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
         read = batches(source, plan.coding, rows=rows, entropy=noise.bytes, room=room)
         summary = plan.summarise(Passes(read, room), noise.key())
     progress("choosing")
-    return plan.mechanism(summary, noise)
+    with room.kernels():
+        return plan.mechanism(summary, noise)
 
 
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
@@ -171,11 +172,12 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
     if "replayed" in release.body:
         return release
     data = release.bytes  # once: of a domain of many columns it takes a while
+    sha256 = digest(data)
     if folder is not None:
         folder.stage(RELEASE, data)
         folder.sync()
-    committed = ledger.commit(reserved, digest(data)) if ledger and reserved else None
-    signed = certificate(terms(plan, SOFTWARE), digest(data), reserved, committed)
+    committed = ledger.commit(reserved, sha256) if ledger and reserved else None
+    signed = certificate(terms(plan, SOFTWARE), sha256, reserved, committed)
     if folder is not None:
         folder.stage(CERTIFICATE, canonical(signed))
         folder.link()

@@ -385,7 +385,7 @@ def test_what_a_superuser_changes_is_found(postgres, base, shared, statement):
     with postgres.root(base) as db:
         db.execute("SET session_replication_role = replica; SET search_path = privsieve")
         db.execute(statement)
-    server._counted.clear()  # another process
+    sql._counted.clear()  # another process
 
     assert not shared.verify_chain().valid
     with pytest.raises(LedgerError, match="does not add up"):

@@ -19,7 +19,7 @@ from privsieve.check import choice
 from privsieve.check.certificate import RELEASE_FORMAT, demand_fields
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.errors import PrivsieveError
-from privsieve.public.canonical import RHO_UNITS, canonical, parsed
+from privsieve.public.canonical import RHO_UNITS, canonical, digest, parsed
 from privsieve.public.domain import Domain, part_of
 from privsieve.public.plan import UNIT, Plan, terms
 from privsieve.release import (
@@ -102,7 +102,9 @@ def domain_of(fields: Mapping[str, Any]) -> Domain:
         made = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
                       rows_per_person=1 if rows is None else rows, rows=fields["rows"],
                       persons=fields["persons"])
-        same = canonical(made.json()) == canonical(fields)
+        written = canonical(fields)
+        same = canonical(made.json()) == written
+        vars(made)["_digest"] = digest(written)  # of many columns another writing takes a second
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
         same = False
     if not same:
@@ -113,11 +115,11 @@ def domain_of(fields: Mapping[str, Any]) -> Domain:
 def plan_reasons(body: Mapping[str, Any], release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     """Say what of certificate and release is not what the plan decides."""
     agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
-    due = {**parsed(canonical(public(plan))), **parsed(canonical(terms(plan, {})))}
+    promised, before = (parsed(canonical(due)) for due in (terms(plan, {}), public(plan)))
     for name in ("claim", "domain_sha256"):
-        yield from _differing(due[name], body[name], name, agree)
-    for name in public(plan):
-        yield from _differing(due[name], release[name], name, agree)
+        yield from _differing(promised[name], body[name], name, agree)
+    for name, due in before.items():
+        yield from _differing(due, release[name], name, agree)
     known = body["ledger"] and body["ledger"]["rho"]
     if body["ledger"] is not None:
         units = plan.cost.rho_units

@@ -13,7 +13,6 @@ from __future__ import annotations
 from privsieve.kernels.contract import implementation, plane_words, reason
 from privsieve.kernels.rules import (
     interval,
-    median_cut,
     merge_runs,
     mix64,
     pair_best,
@@ -28,7 +27,7 @@ from privsieve.kernels.rules import (
 )
 
 __all__ = [
-    "implementation", "interval", "median_cut", "merge_runs", "mix64", "pair_best",
+    "implementation", "interval", "merge_runs", "mix64", "pair_best",
     "pair_gain", "plane_words", "rank_intervals", "reason", "runs", "runs_together", "sign_pairs",
     "sign_planes", "sign_triples", "tie_keys",
 ]  # fmt: skip

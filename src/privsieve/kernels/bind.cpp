@@ -46,16 +46,12 @@ static nb::tuple py_runs(nb::list parts, bool wide) {
     return give_runs(unlocked([&] { return runs<std::int32_t>(rows, classes); }));
 }
 
-template <class Count, class A, class B>
-static nb::tuple do_merge(const Triple& a, const Triple& b) {
-    return give_runs(unlocked([&] { return merge_runs<Count>(view<A>(a), view<B>(b)); }));
+template <class Count> static nb::tuple do_merge(const Triple& a, const Triple& b) {
+    return give_runs(unlocked([&] { return merge_runs(view<Count>(a), view<Count>(b)); }));
 }
 
-static nb::tuple py_merge(Triple a, Triple b, bool wide) {
-    using i32 = std::int32_t;
-    if (!wide) return do_merge<i32, i32, i32>(a, b);
-    if (narrow(a)) return narrow(b) ? do_merge<i64, i32, i32>(a, b) : do_merge<i64, i32, i64>(a, b);
-    return narrow(b) ? do_merge<i64, i64, i32>(a, b) : do_merge<i64, i64, i64>(a, b);
+static nb::tuple py_merge(Triple a, Triple b) {
+    return narrow(a) ? do_merge<std::int32_t>(a, b) : do_merge<i64>(a, b);
 }
 
 static Out<i64> py_interval(Triple t, In<i64, 2> labellings, In<u8, 1> kind) {
@@ -66,26 +62,6 @@ static Out<i64> py_interval(Triple t, In<i64, 2> labellings, In<u8, 1> kind) {
         else interval(view<i64>(t), matrix(labellings), kind.data(), out.at(0));
     });
     return give(std::move(out), {many, d});
-}
-
-static nb::tuple py_cut(In<u16, 2> codes, In<u64, 1> unit, In<u64, 1> row, u64 key,
-                        In<u8, 1> kind) {
-    const size_t d = codes.shape(0);
-    Buffer<u16> code(d);
-    Buffer<u64> keys(d), rows(d);
-    Buffer<i64> count(d);
-    unlocked([&] {
-        for (size_t j = 0; j < d; j++) {
-            const Ids ids{unit.data(), row.data()};
-            const Cut cut = median_cut(matrix(codes), j, ids, key, kind.data()[j]);
-            code[j] = cut.code;
-            keys[j] = cut.key;
-            rows[j] = cut.row;
-            count[j] = cut.count;
-        }
-    });
-    return nb::make_tuple(give(std::move(code), {d}), give(std::move(keys), {d}),
-                          give(std::move(rows), {d}), give(std::move(count), {d}));
 }
 
 static nb::tuple py_planes(In<u16, 2> codes, In<i64, 2> layout, In<u64, 2> ids, u64 key,
@@ -107,24 +83,35 @@ static nb::tuple py_planes(In<u16, 2> codes, In<i64, 2> layout, In<u64, 2> ids, 
     return nb::make_tuple(give(std::move(planes), {d, width}), mask, give(std::move(zeros), {d}));
 }
 
+static Out<i64> py_rank_intervals(Triple t, In<u8, 1> kind) {
+    const size_t d = kind.shape(0), classes = std::get<2>(t).shape(1), cuts = classes - (classes > 0);
+    Buffer<i64> out(cuts * d);
+    unlocked([&] {
+        if (narrow(t)) rank_intervals(view<std::int32_t>(t), kind.data(), out.at(0));
+        else rank_intervals(view<i64>(t), kind.data(), out.at(0));
+    });
+    return give(std::move(out), {cuts, d});
+}
+
 template <bool TRIPLES>
 static Out<i64> py_products(In<u64, 2> planes, Maybe<In<u64, 2>> masks, In<i64, 1> zeros,
-                            In<i64, 1> words, In<i64, 1> rows, In<i64, 2> labellings) {
+                            In<i64, 1> words, In<i64, 1> rows, In<i64, 2> labellings,
+                            size_t threads) {
     Buffer<i64> best(planes.shape(0));
     const Signs signs{matrix(planes), masks ? masks->data() : nullptr, zeros.data(),
                       words.data(),   rows.data(),                     matrix(labellings)};
-    unlocked([&] { sign_products(signs, TRIPLES, best.at(0)); });
+    unlocked([&] { sign_products(signs, TRIPLES, threads, best.at(0)); });
     return give(std::move(best), {planes.shape(0)});
 }
 
 template <bool GAIN>
 static Out<i64> py_bins(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
-                        In<i64, 2> labellings, size_t grid, In<u8, 1> nominal) {
+                        In<i64, 2> labellings, size_t grid, In<u8, 1> nominal, size_t threads) {
     const size_t d = bins.shape(0), size = GAIN ? d : d ? d * (d - 1) / 2 : 0;
     Buffer<i64> out(size);
     const Bins in{matrix(bins), starts.data(), weight ? weight->data() : nullptr,
                   matrix(labellings), grid, nominal.data()};
-    unlocked([&] { GAIN ? pair_gain(in, out.at(0)) : pair_best(in, out.at(0)); });
+    unlocked([&] { GAIN ? pair_gain(in, threads, out.at(0)) : pair_best(in, threads, out.at(0)); });
     return give(std::move(out), {size});
 }
 
@@ -148,7 +135,6 @@ static nb::list py_loops(In<u64, 2> words, In<u16, 1> codes, u16 low, u16 high) 
         all.append(nb::make_tuple(found[i]->name, found[i]->count_xor(x[0], x[1], w),
                                   found[i]->count_and(x[0], x[1], w),
                                   found[i]->count_masked(x[0], x[1], x[2], x[3], w),
-                                  found[i]->count_below(codes.data(), n, low),
                                   give(std::move(bits), {(n + 63) / 64}),
                                   give(std::move(packed), {w}), give(std::move(keys), {w}),
                                   give(std::move(sums), {3})));
@@ -160,7 +146,6 @@ void bind_patterns(nb::module_& m);
 void bind_mining(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_blocks(nb::module_& m);
-void bind_ranks(nb::module_& m);
 void bind_arrow(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_sums(nb::module_& m);
@@ -173,14 +158,12 @@ NB_MODULE(_native, m) {
     bind_mining(m);
     bind_search(m);
     bind_blocks(m);
-    bind_ranks(m);
     bind_arrow(m);
     bind_nearest(m);
     bind_sums(m);
 #ifdef PRIVSIEVE_CSV
     bind_csv(m);
 #endif
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("mix64", py_mix, strict("z"));
     m.def("tie_keys", [](In<u64, 1> unit, u64 feature, u64 key) {
         Buffer<u64> out(unit.size());
@@ -190,19 +173,20 @@ NB_MODULE(_native, m) {
         return give(std::move(out), {unit.size()});
     }, strict("unit"), nb::arg("feature"), nb::arg("key"));
     m.def("runs_together", py_runs, strict("parts"), nb::arg("wide"));
-    m.def("merge_runs", py_merge, strict("a"), strict("b"), nb::arg("wide"));
+    m.def("merge_runs", py_merge, strict("a"), strict("b"));
     m.def("interval", py_interval, strict("runs"), strict("labellings"), strict("kind"));
-    m.def("median_cut", py_cut, strict("codes"), strict("unit"), strict("row"), nb::arg("key"),
-          strict("kind"));
+    m.def("rank_intervals", py_rank_intervals, strict("runs"), strict("kind"));
     m.def("sign_planes", py_planes, strict("codes"), strict("layout"), strict("ids"),
           nb::arg("key"), strict("cuts"), strict("kind"), nb::arg("masked"));
     m.def("sign_pairs", py_products<false>, strict("planes"), strict("masks").none(),
-          strict("zeros"), strict("words"), strict("rows"), strict("labellings"));
+          strict("zeros"), strict("words"), strict("rows"), strict("labellings"),
+          nb::arg("threads"));
     m.def("sign_triples", py_products<true>, strict("planes"), strict("masks").none(),
-          strict("zeros"), strict("words"), strict("rows"), strict("labellings"));
+          strict("zeros"), strict("words"), strict("rows"), strict("labellings"),
+          nb::arg("threads"));
     m.def("pair_gain", py_bins<true>, strict("bins"), strict("starts"), strict("weight").none(),
-          strict("labellings"), nb::arg("grid"), strict("nominal"));
+          strict("labellings"), nb::arg("grid"), strict("nominal"), nb::arg("threads"));
     m.def("pair_best", py_bins<false>, strict("bins"), strict("starts"), strict("weight").none(),
-          strict("labellings"), nb::arg("grid"), strict("nominal"));
+          strict("labellings"), nb::arg("grid"), strict("nominal"), nb::arg("threads"));
     m.def("loops", py_loops, strict("words"), strict("codes"), nb::arg("low"), nb::arg("high"));
 }

@@ -29,6 +29,9 @@ template <class T> inline Out<T> give(Buffer<T>&& buffer, std::initializer_list<
     return Out<T>(data, shape, nb::capsule(data, [](void* p) noexcept { std::free(p); }));
 }
 
+// An argument that is taken as it is, or not at all.
+inline auto strict(const char* name) { return nb::arg(name).noconvert(); }
+
 // Runs a kernel without the interpreter's lock.
 template <class Work> inline auto unlocked(Work work) {
     nb::gil_scoped_release release;

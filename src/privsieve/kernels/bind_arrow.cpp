@@ -37,7 +37,6 @@ void write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> whic
 }  // namespace
 
 void bind_arrow(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     nb::class_<Columns>(m, "ArrowColumns")
         .def(nb::init<>())
         .def("__len__", &Columns::size)

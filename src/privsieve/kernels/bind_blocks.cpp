@@ -81,7 +81,6 @@ static nb::list py_block_loops(In<u16, 2> codes, Maybe<In<u16, 2>> kinds) {
 }
 
 void bind_blocks(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("block_votes", py_block_votes, strict("rows"), strict("blocks"), strict("kinds").none(),
           nb::arg("tau"));
     m.def("reference_votes", py_reference_votes, strict("rows"), strict("reference"),

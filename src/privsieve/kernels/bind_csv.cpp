@@ -53,7 +53,6 @@ nb::tuple give_records(const Records& self, nb::bytes block, size_t start, size_
 }  // namespace
 
 void bind_csv(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     nb::class_<Part>(m, "NumberRule")
         .def("__init__", make_rule, nb::arg("way"), nb::arg("line"), strict("edges"),
              nb::arg("grid"), nb::arg("reach"));

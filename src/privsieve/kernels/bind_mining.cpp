@@ -81,7 +81,6 @@ nb::list py_close_ups(In<u64, 1> from, In<u64, 1> by) {
 }  // namespace
 
 void bind_mining(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("all_maximal", py_all, strict("indptr"), strict("indices"), nb::arg("rows"),
           nb::arg("k"), nb::arg("cap"), nb::arg("seconds"));
     m.def("top_by_rows", py_rows, strict("indptr"), strict("indices"), strict("y"),

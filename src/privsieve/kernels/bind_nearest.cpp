@@ -31,7 +31,6 @@ static nb::list py_loops() {
 }
 
 void bind_nearest(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("nearest", py_nearest, strict("X"), strict("label"), nb::arg("metric"),
           strict("drawn").none() = nb::none(), nb::arg("samples") = 1, nb::arg("filter") = 0,
           nb::arg("loops") = 0);

@@ -133,7 +133,6 @@ static Out<u8> py_peel(In<u64, 2> masks, In<i64, 2> counts, i64 k, i64 diversity
 }
 
 void bind_patterns(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("class_counts", py_class_counts, strict("indptr"), strict("indices"), strict("y"),
           nb::arg("classes"));
     m.def("gather", [](Cells cells, In<i32, 1> y) {

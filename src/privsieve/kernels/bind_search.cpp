@@ -49,7 +49,6 @@ static nb::tuple py_search(std::tuple<In<i64, 1>, In<i32, 1>> cells, In<i32, 1> 
 }
 
 void bind_search(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("search", py_search, strict("items"), strict("y"), strict("weights").none(),
           strict("facts"), strict("absent"), strict("begin"));
 }

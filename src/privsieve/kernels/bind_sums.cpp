@@ -17,14 +17,13 @@ static Out<i64> py_code_sums(In<u16, 2> codes, In<std::int32_t, 1> label, size_t
 }
 
 static Out<i64> py_cell_sums(In<u8, 2> bins, In<i64, 1> starts, Maybe<In<i64, 1>> weight,
-                             size_t size, size_t grid) {
-    const size_t sets = sets_of(bins.shape(0), size), classes = starts.shape(0) - 1;
-    size_t cells = classes;
-    for (size_t k = 0; k < size; k++) cells *= grid;
+                             size_t grid) {
+    const size_t sets = sets_of(bins.shape(0), 2), classes = starts.shape(0) - 1;
+    const size_t cells = classes * grid * grid;
     Buffer<i64> out(sets * cells);
     const Bins in{matrix(bins), starts.data(), weight ? weight->data() : nullptr,
                   {nullptr, 0, classes}, grid, nullptr};
-    unlocked([&] { cell_sums(in, size, out.at(0)); });
+    unlocked([&] { cell_sums(in, out.at(0)); });
     return give(std::move(out), {sets, cells});
 }
 
@@ -67,7 +66,7 @@ static nb::tuple py_tied(In<u16, 2> codes, In<u64, 2> ids, u64 key, In<i64, 2> p
         ends[0] = 0;
         for (size_t k = 0; k < many; k++) {
             const i64* place = matrix(places)[k];
-            tied(matrix(codes), {ids.data(), ids.data() + n}, key, tie_of(place), u64(place[2]),
+            tied(matrix(codes), {ids.data(), ids.data() + n}, key, tie_of(place), place[2],
                  keys, rows);
             ends[k + 1] = i64(keys.size());
         }
@@ -76,10 +75,9 @@ static nb::tuple py_tied(In<u16, 2> codes, In<u64, 2> ids, u64 key, In<i64, 2> p
 }
 
 void bind_sums(nb::module_& m) {
-    const auto strict = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("code_sums", py_code_sums, strict("codes"), strict("label"), nb::arg("classes"));
     m.def("cell_sums", py_cell_sums, strict("bins"), strict("starts"), strict("weight").none(),
-          nb::arg("size"), nb::arg("grid"));
+          nb::arg("grid"));
     m.def("product_sums", py_product_sums, strict("planes"), strict("masks").none(),
           strict("zeros"), strict("words"), strict("rows"), nb::arg("size"));
     m.def("tie_counts", py_tie_counts, strict("codes"), strict("ids"), nb::arg("key"),

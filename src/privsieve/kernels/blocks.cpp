@@ -1,11 +1,11 @@
 // Nearest hits and misses inside a block, or in a public reference, and the vote of each.
 #include "blocks.h"
 #include "loops.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <cstring>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 namespace privsieve {
@@ -13,8 +13,7 @@ namespace {
 
 // [blocks]
 using i32 = std::int32_t;
-constexpr i64 THREADS_FROM = 50'000'000;  // differences of two codes: below, threads cost more
-constexpr size_t MOST_THREADS = 16;
+constexpr double THREADS_FROM = 5e7;  // differences of two codes: below, threads cost more
 constexpr size_t AHEAD = 2, FETCHED = 1024;  // blocks, and bytes of a row
 constexpr i64 FULL = 32767;               // rows whose sum of differences fits 32 bits
 
@@ -201,28 +200,14 @@ struct ReferenceWorker {
 
 // Shares voters among workers; integers are added, so the shares do not matter.
 template <class Worker>
-void share(std::vector<Worker>& workers, size_t voters, size_t columns, i64* votes) {
+void share_voters(std::vector<Worker>& workers, size_t voters, size_t columns, i64* votes) {
     const size_t many = workers.size();
-    std::vector<std::thread> threads;
-    threads.reserve(many);
-    const auto part = [&](size_t w) { workers[w].run(voters * w / many, voters * (w + 1) / many); };
-    for (size_t w = 1; w < many; w++) {
-        try {
-            threads.emplace_back(part, w);
-        } catch (const std::system_error&) {  // no more threads to be had
-            part(w);
-        }
-    }
-    part(0);
-    for (auto& thread : threads) thread.join();
+    in_threads(many, [&](size_t w) {
+        workers[w].run(voters * w / many, voters * (w + 1) / many);
+    });
     std::fill(votes, votes + columns, i64(0));
     for (const Worker& worker : workers)
         for (size_t j = 0; j < columns; j++) votes[j] += worker.sums.votes[j];
-}
-
-size_t threads_for(i64 differences) {
-    if (differences < THREADS_FROM) return 1;
-    return std::clamp(size_t(std::thread::hardware_concurrency()), size_t(1), MOST_THREADS);
 }
 
 }  // namespace
@@ -237,8 +222,8 @@ void block_votes(const Rows& rows, const Blocks& blocks, const Ballot& ballot, i
         largest = std::max(largest, many);
     }
     std::vector<BlockWorker> workers(
-        threads_for(differences), BlockWorker(rows, blocks, ballot, size_t(largest)));
-    share(workers, blocks.many, rows.codes.columns, votes);
+        threads_for(double(differences), THREADS_FROM), BlockWorker(rows, blocks, ballot, size_t(largest)));
+    share_voters(workers, blocks.many, rows.codes.columns, votes);
 }
 
 void reference_votes(const Rows& rows, const Rows& reference, const Ballot& ballot, i64* votes) {
@@ -246,9 +231,9 @@ void reference_votes(const Rows& rows, const Rows& reference, const Ballot& ball
         i64(rows.codes.rows) * i64(reference.codes.rows + 2) * i64(rows.codes.columns);
     const std::vector<u16> lines =
         padded_rows(reference.codes.data, reference.codes.rows, reference.codes.columns);
-    std::vector<ReferenceWorker> workers(threads_for(differences),
+    std::vector<ReferenceWorker> workers(threads_for(double(differences), THREADS_FROM),
                                          ReferenceWorker(rows, reference.label, lines, ballot));
-    share(workers, rows.units, rows.codes.columns, votes);
+    share_voters(workers, rows.units, rows.codes.columns, votes);
 }
 // [/blocks]
 

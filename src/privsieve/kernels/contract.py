@@ -16,7 +16,9 @@ for persons of weight L, the plan refuses L and persons that come near.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from importlib import import_module
 from operator import index
@@ -50,6 +52,32 @@ AT_ONCE = 1 << 15
 LARGEST_SUM = 2**61
 #: What stands for a code that is not there.
 MISSING = 65535
+
+
+#: How many threads a kernel may take: as many as a release may.
+_threads: ContextVar[int] = ContextVar("threads", default=1)
+#: From so many cells of pairs on, threads take over more than they cost; words of signs a cell.
+THREADS_FROM, WORD = 2**22, 16
+
+
+@contextmanager
+def using_threads(most: int) -> Iterator[None]:
+    """Let kernels share their work among so many threads.
+
+    >>> with using_threads(2):
+    ...     threads_for(2**30), threads_for(1)
+    (2, 1)
+    """
+    token = _threads.set(most)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
+
+
+def threads_for(cells: int) -> int:
+    """How many threads share so much work."""
+    return _threads.get() if cells >= THREADS_FROM else 1
 
 
 def _load() -> tuple[Any, str]:
@@ -238,16 +266,6 @@ def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:
     return unit, demand_word("feature", feature), demand_word("key", key)
 
 
-def demand_middle(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> tuple[object, ...]:
-    """Refuse columns whose rows or kinds do not fit them."""
-    demand_array("codes", codes, np.uint16, 2)
-    for name, ids in (("unit", unit), ("row", row)):
-        demand_array(name, ids, np.uint64, 1)
-        demand_equal(f"{name} and codes", len(ids), codes.shape[1])
-    demand_kind(kind, "codes", len(codes))
-    return codes, unit, row, demand_word("key", key), kind
-
-
 def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8,
                  ) -> tuple[object, ...]:
     """Refuse columns whose rows or cuts do not fit them; the kernel spares itself the masks."""
@@ -312,7 +330,7 @@ def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
 
 
 def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
-    """Refuse what is not what `median_cut` returns for these columns."""
+    """Refuse what is not cuts of these columns."""
     types = (np.uint16, np.uint64, np.uint64, np.int64, np.uint8)
     parts: list[npt.NDArray[Any]] = [*cuts, kind]
     for part, dtype in zip(parts, types, strict=True):
@@ -334,8 +352,8 @@ def demand_weight(weight: I64 | None, rows: int) -> None:
 
 def demand_signs(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64
-) -> None:
-    """Refuse planes whose parts do not fit each other."""
+) -> tuple[object, ...]:
+    """Refuse planes whose parts do not fit each other; products are shared among threads."""
     demand_array("planes", planes, np.uint64, 2)
     if masks is not None:
         demand_array("masks", masks, np.uint64, 2)
@@ -356,12 +374,19 @@ def demand_signs(
         raise ValueError("zeros must be -1 or lie within the planes")
     # Whatever the planes hold: a class adds up its rows less twice the bits that differ.
     demand_signed(labellings, np.diff(words) * 128)
+    threads = threads_for(planes.size * len(planes) // WORD)
+    return planes, masks, zeros, words, rows, labellings, threads
+
+
+def demand_triples(planes: U64, *rest: Any) -> tuple[object, ...]:
+    """The same for products of three: there is more work to share."""
+    return *demand_signs(planes, *rest)[:-1], threads_for(planes.size * len(planes)**2 // WORD)
 
 
 def demand_bins(
     bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8
-) -> None:
-    """Refuse bins whose companions do not fit them, or a grid without a kernel."""
+) -> tuple[object, ...]:
+    """Refuse bins whose companions do not fit them, or a grid without a kernel; and threads."""
     demand_array("bins", bins, np.uint8, 2)
     demand_offsets("starts", starts, bins.shape[1])
     demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
@@ -375,6 +400,8 @@ def demand_bins(
     if bins.max(initial=0) >= grid:
         raise ValueError(f"bins must be below the grid's {grid}")
     demand_signed(labellings, class_sums(starts, weight))
+    threads = threads_for(bins.size * len(bins))
+    return bins, starts, weight, labellings, grid, nominal, threads
 
 
 def largest(name: str, values: npt.NDArray[Any]) -> int:

@@ -36,11 +36,14 @@ struct ClassRows {
 
 template <class Count> Runs<Count> runs(const std::vector<ClassRows>& parts, size_t classes);
 
-template <class Count, class A, class B>
-Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b);
+template <class Count>
+Runs<Count> merge_runs(const RunsView<Count>& a, const RunsView<Count>& b);
 
 template <class Count>
 void interval(const RunsView<Count>& runs, Matrix<i64> labellings, const u8* kind, i64* out);
+
+// For each cut between classes c and c + 1, and each column: twice the largest n |covariance|.
+template <class Count> void rank_intervals(const RunsView<Count>& runs, const u8* kind, i64* out);
 
 struct Cut {
     u16 code = 0;
@@ -51,8 +54,6 @@ struct Cut {
 struct Ids {
     const u64 *unit, *row;
 };
-
-Cut median_cut(Matrix<u16> codes, size_t column, Ids ids, u64 key, u8 kind);
 
 // One column's plane, and its mask unless that is null; returns the place of the zero row or -1.
 i64 sign_plane(Matrix<u16> codes, size_t column, Matrix<i64> layout, Ids ids, u64 key, Cut cut,
@@ -65,7 +66,7 @@ struct Signs {
     Matrix<i64> labellings;
 };
 
-void sign_products(const Signs& signs, bool triples, i64* best);
+void sign_products(const Signs& signs, bool triples, size_t threads, i64* best);
 
 // The sum of each product in each class, by sets in lexicographic order; of the labellings only the
 // number of classes is read.
@@ -79,15 +80,13 @@ struct Bins {
     const u8* nominal;
 };
 
-void pair_gain(const Bins& bins, i64* gain);
-void pair_best(const Bins& bins, i64* best);
+void pair_gain(const Bins& bins, size_t threads, i64* gain);
+void pair_best(const Bins& bins, size_t threads, i64* best);
 
-// Sets of three or four columns in lexicographic order; at most 512 cells a set.
-
-// Rows of each class in each cell of sets of so many columns, in lexicographic order; at most 4096
-// cells a set.  Neither labellings but for their number of classes, nor nominal is read.
 void code_sums(Matrix<u16> codes, const std::int32_t* label, size_t classes, i64* sums);
-void cell_sums(const Bins& bins, size_t size, i64* cells);
+// Rows of each class in each cell of each pair of columns, in lexicographic order.  Neither labellings
+// but for their number of classes, nor nominal is read.
+void cell_sums(const Bins& bins, i64* cells);
 
 // Rows of a column that share a code; a column's place is the feature that its keys are of.
 struct Tie {
@@ -99,8 +98,8 @@ struct Tie {
 constexpr int TOP_BITS = 12;
 void tie_counts(Matrix<u16> codes, const u64* unit, u64 key, Tie tie, i64* counts);
 
-// The keys and rows of a tie whose keys have these top bits, behind those that are there.
-void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, u64 top, std::vector<u64>& keys,
+// The keys and rows of a tie whose keys have these top bits (any, below 0), behind those there are.
+void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, i64 top, std::vector<u64>& keys,
           std::vector<u64>& rows);
 
 }  // namespace privsieve

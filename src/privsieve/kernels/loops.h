@@ -39,8 +39,6 @@ struct Loops {
     // the tie keys of some units: mix64(key ^ mix64(unit * P ^ place))
     void (*hash)(const std::uint64_t* unit, size_t many, std::uint64_t place, std::uint64_t key,
                  std::uint64_t* out);
-    // how many codes are below `bound`
-    std::int64_t (*count_below)(const std::uint16_t* code, size_t rows, std::uint16_t bound);
     // bit i = (low <= code[i] <= high), in ceil(rows / 64) words; what is past the end is 0
     void (*between)(const std::uint16_t* code, size_t rows, std::uint16_t low, std::uint16_t high,
                     std::uint64_t* bits);

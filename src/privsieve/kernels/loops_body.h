@@ -144,17 +144,6 @@ void count_and_many(const u64* a, const u64* b, size_t stride, size_t many, size
 
 #endif
 
-std::int64_t count_below(const u16* code, size_t rows, u16 bound) {
-    std::int64_t total = 0;
-    for (size_t first = 0; first < rows; first += 65535) {  // a 16-bit sum cannot overflow
-        size_t last = rows - first < 65535 ? rows : first + 65535;
-        u16 sum = 0;
-        for (size_t i = first; i < last; i++) sum = u16(sum + (code[i] < bound));
-        total += sum;
-    }
-    return total;
-}
-
 // Eight bytes of 0 or 1 become eight bits: the product moves byte k to bit 56 + k.
 ALWAYS_INLINE u64 gather(const unsigned char* flag) {
     u64 bits = 0;
@@ -382,7 +371,7 @@ constexpr bool COUNTS_FAST = false;
 #endif
 
 extern const Loops LOOPS = {LOOPS_NAME,     COUNTS_FAST, count_xor, count_and,   count_masked,
-                            count_and_many, pack,        hash,      count_below, between,
+                            count_and_many, pack,        hash,      between,
                             apart,          lean,        sweep8,    sweep16,     sweep32,
                             best_cells32,   best_cells64};
 

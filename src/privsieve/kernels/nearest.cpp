@@ -12,7 +12,6 @@ namespace {
 
 using i32 = std::int32_t;
 constexpr double THREADS_FROM = 5e7;  // differences of two numbers: below, threads cost more
-constexpr size_t MOST_THREADS = 16;
 constexpr size_t PROBES = 4;          // groups of rows that choose the filter
 constexpr double MANY = 0.05;         // share of rows past the filter from which it does not pay
 constexpr size_t BYTES_MOST = size_t(1) << 22;  // columns whose byte differences fit 31 bits
@@ -186,10 +185,9 @@ bool bytes_serve(const Copies& copies, i64* const* found) {
 
 void search_with(const Copies& copies, i64* const found[2]) {
     const size_t rows = copies.search.rows.rows;
-    const size_t threads = near_threads(copies.work);
-    Worker worker(copies, remembered(copies.search), found);
-    std::vector<Worker> workers(threads, worker);
-    run_workers(workers, (rows + ASKED - 1) / ASKED);
+    const size_t threads = threads_for(copies.work, THREADS_FROM);
+    std::vector<Worker> workers(threads, Worker(copies, remembered(copies.search), found));
+    share(threads, (rows + ASKED - 1) / ASKED, [&](size_t w, size_t g) { workers[w].run(g); });
 }
 
 }  // namespace
@@ -202,11 +200,6 @@ ByClass::ByClass(const i32* label, size_t rows) : row(rows), first(rows), last(r
         std::fill(first.begin() + i64(begin), first.begin() + i64(end), begin);
         std::fill(last.begin() + i64(begin), last.begin() + i64(end), end);
     }
-}
-
-size_t near_threads(double differences) {
-    if (differences < THREADS_FROM) return 1;
-    return std::clamp(size_t(std::thread::hardware_concurrency()), size_t(1), MOST_THREADS);
 }
 
 int runnable_near(const NearLoops* found[3]) {

@@ -3,11 +3,10 @@
 #pragma once
 #include "arrays.h"
 #include "nearest_loops.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <memory>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 namespace privsieve {
@@ -80,26 +79,5 @@ std::unique_ptr<Copies> as_bytes(const Search& search, const ByClass& sorted, co
 std::unique_ptr<Copies> as_floats(const Search& search, const ByClass& sorted, const Ends& ends);
 // Null where a number is refused.
 std::unique_ptr<Copies> as_bits(const Search& search, const ByClass& sorted);
-
-// Groups of rows are shared among workers, each of which answers for its own rows.
-size_t near_threads(double differences);
-
-template <class Worker> void run_workers(std::vector<Worker>& workers, size_t groups) {
-    const size_t many = workers.size();
-    std::vector<std::thread> threads;
-    threads.reserve(many);
-    const auto part = [&](size_t w) {
-        for (size_t g = w; g < groups; g += many) workers[w].run(g);
-    };
-    for (size_t w = 1; w < many; w++) {
-        try {
-            threads.emplace_back(part, w);
-        } catch (const std::system_error&) {  // no more threads to be had
-            part(w);
-        }
-    }
-    part(0);
-    for (auto& thread : threads) thread.join();
-}
 
 }  // namespace privsieve

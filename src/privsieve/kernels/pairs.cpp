@@ -1,5 +1,6 @@
 // Two-column rules on the public grid: the best four-cell rule, and what it adds to both columns.
 #include "pairs.h"
+#include "threads.h"
 
 #include <limits>
 #include <numeric>
@@ -30,18 +31,17 @@ struct Margins {
     std::vector<i64> sums = std::vector<i64>(in.labellings.rows * d * G);
     std::vector<i64> best = std::vector<i64>(in.labellings.rows * d);
 
-    explicit Margins(const Bins& in) : in(in) {
-        const Histograms histograms{in};
-        std::vector<i64> q(classes * (G - 1) * (G - 1));
-        i64 cell[256];
-        for (size_t j = 0; j < d; j++)
+    Margins(const Bins& in, size_t threads) : in(in) {
+        share(threads, d, [&](size_t, size_t j) {
+            i64 cell[256];
             for (size_t c = 0; c < classes; c++) {
                 const size_t first = size_t(in.starts[c]), rows = size_t(in.starts[c + 1]) - first;
                 const u8* x = in.bins[j] + first;
-                if (in.weight) histograms.weighted(x, x, in.weight + first, rows, cell);
-                else histograms.plain(x, x, rows, cell);
+                if (in.weight) Histograms::weighted(x, x, in.weight + first, rows, cell);
+                else Histograms::plain(x, x, rows, cell);
                 add(j, c, cell);
             }
+        });
         for (size_t v = 0; v < in.labellings.rows; v++)
             for (size_t j = 0; j < d; j++)
                 for (size_t a = 0; a < G; a++) {
@@ -92,9 +92,14 @@ template <class T> struct Sweeps {
     std::vector<size_t> columns = alike();  // in groups: ordered ones, then nominal ones
     std::vector<u16> code = std::vector<u16>(columns.size() / together * n);
     std::vector<T> steps[2], all = std::vector<T>(columns.size() / together * LANES);
-    std::vector<u32> order = std::vector<u32>(n), ends = std::vector<u32>(G);
-    std::vector<T> own = std::vector<T>(n), sides = std::vector<T>(4 * G);
+    std::vector<T> own = std::vector<T>(n);
     const Loops& loops = best_loops();
+
+    // Rows by the bins of one column, and what lies on either side of each of its cuts.
+    struct Sorted {
+        std::vector<u32> order, ends;
+        std::vector<T> sides;
+    };
 
     static constexpr size_t NONE = ~size_t(0);
 
@@ -148,7 +153,8 @@ template <class T> struct Sweeps {
         return steps[in.nominal[first] != 0].data();
     }
 
-    void sort(const u8* bin) {
+    void sort(const u8* bin, Sorted& by) const {
+        auto& [order, ends, sides] = by;
         std::fill(ends.begin(), ends.end(), 0);
         for (size_t i = 0; i < n; i++) ends[bin[i]]++;
         u32 before = 0;
@@ -157,7 +163,8 @@ template <class T> struct Sweeps {
     }
 
     // What lies on either side of each cut of the sorted column, whatever the other one is.
-    void measure(bool alone) {
+    void measure(bool alone, Sorted& by) const {
+        auto& [order, ends, sides] = by;
         i64 whole = 0, below = 0;
         for (const T one : own) whole += one;
         for (size_t a = 0, i = 0; a < G; a++) {
@@ -184,25 +191,28 @@ template <class T> struct Sweeps {
         loops.sweep32(rows, code, steps, all, sides, best);
     }
 
-    // Calls visit(j, l, what rules that cut column j reach) for every pair, in one of both orders.
-    template <class Visit> void each(Visit visit) {
-        T best[LANES];
-        for (size_t at = 0; at < columns.size(); at++) {
+    // Calls visit(w, j, l, what rules that cut column j reach) for every pair, in one of both orders.
+    template <class Visit> void each(size_t threads, Visit visit) const {
+        std::vector<Sorted> sorted(
+            threads, {std::vector<u32>(n), std::vector<u32>(G), std::vector<T>(4 * G)});
+        share(threads, columns.size(), [&](size_t w, size_t at) {
             const size_t j = columns[at];
-            if (j == NONE) continue;
-            sort(in.bins[j]);
-            const SortedRows rows{order.data(), ends.data(), G, in.nominal[j] != 0};
-            measure(rows.alone);
+            if (j == NONE) return;
+            T best[LANES];
+            Sorted& by = sorted[w];
+            sort(in.bins[j], by);
+            const SortedRows rows{by.order.data(), by.ends.data(), G, in.nominal[j] != 0};
+            measure(rows.alone, by);
             for (size_t g = at / together; g * together < columns.size(); g++) {
-                run(rows, code.data() + g * n, of(g), all.data() + g * LANES, sides.data(), best,
+                run(rows, code.data() + g * n, of(g), all.data() + g * LANES, by.sides.data(), best,
                     loops);
                 for (size_t k = 0; k < together; k++) {
                     const size_t other = g * together + k, l = columns[other];
                     if (other <= at || l == NONE) continue;
-                    visit(j, l, i64(*std::max_element(best + k * G, best + (k + 1) * G)));
+                    visit(w, j, l, i64(*std::max_element(best + k * G, best + (k + 1) * G)));
                 }
             }
-        }
+        });
     }
 };
 
@@ -252,21 +262,22 @@ struct Halves {
         }
     }
 
-    // Calls visit(labelling, j, l, best four-cell rule) for every pair of them.
-    template <class Visit> void each(Visit visit) const {
+    // Calls visit(w, labelling, j, l, best four-cell rule) for every pair of them.
+    template <class Visit> void each(size_t threads, Visit visit) const {
         const size_t size = words[classes], many = columns.size();
-        std::vector<i64> both(classes * many);
-        for (size_t at = 0; at + 1 < many; at++) {
+        std::vector<std::vector<i64>> counts(threads, std::vector<i64>(classes * many));
+        share(threads, many, [&](size_t w, size_t at) {
+            std::vector<i64>& both = counts[w];
             std::fill(both.begin(), both.end(), 0);
-            for (size_t c = 0; c < classes; c++) {
+            for (size_t c = 0; c < classes && at + 1 < many; c++) {
                 const u64* plane = bits.data() + at * size + words[c];
                 best_loops().count_and_many(plane, plane + size, size, many - at - 1,
                                             words[c + 1] - words[c], &both[c * many + at + 1]);
             }
             for (size_t other = at + 1; other < many; other++)
                 for (size_t v = 0; v < in.labellings.rows; v++)
-                    visit(v, columns[at], columns[other], value(v, at, other, both));
-        }
+                    visit(w, v, columns[at], columns[other], value(v, at, other, both));
+        });
     }
 
     // both : of `at` and each other column, class by class
@@ -336,21 +347,25 @@ template <class T> struct Cells {
         return loops.best_cells64(count, by, classes, cuts);
     }
 
-    // Calls visit(labelling, j, l, value) for every other pair, tile by tile.
-    template <class Visit> void each(Visit visit) {
-        const size_t d = in.bins.rows;
-        for (size_t j0 = 0; j0 < d; j0 += pairs::TILE)
-            for (size_t l0 = j0; l0 < d; l0 += pairs::TILE)
-                for (size_t j = j0; j < std::min(d, j0 + pairs::TILE); j++)
-                    for (size_t l = std::max(l0, j + 1); l < std::min(d, l0 + pairs::TILE); l++) {
-                        if (done[j] && done[l]) continue;
-                        tally(j, l);
-                        const Cuts cuts{in.grid, in.nominal[j] != 0, in.nominal[l] != 0};
-                        for (size_t v = 0; v < many; v++)
-                            visit(v, j, l, value(loops, count.data(), weights.data() + v * tables, tables, cuts));
-                    }
+    // Calls visit(labelling, value) for a pair, unless both of its columns are done.
+    template <class Visit> void pair(size_t j, size_t l, Visit visit) {
+        if (done[j] && done[l]) return;
+        tally(j, l);
+        const Cuts cuts{in.grid, in.nominal[j] != 0, in.nominal[l] != 0};
+        for (size_t v = 0; v < many; v++)
+            visit(v, value(loops, count.data(), weights.data() + v * tables, tables, cuts));
     }
 };
+
+template <class T, class Visit>
+void tabled(const Bins& in, const std::vector<u8>& done, size_t threads, Visit visit) {
+    std::vector<Cells<T>> cells(threads, Cells<T>(in, done));
+    pairs::each_tile(in.bins.rows, threads, [&](size_t w, size_t j0, size_t j1, size_t l0, size_t l1) {
+        for (size_t j = j0; j < j1; j++)
+            for (size_t l = std::max(l0, j + 1); l < l1; l++)
+                cells[w].pair(j, l, [&](size_t v, i64 value) { visit(w, v, j, l, value); });
+    });
+}
 
 // The most that one labelling weighs; past all bounds where it could overflow.
 i64 heaviest(const Bins& in) {
@@ -370,58 +385,64 @@ i64 heaviest(const Bins& in) {
     return most;
 }
 
-template <class T, class Visit> void swept(const Bins& in, Margins& margins, Visit visit) {
+template <class T, class Visit>
+void swept(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     const size_t d = in.bins.rows;
     Sweeps<T> sweeps(in);
     for (size_t v = 0; v < in.labellings.rows; v++) {
         sweeps.weigh(in.labellings[v]);
-        sweeps.each([&](size_t j, size_t l, i64 top) {
-            visit(v, std::min(j, l), std::max(j, l), std::max(top, margins.best[v * d + l]));
+        sweeps.each(threads, [&](size_t w, size_t j, size_t l, i64 top) {
+            visit(w, v, std::min(j, l), std::max(j, l), std::max(top, margins.best[v * d + l]));
         });
     }
 }
 
-// Calls visit(labelling, j, l, best four-cell rule) for every pair j < l.  Sweeps take no time but
-// for the rows, and that for each labelling; planes take little for a row, and much beside it.
-template <class Visit> void each_value(const Bins& in, Margins& margins, Visit visit) {
+// Calls visit(thread, labelling, j, l, best four-cell rule) for every pair j < l.  Sweeps take no
+// time but for the rows, and that for each labelling; planes take little for a row, and much beside.
+template <class Visit>
+void each_value(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     const size_t many = in.labellings.rows, rows = in.bins.columns;
     if (!many) return;
     const i64 most = heaviest(in);
     const bool small = most < (i64(1) << 31);
     const Halves halves(in);
-    if (halves.columns.size() == in.bins.rows) return halves.each(visit);
+    if (halves.columns.size() == in.bins.rows) return halves.each(threads, visit);
     if (!in.weight && small && in.labellings.columns <= 16 && rows <= swept_to(in.grid, many))
         // Of coarser grids four columns would share a step: too many steps to keep near.
-        return most < (1 << 7) && in.grid == SIDE ? swept<i8>(in, margins, visit)
-               : most < (1 << 15)                 ? swept<i16>(in, margins, visit)
-                                                  : swept<i32>(in, margins, visit);
+        return most < (1 << 7) && in.grid == SIDE ? swept<i8>(in, margins, threads, visit)
+               : most < (1 << 15)                 ? swept<i16>(in, margins, threads, visit)
+                                                  : swept<i32>(in, margins, threads, visit);
     if (!in.weight && rows >= planes_from(in.grid))
-        return each_pair(in, [&](size_t j, size_t l, const i64* q) {
-            for (size_t v = 0; v < many; v++) visit(v, j, l, margins.four_cells(v, j, l, q));
+        return each_pair(in, threads, [&](size_t w, size_t j, size_t l, const i64* q) {
+            for (size_t v = 0; v < many; v++) visit(w, v, j, l, margins.four_cells(v, j, l, q));
         });
-    halves.each(visit);
-    small ? Cells<i32>(in, halves.is).each(visit) : Cells<i64>(in, halves.is).each(visit);
+    halves.each(threads, visit);
+    small ? tabled<i32>(in, halves.is, threads, visit) : tabled<i64>(in, halves.is, threads, visit);
 }
 
 }  // namespace
 
-void pair_gain(const Bins& in, i64* gain) {
+void pair_gain(const Bins& in, size_t threads, i64* gain) {
     const size_t d = in.bins.rows;
-    std::fill_n(gain, d, d > 1 && in.labellings.rows ? std::numeric_limits<i64>::min() : 0);
-    Margins margins(in);
-    each_value(in, margins, [&](size_t v, size_t j, size_t l, i64 value) {
+    const i64 least = d > 1 && in.labellings.rows ? std::numeric_limits<i64>::min() : 0;
+    std::vector<i64> gains(threads * d, least);
+    Margins margins(in, threads);
+    each_value(in, margins, threads, [&](size_t w, size_t v, size_t j, size_t l, i64 value) {
         const i64 more = value - std::max(margins.best[v * d + j], margins.best[v * d + l]);
-        gain[j] = std::max(gain[j], more);
-        gain[l] = std::max(gain[l], more);
+        i64* own = gains.data() + w * d;
+        own[j] = std::max(own[j], more);
+        own[l] = std::max(own[l], more);
     });
+    std::fill_n(gain, d, least);
+    for (size_t k = 0; k < threads * d; k++) gain[k % d] = std::max(gain[k % d], gains[k]);
 }
 
-void pair_best(const Bins& in, i64* best) {
+void pair_best(const Bins& in, size_t threads, i64* best) {
     const size_t d = in.bins.rows;
     std::fill_n(best, d * (d - (d > 0)) / 2, 0);
-    Margins margins(in);
-    each_value(in, margins, [&](size_t, size_t j, size_t l, i64 value) {
-        i64& top = best[j * (2 * d - j - 1) / 2 + (l - j - 1)];
+    Margins margins(in, threads);
+    each_value(in, margins, threads, [&](size_t, size_t, size_t j, size_t l, i64 value) {
+        i64& top = best[j * (2 * d - j - 1) / 2 + (l - j - 1)];  // of one pair one thread knows
         top = std::max(top, value);
     });
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels.h"
 #include "loops.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +31,7 @@ struct Histograms {
     const Bins& in;
     size_t K = in.grid - 1, classes = in.labellings.columns;
 
-    void plain(const u8* x, const u8* y, size_t rows, i64* cell) const {
+    static void plain(const u8* x, const u8* y, size_t rows, i64* cell) {
         u32 h[4][256] = {};
         size_t i = 0;
         for (; i + 8 <= rows; i += 8) {
@@ -43,7 +44,7 @@ struct Histograms {
         for (size_t k = 0; k < 256; k++) cell[k] = i64(h[0][k]) + h[1][k] + h[2][k] + h[3][k];
     }
 
-    void weighted(const u8* x, const u8* y, const i64* w, size_t rows, i64* cell) const {
+    static void weighted(const u8* x, const u8* y, const i64* w, size_t rows, i64* cell) {
         i64 h[4][256] = {};
         for (size_t i = 0; i < rows; i++) h[i & 3][(x[i] << 4 | y[i]) & 255] += w[i];
         for (size_t k = 0; k < 256; k++) cell[k] = h[0][k] + h[1][k] + h[2][k] + h[3][k];
@@ -75,9 +76,10 @@ struct Planes {
     std::vector<size_t> words = layout();
     std::vector<u64> bits = std::vector<u64>(in.bins.rows * K * words[classes]);
 
-    explicit Planes(const Bins& in) : in(in) {
-        for (size_t j = 0; j < in.bins.rows; j++)
+    Planes(const Bins& in, size_t threads) : in(in) {
+        share(threads, in.bins.rows, [&](size_t, size_t j) {
             for (size_t c = 0; c < classes; c++) build(j, c);
+        });
     }
 
     std::vector<size_t> layout() const {
@@ -143,25 +145,34 @@ struct Planes {
     }
 };
 
-// Calls visit(j, l, joint counts) for every pair j < l.
-template <class Counts, class Visit> void each_pair(const Bins& in, Counts counts, Visit visit) {
-    const size_t d = in.bins.rows, size = in.labellings.columns * counts.K * counts.K;
-    std::vector<i64> q(TILE * TILE * size);
-    for (size_t j0 = 0; j0 < d; j0 += TILE)
-        for (size_t l0 = j0; l0 < d; l0 += TILE) {
-            const size_t j1 = std::min(d, j0 + TILE), l1 = std::min(d, l0 + TILE);
-            counts.tile(j0, j1, l0, l1, q.data());
-            for (size_t j = j0; j < j1; j++)
-                for (size_t l = std::max(l0, j + 1); l < l1; l++)
-                    visit(j, l, q.data() + ((j - j0) * TILE + l - l0) * size);
-        }
+// Calls visit(thread, j0, j1, l0, l1) for every tile of pairs j < l.
+template <class Visit> void each_tile(size_t d, size_t threads, Visit visit) {
+    const size_t tiles = (d + TILE - 1) / TILE;
+    share(threads, tiles * tiles, [&](size_t w, size_t task) {
+        const size_t j0 = task / tiles * TILE, l0 = task % tiles * TILE;
+        if (j0 <= l0) visit(w, j0, std::min(d, j0 + TILE), l0, std::min(d, l0 + TILE));
+    });
+}
+
+// Calls visit(thread, j, l, joint counts) for every pair j < l.
+template <class Counts, class Visit>
+void each_pair(const Bins& in, size_t threads, Counts counts, Visit visit) {
+    const size_t size = in.labellings.columns * counts.K * counts.K;
+    std::vector<i64> all(threads * TILE * TILE * size);
+    each_tile(in.bins.rows, threads, [&](size_t w, size_t j0, size_t j1, size_t l0, size_t l1) {
+        i64* q = all.data() + w * TILE * TILE * size;
+        counts.tile(j0, j1, l0, l1, q);
+        for (size_t j = j0; j < j1; j++)
+            for (size_t l = std::max(l0, j + 1); l < l1; l++)
+                visit(w, j, l, q + ((j - j0) * TILE + l - l0) * size);
+    });
 }
 
 // Planes and histograms count the same; which is faster depends on the machine and the grid.
-template <class Visit> void each_pair(const Bins& in, Visit visit) {
+template <class Visit> void each_pair(const Bins& in, size_t threads, Visit visit) {
     if (in.weight || (in.grid == 16 && !best_loops().counts_fast))
-        each_pair(in, Histograms{in}, visit);
-    else each_pair(in, Planes(in), visit);
+        each_pair(in, threads, Histograms{in}, visit);
+    else each_pair(in, threads, Planes(in, threads), visit);
 }
 // [/joint-counts]
 

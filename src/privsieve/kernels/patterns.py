@@ -194,9 +194,8 @@ def _pattern_table(items: Cells, y: I32, classes: int, absent: U8) -> tuple[U64,
     _, first, pattern = np.unique(masks, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.argsort(order).astype(np.int32)[pattern.reshape(-1)]
-    counts = np.zeros((len(order), classes), np.int64)
-    np.add.at(counts, (number, y), 1)
-    return masks[first[order]], counts, number
+    counts = np.bincount(number.astype(np.int64) * classes + y, minlength=len(order) * classes)
+    return masks[first[order]], counts.reshape(len(order), classes), number
 
 
 def _demand_table(masks: U64, counts: I64) -> None:

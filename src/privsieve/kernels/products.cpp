@@ -1,6 +1,7 @@
 // The largest weighted sum of products of two or three sign columns.
 #include "kernels.h"
 #include "loops.h"
+#include "threads.h"
 
 #include <algorithm>
 #include <vector>
@@ -13,10 +14,12 @@ constexpr size_t TILE = 8;     // columns on either side of a tile
 constexpr size_t CHUNK = 512;  // words: a tile's planes then stay in the second cache
 constexpr size_t NONE = ~size_t(0);
 
-// Calls visit(j, l, m, the sum of each class) for every product; j is NONE where it has two signs.
+// Calls visit(thread, j, l, m, the sum of each class) for every product; j is NONE where it has two
+// signs.
 template <class Visit> struct Sweep {
     const Signs& in;
-    Visit visit;
+    Visit& visit;
+    size_t thread = 0;
     size_t d = in.planes.rows, width = in.planes.columns, classes = in.labellings.columns;
     const Loops& loops = best_loops();
     std::vector<u64> left = std::vector<u64>(TILE * CHUNK), left_mask = left;
@@ -74,7 +77,7 @@ template <class Visit> struct Sweep {
             if (y >= 0 && y != x) drop_zero(y, j, l, m);
             if (z >= 0 && z != x && z != y) drop_zero(z, j, l, m);
         }
-        visit(j, l, m, sum.data());
+        visit(thread, j, l, m, sum.data());
     }
 
     void tile(size_t j, size_t l0, size_t m0) {
@@ -90,34 +93,41 @@ template <class Visit> struct Sweep {
             }
     }
 
-    void run(size_t j) {
-        for (size_t l0 = (j + 1) / TILE * TILE; l0 < d; l0 += TILE)  // NONE + 1 is 0
-            for (size_t m0 = l0; m0 < d; m0 += TILE) tile(j, l0, m0);
+    void run(size_t j, size_t l0) {
+        for (size_t m0 = l0; m0 < d; m0 += TILE) tile(j, l0, m0);
     }
 };
 
-template <class Visit> void each_product(const Signs& signs, bool triples, Visit visit) {
-    Sweep<Visit> sweep{signs, visit};
-    if (!triples) return sweep.run(NONE);
-    for (size_t j = 0; j < signs.planes.rows; j++) sweep.run(j);
+template <class Visit>
+void each_product(const Signs& signs, bool triples, size_t threads, Visit visit) {
+    const size_t d = signs.planes.rows, tiles = (d + TILE - 1) / TILE;
+    std::vector<Sweep<Visit>> sweeps(threads, Sweep<Visit>{signs, visit});
+    for (size_t w = 0; w < threads; w++) sweeps[w].thread = w;
+    share(threads, (triples ? d : 1) * tiles, [&](size_t w, size_t task) {
+        const size_t j = triples ? task / tiles : NONE, first = (j + 1) / TILE;  // NONE + 1 is 0
+        if (task % tiles >= first) sweeps[w].run(j, task % tiles * TILE);
+    });
 }
 
 }  // namespace
 
-void sign_products(const Signs& signs, bool triples, i64* best) {
+void sign_products(const Signs& signs, bool triples, size_t threads, i64* best) {
     const Matrix<i64>& by = signs.labellings;
-    std::fill_n(best, signs.planes.rows, 0);
-    each_product(signs, triples, [&](size_t j, size_t l, size_t m, const i64* sum) {
-        i64 top = 0;
+    const size_t d = signs.planes.rows;
+    std::vector<i64> bests(threads * d);
+    each_product(signs, triples, threads, [&](size_t w, size_t j, size_t l, size_t m, const i64* sum) {
+        i64 top = 0, *own = bests.data() + w * d;
         for (size_t v = 0; v < by.rows; v++) {
             i64 total = 0;
             for (size_t c = 0; c < by.columns; c++) total += by[v][c] * sum[c];
             top = std::max(top, std::abs(total));
         }
-        best[l] = std::max(best[l], top);
-        best[m] = std::max(best[m], top);
-        if (j != NONE) best[j] = std::max(best[j], top);
+        own[l] = std::max(own[l], top);
+        own[m] = std::max(own[m], top);
+        if (j != NONE) own[j] = std::max(own[j], top);
     });
+    std::fill_n(best, d, 0);
+    for (size_t k = 0; k < threads * d; k++) best[k % d] = std::max(best[k % d], bests[k]);
 }
 
 void product_sums(const Signs& signs, bool triples, i64* sums) {
@@ -125,7 +135,7 @@ void product_sums(const Signs& signs, bool triples, i64* sums) {
     const auto pair = [](size_t j, size_t l, size_t of) {
         return j * (2 * of - j - 1) / 2 + l - j - 1;
     };
-    each_product(signs, triples, [&](size_t j, size_t l, size_t m, const i64* sum) {
+    each_product(signs, triples, 1, [&](size_t, size_t j, size_t l, size_t m, const i64* sum) {
         size_t at = pair(l, m, d);
         if (j != NONE) {
             const size_t left = d - j;  // sets that begin before j come first

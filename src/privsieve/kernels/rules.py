@@ -28,13 +28,13 @@ from privsieve.kernels.contract import (
     demand_column_weights,
     demand_equal,
     demand_kind,
-    demand_middle,
     demand_parts,
     demand_runs,
     demand_signs,
     demand_split,
     demand_ties,
     demand_total,
+    demand_triples,
     kernel,
     native,
     plane_words,
@@ -96,20 +96,31 @@ def runs_together(parts: Sequence[ClassRows]) -> Runs:
     [[0, 2], [2, 5], [[0, 2], [2, 0]]]
     """
     _, wide = demand_parts(parts)
-    return reduce(lambda a, b: _merge_runs(a, b, wide), (_runs(*part) for part in parts))
+    dtype = np.int64 if wide else np.int32
+    return reduce(_merge_runs, (_runs(*part, dtype) for part in parts))
 
 
-def _runs(codes: U16, starts: I64, weight: I64 | None) -> Runs:
+def _runs(codes: U16, starts: I64, weight: I64 | None, dtype: type) -> Runs:
     classes = len(starts) - 1
     label = np.repeat(np.arange(classes), np.diff(starts))
-    wide = np.int32 if weight is None else np.int64
     columns = [np.unique(column, return_inverse=True) for column in codes]
-    counts = []
-    for code, place in columns:
-        count = np.zeros((len(code), classes), wide)
-        np.add.at(count, (place, label), 1 if weight is None else weight)
-        counts.append(count)
-    return _join([code for code, _ in columns], counts, (classes, wide))
+    counts = [add_up(place * classes + label, weight, len(code) * classes).reshape(
+                  len(code), classes) for code, place in columns]
+    return _join([code for code, _ in columns], counts, (classes, dtype))
+
+
+def add_up(place: I64, weight: I64 | None, places: int) -> I64:
+    """Exact sums of weights below 2^62 by place: int64[places]; without weights, counts.
+
+    >>> add_up(np.array([1, 1]), np.array([2**61 - 2, 1]), 2).tolist() == [0, 2**61 - 1]
+    True
+    """
+    if weight is None:
+        return np.bincount(place, minlength=places)
+    # Sums of fewer than 2^32 numbers of 21 bits are exact as doubles.
+    parts = (np.bincount(place, weight >> shift & (1 << 21) - 1, places).astype(np.int64) << shift
+             for shift in (0, 21, 42))
+    return reduce(np.add, parts)
 
 
 def merge_runs(a: Runs, b: Runs) -> Runs:
@@ -132,21 +143,23 @@ def merge_runs(a: Runs, b: Runs) -> Runs:
     # All columns have all rows, so that no entry passes what the first column adds up to.
     if top > rows:
         raise ValueError("each column of a and b must count the same rows")
-    return _merge_runs(a, b, wide)
+    dtype = np.int64 if wide else np.int32
+    return _merge_runs(*((*r[:2], r[2].astype(dtype, copy=False)) for r in (a, b)))
 
 
 @native
-def _merge_runs(a: Runs, b: Runs, wide: bool) -> Runs:  # noqa: FBT001  the kernel's signature
-    dtype, classes = np.int64 if wide else np.int32, a[2].shape[1]
-    codes, counts = [], []
+def _merge_runs(a: Runs, b: Runs) -> Runs:
+    """The runs of both, whose counts are of one type."""
+    classes, codes, counts = a[2].shape[1], [], []
     for j in range(len(a[0]) - 1):
         parts = [(r[1][r[0][j] : r[0][j + 1]], r[2][r[0][j] : r[0][j + 1]]) for r in (a, b)]
         code, place = np.unique(np.concatenate([c for c, _ in parts]), return_inverse=True)
-        count = np.zeros((len(code), classes), dtype)
-        np.add.at(count, place, np.concatenate([n for _, n in parts]).astype(dtype))
+        every = (place[:, None] * classes + np.arange(classes)).ravel()
+        count = np.concatenate([n for _, n in parts]).ravel()
         codes.append(code)
-        counts.append(count)
-    return _join(codes, counts, (classes, dtype))
+        counts.append(add_up(every, count.astype(np.int64), len(code) * classes).reshape(
+            len(code), classes))
+    return _join(codes, counts, (classes, a[2].dtype.type))
 
 
 def _join(codes: list[U16], counts: list[I64], like: tuple[int, type]) -> Runs:
@@ -155,7 +168,7 @@ def _join(codes: list[U16], counts: list[I64], like: tuple[int, type]) -> Runs:
     return (
         indptr,
         np.concatenate([np.empty(0, np.uint16), *codes]),
-        np.concatenate([np.empty((0, classes), dtype), *counts]),
+        np.concatenate([np.empty((0, classes), dtype), *counts], dtype=dtype, casting="same_kind"),
     )
 
 
@@ -234,31 +247,6 @@ def _best_of_cuts(low: I64, every: I64, code: U16, kind: int) -> I64:
     return best_rules(every.sum() * low - low.sum(axis=1, keepdims=True) * every, code, kind)
 
 
-@kernel(demand_middle)
-def median_cut(codes: U16, unit: U64, row: U64, key: int, kind: U8) -> Cuts:
-    """The record in the middle of each ordered column: ``(code, key, row, count)``.
-
-    It has the 0-based rank ``count // 2`` by (code, tie key, row) among the ``count`` records that
-    are not missing; four zeros where the column is nominal or all is missing.
-
-    >>> codes, rows = np.array([[9, 3, 5]], np.uint16), np.arange(3, dtype=np.uint64)
-    >>> code, _, row, count = median_cut(codes, rows, rows, 1, np.zeros(1, np.uint8))
-    >>> code.tolist(), row.tolist(), count.tolist()
-    ([5], [2], [3])
-    """
-    d = len(codes)
-    code, count = np.zeros(d, np.uint16), np.zeros(d, np.int64)
-    keys, rows = np.zeros(d, np.uint64), np.zeros(d, np.uint64)
-    for j in np.flatnonzero(kind < 2):
-        here = codes[j] != MISSING if kind[j] else np.ones(len(unit), bool)
-        count[j] = here.sum()
-        if count[j]:
-            value, tie, place = codes[j][here], tie_keys(unit[here], int(j), key), row[here]
-            middle = np.lexsort((place, tie, value))[count[j] // 2]
-            code[j], keys[j], rows[j] = value[middle], tie[middle], place[middle]
-    return code, keys, rows, count
-
-
 @kernel(demand_split)
 def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8) -> Planes:
     """Signs on both sides of the cuts, one bit a row: ``(planes, masks, zeros)``.
@@ -271,7 +259,7 @@ def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U
 
     >>> codes, ids = np.array([[9, 3, 5]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
     >>> kind, starts = np.zeros(1, np.uint8), np.array([0, 3])
-    >>> cuts = median_cut(codes, *ids, 1, kind)
+    >>> cuts = (codes[:, 2], tie_keys(ids[0, 2:], 0, 1), ids[1, 2:], np.array([3]))
     >>> planes, masks, zeros = sign_planes(codes, starts, ids, 1, cuts, kind)
     >>> planes.tolist(), masks, zeros.tolist()
     ([[1, 0, 0, 0]], None, [2])
@@ -324,7 +312,7 @@ def sign_pairs(
     return best
 
 
-@kernel(demand_signs)
+@kernel(demand_triples)
 def sign_triples(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64,
 ) -> I64:
@@ -428,9 +416,8 @@ def cells_of(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
     place = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     for column in bins:
         place = place * grid + column
-    cells = np.zeros((len(starts) - 1) * grid**len(bins), np.int64)
-    np.add.at(cells, place, 1 if weight is None else weight)
-    return cells.reshape(len(starts) - 1, grid**len(bins))
+    cells = grid**len(bins)
+    return add_up(place, weight, (len(starts) - 1) * cells).reshape(len(starts) - 1, cells)
 
 
 def _best_cut(signed: I64, nominal: U8) -> I64:

@@ -108,11 +108,11 @@ template <class V> i64 one_level(V value, size_t first, size_t last) {
 }
 
 template <class V> i64 column(V value, const u16* code, size_t first, size_t last, u8 kind) {
-    if (kind == 2) return any_subset(value, first, last);
-    if (kind == 3) return one_level(value, first, last);
+    if (kind == 2) return any_subset<V>(value, first, last);
+    if (kind == 3) return one_level<V>(value, first, last);
     if (kind == 1 && first < last && code[last - 1] == MISSING)
-        return ordered(value, first, last - 1) + std::abs(value[last - 1]);
-    return ordered(value, first, last);
+        return ordered<V>(value, first, last - 1) + std::abs(value[last - 1]);
+    return ordered<V>(value, first, last);
 }
 // [/intervals]
 
@@ -138,14 +138,14 @@ template <class Count> Runs<Count> runs(const std::vector<ClassRows>& parts, siz
 }
 
 // The runs of one column together, from place m on; returns the next place.
-template <size_t FIXED, class Count, class A, class B>
-static size_t merge_column(const RunsView<A>& a, const RunsView<B>& b, size_t j, Runs<Count>& out,
-                           size_t m) {
+template <size_t FIXED, class Count>
+static size_t merge_column(const RunsView<Count>& a, const RunsView<Count>& b, size_t j,
+                           Runs<Count>& out, size_t m) {
     const size_t classes = FIXED ? FIXED : a.classes;
     size_t x = size_t(a.indptr[j]), y = size_t(b.indptr[j]);
     const size_t xs = size_t(a.indptr[j + 1]), ys = size_t(b.indptr[j + 1]);
-    const auto of_a = [&](size_t c) { return Count(a.count[x * classes + c]); };
-    const auto of_b = [&](size_t c) { return Count(b.count[y * classes + c]); };
+    const auto of_a = [&](size_t c) { return a.count[x * classes + c]; };
+    const auto of_b = [&](size_t c) { return b.count[y * classes + c]; };
     const auto put = [&](u16 code, auto count) {
         out.code[m] = code;
         for (size_t c = 0; c < classes; c++) out.count[m * classes + c] = count(c);
@@ -163,8 +163,8 @@ static size_t merge_column(const RunsView<A>& a, const RunsView<B>& b, size_t j,
     return m;
 }
 
-template <class Count, class A, class B>
-Runs<Count> merge_runs(const RunsView<A>& a, const RunsView<B>& b) {
+template <class Count>
+Runs<Count> merge_runs(const RunsView<Count>& a, const RunsView<Count>& b) {
     const size_t d = a.columns;
     Runs<Count> out(d, size_t(a.indptr[d] + b.indptr[d]), a.classes);
     size_t m = out.indptr[0] = 0;
@@ -188,13 +188,40 @@ void interval(const RunsView<Count>& runs, Matrix<i64> labellings, const u8* kin
         }
 }
 
+// [ranks]
+// The value of each code against a cut: n times what it adds to the covariance, where of n rows r
+// lie below the cut.  Over all codes these add up to 0.
+struct Below {
+    std::vector<i64> low, all;  // rows of each code: those below the cut, and all
+    i64 n = 0, r = 0;
+    i64 operator[](size_t k) const { return n * low[k] - r * all[k]; }
+};
+
+template <class Count> void rank_intervals(const RunsView<Count>& runs, const u8* kind, i64* out) {
+    const size_t d = runs.columns, classes = runs.classes;
+    for (size_t j = 0; j < d; j++) {
+        const size_t first = size_t(runs.indptr[j]), many = size_t(runs.indptr[j + 1]) - first;
+        const Count* count = runs.count + first * classes;
+        Below value{std::vector<i64>(many), std::vector<i64>(many)};
+        for (size_t k = 0; k < many * classes; k++) value.all[k / classes] += i64(count[k]);
+        for (const i64 rows : value.all) value.n += rows;
+        for (size_t c = 0; c + 1 < classes; c++) {
+            for (size_t k = 0; k < many; k++) {
+                value.low[k] += i64(count[k * classes + c]);
+                value.r += i64(count[k * classes + c]);
+            }
+            out[c * d + j] = column<const Below&>(value, runs.code + first, 0, many, kind[j]);
+        }
+    }
+}
+// [/ranks]
+
 using std::int32_t;
+template void rank_intervals(const RunsView<int32_t>&, const u8*, i64*);
+template void rank_intervals(const RunsView<i64>&, const u8*, i64*);
 template Runs<int32_t> runs(const std::vector<ClassRows>&, size_t);
 template Runs<i64> runs(const std::vector<ClassRows>&, size_t);
 template Runs<int32_t> merge_runs(const RunsView<int32_t>&, const RunsView<int32_t>&);
-template Runs<i64> merge_runs(const RunsView<int32_t>&, const RunsView<int32_t>&);
-template Runs<i64> merge_runs(const RunsView<int32_t>&, const RunsView<i64>&);
-template Runs<i64> merge_runs(const RunsView<i64>&, const RunsView<int32_t>&);
 template Runs<i64> merge_runs(const RunsView<i64>&, const RunsView<i64>&);
 template void interval(const RunsView<int32_t>&, Matrix<i64>, const u8*, i64*);
 template void interval(const RunsView<i64>&, Matrix<i64>, const u8*, i64*);

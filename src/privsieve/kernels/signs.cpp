@@ -1,10 +1,8 @@
-// Median cuts and the bit planes of the signs on both sides of them.
+// The bit planes of the signs on both sides of the median cuts.
 #include "kernels.h"
 #include "loops.h"
 
 #include <algorithm>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace privsieve {
@@ -13,59 +11,6 @@ namespace {
 // [split]
 constexpr u16 MISSING = 65535;
 constexpr u8 WITH_MISSING = 1, NOMINAL = 2;
-
-// The code of the given rank, and how many codes are below it: sixteen counting passes.
-std::pair<u16, i64> code_of_rank(const u16* code, size_t rows, i64 rank) {
-    const Loops& loops = best_loops();
-    u32 found = 0;
-    i64 below = 0;
-    for (u32 bit = 1u << 15; bit; bit >>= 1) {
-        const i64 many = loops.count_below(code, rows, u16(found | bit));
-        if (many <= rank) {
-            found |= bit;
-            below = many;
-        }
-    }
-    return {u16(found), below};
-}
-
-// The (key, row) of the given rank.  Keys are spread evenly, so that the rank's bucket is small.
-std::pair<u64, u64> select(const std::vector<u64>& key, const std::vector<u64>& row, i64 rank) {
-    std::vector<i64> bucket(4096);
-    for (u64 k : key) bucket[k >> 52]++;
-    u64 top = 0;
-    for (; bucket[top] <= rank; top++) rank -= bucket[top];
-    std::vector<std::pair<u64, u64>> few;
-    for (size_t i = 0; i < key.size(); i++)
-        if (key[i] >> 52 == top) few.emplace_back(key[i], row[i]);
-    std::nth_element(few.begin(), few.begin() + rank, few.end());
-    return few[size_t(rank)];
-}
-
-}  // namespace
-
-Cut median_cut(Matrix<u16> codes, size_t column, Ids ids, u64 key, u8 kind) {
-    const u16* code = codes[column];
-    const size_t n = codes.columns;
-    Cut cut;
-    if (kind >= NOMINAL) return cut;
-    // the missing code is the highest, so that ranks among the others are ranks among all
-    cut.count = kind == WITH_MISSING ? best_loops().count_below(code, n, MISSING) : i64(n);
-    if (!cut.count) return cut;
-    const auto [middle, below] = code_of_rank(code, n, cut.count / 2);
-    std::vector<u64> unit, row;
-    for (size_t i = 0; i < n; i++)
-        if (code[i] == middle) {
-            unit.push_back(ids.unit[i]);
-            row.push_back(ids.row[i]);
-        }
-    best_loops().hash(unit.data(), unit.size(), u64(column) << 40, key, unit.data());
-    std::tie(cut.key, cut.row) = select(unit, row, cut.count / 2 - below);
-    cut.code = middle;
-    return cut;
-}
-
-namespace {
 
 // Sets the signs of one class's rows that share the cut's code; returns the zero row or -1.
 i64 settle_ties(const std::vector<u64>& tied, Ids ids, const Cut& cut, u64 column, u64 key,

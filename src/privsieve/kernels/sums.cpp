@@ -63,7 +63,7 @@ constexpr size_t MOST = 4096, BLOCK = 1024, NONE = ~size_t(0);
 // Rows of one class by the cell of some columns.
 struct Tally {
     const Bins& in;
-    size_t bits = in.grid == 4 ? 2 : in.grid == 8 ? 3 : in.grid == 16 ? 4 : 6;
+    size_t bits = in.grid == 4 ? 2 : in.grid == 8 ? 3 : 4;
     // One table: that of three columns fills half of the first cache.
     std::vector<u32> count = std::vector<u32>(MOST);
     std::vector<i64> weighed = std::vector<i64>(MOST);
@@ -126,14 +126,14 @@ struct Sums {
     size_t d = in.bins.rows, classes = in.labellings.columns;
     Tally tally{in};
 
-    void set(const size_t* columns, size_t size, i64* cells) {
-        const size_t many = size_t(1) << (tally.bits * size);
-        for (size_t c = 0; c < classes; c++)
-            tally.run(columns, size, size_t(in.starts[c]), size_t(in.starts[c + 1]), cells + c * many);
-    }
-
     i64* of(size_t j, size_t l) {
         return out + (j * (2 * d - j - 1) / 2 + l - j - 1) * classes * in.grid * in.grid;
+    }
+
+    void pair(const size_t* columns, i64* cells) {
+        for (size_t c = 0; c < classes; c++)
+            tally.run(columns, 2, size_t(in.starts[c]), size_t(in.starts[c + 1]),
+                      cells + c * in.grid * in.grid);
     }
 
     // Pairs whose cells are sums of those of three columns.
@@ -144,7 +144,7 @@ struct Sums {
                 if (!cover.open(j, l)) continue;
                 const size_t m = cover.third(j, l);
                 size_t three[3] = {j, l, m};
-                if (m == NONE) set(three, 2, of(j, l));
+                if (m == NONE) pair(three, of(j, l));
                 else std::sort(three, three + 3), split(three, cover);
                 cover.close(j, l);
             }
@@ -177,28 +177,12 @@ struct Sums {
                     pair[leave == 0 ? b * G + z : a * G + (leave == 1 ? z : b)] +=
                         cells[(a * G + b) * G + z];
     }
-
-    // Every set, in lexicographic order.
-    void sets(size_t size) {
-        size_t at[4] = {0, 1, 2, 3};
-        const size_t many = classes << (tally.bits * size);
-        if (d < size) return;
-        for (i64* cells = out;; cells += many) {
-            set(at, size, cells);
-            size_t k = size;
-            while (k && at[k - 1] == d - size + k - 1) k--;
-            if (!k) return;
-            for (at[k - 1]++; k < size; k++) at[k] = at[k - 1] + 1;
-        }
-    }
 };
 
 }  // namespace
 
-void cell_sums(const Bins& in, size_t size, i64* cells) {
-    Sums sums{in, cells};
-    if (size == 2 && in.grid <= 16) sums.all_pairs();
-    else sums.sets(size);
+void cell_sums(const Bins& in, i64* cells) {
+    Sums{in, cells}.all_pairs();
 }
 // [/cell-sums]
 
@@ -235,10 +219,10 @@ void tie_counts(Matrix<u16> codes, const u64* unit, u64 key, Tie tie, i64* count
     each_tied(codes, unit, key, tie, [&](size_t, u64 found) { counts[found >> (64 - TOP_BITS)]++; });
 }
 
-void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, u64 top, std::vector<u64>& keys,
+void tied(Matrix<u16> codes, Ids ids, u64 key, Tie tie, i64 top, std::vector<u64>& keys,
           std::vector<u64>& rows) {
     each_tied(codes, ids.unit, key, tie, [&](size_t i, u64 found) {
-        if (found >> (64 - TOP_BITS) != top) return;
+        if (top >= 0 && i64(found >> (64 - TOP_BITS)) != top) return;
         keys.push_back(found);
         rows.push_back(ids.row[i]);
     });

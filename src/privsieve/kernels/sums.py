@@ -30,8 +30,6 @@ from privsieve.kernels.rules import cells_of, known_signs, tie_keys
 
 __all__ = ["TOPS", "cell_sums", "code_sums", "product_sums", "tie_counts", "tied"]
 
-#: Cells of a set at most.
-MOST_CELLS = 4096
 #: Keys fall into so many parts by their top bits.
 TOPS = 4096
 _SHIFT = np.uint64(52)
@@ -63,33 +61,30 @@ def code_sums(codes: U16, label: I32, classes: int) -> I64:
     return np.array(found, np.int64).reshape(-1, many).T.copy()
 
 
-def _demand_cells(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> None:
+def _demand_cells(bins: U8, starts: I64, weight: I64 | None, grid: int) -> None:
     demand_array("bins", bins, np.uint8, 2)
     demand_offsets("starts", starts, bins.shape[1])
     demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
     demand_weight(weight, bins.shape[1])
-    if demand_whole("grid", grid, 0, 255) not in {4, 8, 16, 64}:
-        raise ValueError(f"grid must be 4, 8, 16 or 64, not {grid}")
-    if grid ** demand_whole("size", size, 2, 4) > MOST_CELLS:
-        raise ValueError(f"sets must have at most {MOST_CELLS} cells")
+    if demand_whole("grid", grid, 0, 255) not in {4, 8, 16}:
+        raise ValueError(f"grid must be 4, 8 or 16, not {grid}")
     if bins.max(initial=0) >= grid:
         raise ValueError(f"bins must be below the grid's {grid}")
 
 
 @kernel(_demand_cells)
-def cell_sums(bins: U8, starts: I64, weight: I64 | None, size: int, grid: int) -> I64:
-    """The weight of the rows in each cell of each set of `size` columns: int64[sets, C * cells].
+def cell_sums(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
+    """The weight of the rows in each cell of each pair of columns: int64[pairs, C * cells].
 
     Cells are those of the first class, then of the second; the bin of the last column runs fastest.
 
     >>> bins, starts = np.array([[0, 3, 0], [0, 3, 3]], np.uint8), np.array([0, 2, 3])
-    >>> cells = cell_sums(bins, starts, None, 2, 4)
-    >>> np.flatnonzero(cells[0]).tolist()
+    >>> np.flatnonzero(cell_sums(bins, starts, None, 4)[0]).tolist()
     [0, 15, 19]
     """
-    found = [cells_of(bins[[*chosen]], starts, weight, grid).ravel()
-             for chosen in combinations(range(len(bins)), size)]
-    return np.array(found, np.int64).reshape(len(found), (len(starts) - 1) * grid**size)
+    found = [cells_of(bins[[*pair]], starts, weight, grid).ravel()
+             for pair in combinations(range(len(bins)), 2)]
+    return np.array(found, np.int64).reshape(len(found), (len(starts) - 1) * grid**2)
 
 
 def _demand_products(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,
@@ -132,8 +127,8 @@ def _demand_places(codes: U16, ids: U64, key: int, places: I64, wide: int) -> No
     demand_whole("key", key, 0, 2**64 - 1)
     demand_array("places", places, np.int64, 2)
     demand_equal("numbers of a place", places.shape[1], wide)
-    most = (len(codes) - 1, 65535, TOPS - 1)[:wide]
-    if (places < 0).any() or (places > most).any():
+    least, most = (0, 0, -1)[:wide], (len(codes) - 1, 65535, TOPS - 1)[:wide]
+    if (places < least).any() or (places > most).any():
         raise ValueError("places must be columns, codes and parts of keys")
 
 
@@ -166,7 +161,7 @@ def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
 def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
     """The rows that share a code and the top bits of their keys: ``(indptr, keys, rows)``.
 
-    A place is a column, a code, and the top bits.
+    A place is a column, a code, and the top bits; -1 for any.
 
     >>> codes, ids = np.array([[5, 5, 7]], np.uint16), np.array([[0, 1, 2]] * 2, np.uint64)
     >>> top = int(tie_keys(ids[0], 0, 1)[1] >> np.uint64(52))
@@ -177,7 +172,7 @@ def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
     for column, code, top in places.tolist():
         same = codes[column] == code
         keys = tie_keys(ids[0][same], column, key)
-        inside = keys >> _SHIFT == top
+        inside = (keys >> _SHIFT == top) | (top < 0)
         found.append(keys[inside])
         rows.append(ids[1][same][inside])
     ends = np.cumsum([0, *map(len, found)], dtype=np.int64)

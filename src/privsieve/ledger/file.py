@@ -18,17 +18,16 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from privsieve.errors import LedgerError, PrivsieveError
-from privsieve.ledger.chain import Tally
+from privsieve.errors import LedgerError
 from privsieve.ledger.folder import sync
 from privsieve.ledger.sql import (
     APPLICATION,
     FORMAT,
     STATEMENTS,
-    counted_on,
-    holds,
+    count,
     mark,
     recounted,
+    spoken,
 )
 
 #: How long to wait for another process, in seconds.
@@ -46,12 +45,9 @@ _SHARED = {
     "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
     "fuse.blobfuse", "fuse.grpcfuse", "fuse.osxfs", "fuse.vmhgfs-fuse", "fuse.cephfs", "fuse.davfs",
     "fuse.mergerfs", "fuse.goofys", "fuse.juicefs"}
-#: What a refusal to write says where the entries and the tables tell different things.
-_APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says "
-          "what is wrong; if a program was killed, put the -journal file that it left back beside "
-          "the ledger, else restore the newest copy")
-#: What this process has counted of each file: the next charge counts what came since.
-_counted: dict[str, Tally] = {}
+#: What to do where the entries and the tables tell different things.
+_APART = ("; if a program was killed, put the -journal file that it left back beside the ledger, "
+          "else restore the newest copy")
 
 
 def create(path: str) -> None:
@@ -60,7 +56,7 @@ def create(path: str) -> None:
         return
     _demand_own_disk(os.path.realpath(path), mounted(_mounts()))
     try:
-        with suppress(FileExistsError), _spoken(), _new(path) as db:
+        with suppress(FileExistsError), spoken(_text_of), _new(path) as db:
             for statement in ("BEGIN", *STATEMENTS, f"PRAGMA application_id={APPLICATION}",
                               f"PRAGMA user_version={FORMAT}", "COMMIT"):
                 db.execute(statement)
@@ -86,30 +82,18 @@ def transaction(path: str, population: str = "",  # noqa: ARG001  # a file is lo
     What does not add up is not written: the first transaction of a process counts from a checkpoint
     of the chain, where there is none from the beginning, and each later one what came since.
     """
-    with _spoken(), closing(_open(place := _placed(path, own=True))) as db:
+    with spoken(_text_of), closing(_open(place := _placed(path, own=True))) as db:
         db.execute("BEGIN IMMEDIATE")
         _demand_format(db)
-        _demand_sum(db, place)
+        mark(db, count(db, place, _APART))
         yield db
         db.execute("COMMIT")
-
-
-def _demand_sum(db: sqlite3.Connection, place: str) -> None:
-    """Refuse a file whose tables are not what its entries add up to."""
-    # Taken out while it is counted on: what fails halfway is counted from the beginning.
-    tally = _counted.pop(place, None)
-    known = tally if tally and holds(db, tally.seq, tally.head) else None
-    tally, reasons = counted_on(db, known)
-    if reasons:
-        raise LedgerError(_APART)
-    _counted[place] = tally
-    mark(db, tally)
 
 
 @contextmanager
 def reading(path: str) -> Iterator[sqlite3.Connection]:
     """One consistent view; who may not write can read, too."""
-    with _spoken(), closing(_open(_placed(path))) as db:
+    with spoken(_text_of), closing(_open(_placed(path))) as db:
         db.execute("BEGIN")
         _demand_format(db)
         yield db
@@ -124,7 +108,7 @@ def backup(path: str, copy: str) -> int:
         raise LedgerError("the copy exists; nothing is overwritten: name a file that does not "
                           "exist")
     try:
-        with _spoken(), _new(copy) as made, closing(_open(_placed(path))) as db:
+        with spoken(_text_of), _new(copy) as made, closing(_open(_placed(path))) as db:
             _demand_format(db)
             try:
                 db.backup(made)
@@ -307,15 +291,10 @@ def _code(error: BaseException) -> int:
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
 
 
-@contextmanager
-def _spoken() -> Iterator[None]:
-    """Say an error of the database in one sentence that quotes nothing of it."""
-    try:
-        yield
-    except PrivsieveError:
-        raise
-    except (sqlite3.Error, ValueError) as error:  # ValueError: damaged text or JSON
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
-            raise LedgerError(_INTERRUPTED) from None
-        raise LedgerError(_SAID.get(_code(error), "the ledger cannot be used as it is; check it "
-                                                  "with `privsieve ledger verify`")) from None
+def _text_of(error: Exception) -> str | None:
+    if not isinstance(error, sqlite3.Error | ValueError):  # ValueError: damaged text or JSON
+        return None
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return _INTERRUPTED
+    return _SAID.get(_code(error), "the ledger cannot be used as it is; check it with `privsieve "
+                                   "ledger verify`")

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from typing import Any, Protocol
 
 from privsieve.entries import load
-from privsieve.errors import LedgerError, ParameterError
+from privsieve.errors import LedgerError, ParameterError, PrivsieveError
 from privsieve.ledger.account import Account, Charge, alike, check_new_name, check_unlike
 from privsieve.ledger.chain import (
     GENESIS,
@@ -72,6 +72,11 @@ FORMAT = 3
 
 #: What a row of a table is found by.
 _KEY = {"request": "id", "publication": "seq"}
+#: What a refusal to write says where the entries and the tables tell different things.
+APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says what "
+         "is wrong")
+#: What this process has counted of each ledger: the next charge counts what came since.
+_counted: dict[str, Tally] = {}
 
 
 _POPULATION = f"""
@@ -293,6 +298,41 @@ def counted_on(db: Database, known: Tally | None) -> tuple[Tally, tuple[str, ...
             reasons = ("the tables are not what the entries add up to",)
     balance.new.clear()
     return Tally(balance, entries[-1].seq if entries else known.seq, head), reasons
+
+
+def count(db: Database, place: str, more: str = "") -> Tally:
+    """Count what came since this process counted last; refuse a ledger that does not add up.
+
+    more : what to do then, beside asking `privsieve ledger verify`.
+    """
+    # Taken out while it is counted on: what fails halfway is counted from the beginning.
+    tally = _counted.pop(place, None)
+    tally, reasons = counted_on(db, tally if tally and holds(db, tally.seq, tally.head) else None)
+    if reasons:
+        raise LedgerError(APART + more)
+    _counted[place] = tally
+    return tally
+
+
+def is_counted(place: str) -> bool:
+    """Whether this process has counted a ledger."""
+    return place in _counted
+
+
+@contextmanager
+def spoken(text_of: Callable[[Exception], str | None]) -> Iterator[None]:
+    """Say an error of the database in one sentence that quotes nothing of it.
+
+    text_of : the sentence; None where the error is not the database's.
+    """
+    try:
+        yield
+    except PrivsieveError:
+        raise
+    except Exception as error:
+        if (text := text_of(error)) is None:
+            raise
+        raise LedgerError(text) from None
 
 
 def _resumed(db: Database) -> Tally | None:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from privsieve.errors import ParameterError
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Takes
+from privsieve.summaries.stages import PART_CELLS
 
 #: Word operations of a nanosecond: what `max_ops` counts.
 OPS = 4
@@ -52,8 +53,8 @@ PAIR_BYTES = 200
 FEW = 2**20
 #: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
 ALL_CUTS = 6
-#: Bytes of a row beside its codes; bytes of a column's ties; rows of a part that is not cut.
-ROW_BYTES, TIE_BYTES, PART_ROWS = 48, 2**15, 2**23
+#: Bytes of a row beside its codes; bytes of a column's ties.
+ROW_BYTES, TIE_BYTES = 48, 2**15
 
 
 def many_cuts(classes: int) -> int:
@@ -172,7 +173,7 @@ class Tables(NamedTuple):
         planes = d * (n // 8 + 32 * split)
         held = (1 + self.table.masked) * planes * (self.deep > 1) + n * d * (self.grid > 0)
         runs = self.runs(max(counted))
-        if self.table.weighed or n > PART_ROWS:  # parts that are joined
+        if self.table.weighed or n * d > PART_CELLS:  # parts that are joined
             held, runs = 2 * held, 4 * runs
         rows = self.copies * (2 * n * d + ROW_BYTES * n)
         # Pairs are valued by a plane for each cut of a grid.

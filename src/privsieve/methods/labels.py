@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from privsieve.methods.rule_sieve import Rules
     from privsieve.noise.streams import Noise
-    from privsieve.summaries.rules import Layout
+    from privsieve.summaries.layout import Layout
 
 #: Weights are multiples of 1/4096: the smallest share of a class that they can balance.
 FINEST = 4096
@@ -419,7 +419,7 @@ def offsets(labels: Labellings, layout: Layout, scale: int) -> npt.NDArray[np.in
     """
     import numpy as np
 
-    from privsieve.summaries.rules import SUBSETS
+    from privsieve.summaries.layout import SUBSETS
 
     found = np.zeros((len(labels.squares), len(layout.kind)), np.int64)
     for cut, squares in enumerate(labels.squares):

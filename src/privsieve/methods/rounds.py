@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Passes
+    from privsieve.summaries.layout import Layout
     from privsieve.summaries.residuals import Residuals
-    from privsieve.summaries.rules import Layout
 
     Ints = npt.NDArray[np.int64]
 
@@ -131,8 +131,8 @@ class Rounds:
         named : the pair at the end.
         start : the log-odds of each class, of public or released numbers
         """
+        from privsieve.summaries.layout import Layout
         from privsieve.summaries.residuals import residuals
-        from privsieve.summaries.rules import Layout
 
         layout, found = Layout.of(self.domain), list[int]()
         held = residuals(rows, key, self.domain, start, SIDE)
@@ -159,8 +159,9 @@ class Rounds:
 
     def _cut_scores(self, held: Sequence[Residuals], layout: Layout, cut: int) -> Ints:
         """The scores where the classes are cut in two."""
+        from privsieve.summaries.forms import Runs
         from privsieve.summaries.residuals import best_cut, signs_of
-        from privsieve.summaries.rules import RuleTables, Runs, Weighing, scores
+        from privsieve.summaries.rules import RuleTables, Weighing, scores
 
         scale, parts = self.domain.unit_weight, [one.part(cut) for one in held]
         signs = signs_of(layout.classes, cut)
@@ -229,7 +230,7 @@ class Rounds:
         """Where the bins of a column with an order begin, by two quartiles; none of levels."""
         import numpy as np
 
-        from privsieve.summaries.rules import ORDERED_WITH_MISSING, cell_edges
+        from privsieve.summaries.layout import ORDERED_WITH_MISSING, cell_edges
 
         if layout.levels[j]:
             return np.zeros(0, np.int64)

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch, Passes
-    from privsieve.summaries.passes import RuleSums
-    from privsieve.summaries.rules import Layout, RuleTables, Weighing
+    from privsieve.summaries.layout import Layout
+    from privsieve.summaries.rules import RulePasses, RuleTables, Weighing
 
 METHOD = "rule-sieve/4"
 WAYS = ("auto", "ranks", "median-cut")  # to compare numbers of a target
@@ -322,7 +322,7 @@ class WithRows:
 
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0) -> RuleTables:
-    """Rows become tables: runs, and signs and bins where a branch of the plan needs them.
+    """Rows of persons become tables: runs, and signs and bins where the plan needs them.
 
     size : bytes that all rows take; where there is less room for them, sums are made of parts
     """
@@ -333,50 +333,49 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
     rows = Passes.of(batches)
     if rules.settles:
         rows = settled(rows, rules.domain)
-    if not rows.room.holds(size):
-        return _sums(rules).of_persons(rows, key, rules.domain)
-    return rule_tables(rows, key, domain=rules.domain, order=rules.depth, grid=rules.grid)
+    return rule_tables(rows, key, domain=rules.domain, order=rules.depth, grid=rules.grid,
+                       held=rows.room.holds(size))
 
 
 def with_rows(batches: Iterable[Batch], key: int, *, rules: Rules, made: Any) -> WithRows:
     """Tables, as `made` makes them, and the rows that rounds go on with."""
-    from privsieve.rows.batch import Passes
+    from privsieve.rows.batch import Passes, in_classes
     from privsieve.summaries.persons import settled
-    from privsieve.summaries.rules import PART_ROWS
+    from privsieve.summaries.stages import PART_CELLS
 
     rows = Passes.of(batches)
     if rules.settles:
         rows = settled(rows, rules.domain)
-    rows.keep(PART_ROWS)
+    # Of persons the order of the source counts.
+    ready = in_classes if rules.domain.person is None else None
+    rows.keep(max(1, PART_CELLS // len(rules.domain.columns)), ready)
     return WithRows(made(rows, key), rows, key)
 
 
 def _summary(rules: Rules, takes: Takes) -> Callable[[Iterable[Batch], int], Any]:
-    """How rows become tables: by sums over parts of them, where each row is a unit."""
-    from privsieve.summaries.stages import AllRows, by_class, of_sums
+    """How rows become tables: in passes, where each row is a unit."""
+    from privsieve.summaries.stages import by_class, passes
 
     made: Any = partial(summarise, rules=rules, size=takes.whole)
     if rules.domain.person is None:
         many = 4 if rules.depth > 1 else 1
-        few = AllRows(partial(summarise, rules=rules), branches.FEW, takes.whole)
-        made = of_sums(partial(_sums, rules), many, columns=len(rules.domain.columns),
-                       placed=many > 1, ready=by_class, whole=few if takes.whole else None)
+        made = passes(partial(_passes, rules), many, takes.whole, ready=by_class,
+                      columns=len(rules.domain.columns), placed=many > 1)
     return partial(with_rows, rules=rules, made=made) if rules.most else made
 
 
-def _sums(rules: Rules) -> RuleSums:
-    """Which sums the tables take."""
-    from privsieve.summaries.passes import RuleSums
-    from privsieve.summaries.rules import Layout
+def _passes(rules: Rules) -> RulePasses:
+    from privsieve.summaries.rules import RulePasses
 
-    return RuleSums(Layout.of(rules.domain), rules.depth, rules.grid)
+    return RulePasses(rules.domain, rules.depth, rules.grid)
 
 
 # [mechanism]
 def mechanism(summary: RuleTables | WithRows, noise: Noise, *, rules: Rules) -> tuple[int, ...]:
     """Tables meet noise: weights, scores, races; then rounds over the rows, where they are kept."""
     from privsieve.noise.race import Race, top_k
-    from privsieve.summaries.rules import Layout, scores
+    from privsieve.summaries.layout import Layout
+    from privsieve.summaries.rules import scores
 
     places, tables = rules.places, summary.tables if isinstance(summary, WithRows) else summary
     if places.certain and not rules.ordered:

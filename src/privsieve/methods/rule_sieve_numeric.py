@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from privsieve.methods.rule_sieve import RuleSieveOptions
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
-    from privsieve.summaries.numbers import Held, NumberTables
-    from privsieve.summaries.passes import NumberSums
-    from privsieve.summaries.rules import Ints, Layout
-    from privsieve.summaries.stages import AllRows, Stages
+    from privsieve.summaries.layout import Ints, Layout
+    from privsieve.summaries.numbers import Held, NumberPasses, NumberTables
 
 METHOD = "rule-sieve-numeric/3"
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
@@ -105,55 +103,40 @@ def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> 
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: int = 0,
               ) -> NumberTables:
-    """Rows become tables, one row for each unit.
+    """Rows of persons become tables, one row for each person.
 
     size : bytes that all rows take; where there is less room for them, sums are made of parts
     """
-    from privsieve.rows.batch import Passes
-    from privsieve.summaries.numbers import number_tables, records
+    from privsieve.summaries.numbers import number_tables
     from privsieve.summaries.persons import settled
 
-    rows = Passes.of(batches)
-    if rules.domain.person is not None:
-        # [fixed] ranks, offsets and the sensitivity rest on the number of records
-        rows = settled(rows, rules.domain)
-        if not rows.room.holds(size):
-            tables: NumberTables = _staged(rules, None)(records(rows, key, rules.domain), key)
-            return tables
-    return number_tables(rows, key, domain=rules.domain, depth=rules.depth, grid=rules.grid)
+    # [fixed] ranks, offsets and the sensitivity rest on the number of records
+    rows = settled(batches, rules.domain)
+    return number_tables(rows, key, domain=rules.domain, depth=rules.depth, grid=rules.grid,
+                         held=rows.room.holds(size))
 
 
 def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int], NumberTables]:
-    """How rows become tables: by sums over parts of them, where each row is a unit."""
-    from privsieve.summaries.stages import AllRows
+    """How rows become tables: in passes, where each row is a unit."""
+    from privsieve.summaries.stages import passes
 
-    whole = partial(summarise, rules=rules, size=takes.whole)
     if rules.domain.person is not None:
-        return whole
-    return _staged(rules, AllRows(whole, branches.PART_ROWS, takes.whole))
-
-
-def _staged(rules: NumberRules, whole: AllRows | None) -> Stages:
-    from privsieve.summaries.stages import of_sums
-
-    return of_sums(partial(_sums, rules), 4, columns=len(rules.domain.columns),
-                   placed=True,  # by rank
-                   ready=_labelled, whole=whole)
+        return partial(summarise, rules=rules, size=takes.whole)
+    return passes(partial(_passes, rules), 4, takes.whole, columns=len(rules.domain.columns),
+                  placed=True,  # by rank
+                  ready=_labelled)
 
 
 def _labelled(batch: Batch) -> Batch:
-    from privsieve.summaries.passes import labelled
+    from privsieve.summaries.numbers import labelled
 
     return labelled(batch)
 
 
-def _sums(rules: NumberRules) -> NumberSums:
-    """Which sums the tables take."""
-    from privsieve.summaries.numbers import halved
-    from privsieve.summaries.passes import NumberSums
-    from privsieve.summaries.rules import Layout
+def _passes(rules: NumberRules) -> NumberPasses:
+    from privsieve.summaries.numbers import NumberPasses
 
-    return NumberSums(Layout.of(halved(rules.domain)), rules.depth, rules.grid)
+    return NumberPasses(rules.domain, rules.depth, rules.grid)
 
 
 # [number-mechanism]
@@ -166,8 +149,8 @@ def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tup
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
     """Integer scores, and how far one unit moves any of them; private."""
+    from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import PARTS, Depth, halved, scores
-    from privsieve.summaries.rules import Layout
 
     layout = Layout.of(halved(rules.domain))
     n = summary.rows
@@ -185,8 +168,8 @@ def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
     """
     import numpy as np
 
+    from privsieve.summaries.layout import SUBSETS
     from privsieve.summaries.numbers import CUTS, PARTS, spread
-    from privsieve.summaries.rules import SUBSETS
 
     below = spread(n, CUTS)
     found = np.zeros((len(below), len(layout.kind)), np.int64)
@@ -208,7 +191,7 @@ TRIPLE_SQUARE = 10_000
 def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan, target: Any,
                   ) -> tuple[int, ...]:
     """A noisy cell cuts the target; the rest is RuleSieve for classes that are then known."""
-    from privsieve.summaries.rules import cell_edges
+    from privsieve.summaries.layout import cell_edges
 
     # [median-moves]
     moves = 2 if inner.domain.replaces else 1

@@ -12,7 +12,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from fractions import Fraction
 from itertools import chain, islice
@@ -149,6 +149,12 @@ class Room:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+
+    def kernels(self) -> AbstractContextManager[None]:
+        """Let kernels have as many threads as the work on rows has."""
+        from privsieve.kernels.contract import using_threads
+
+        return using_threads(self.jobs)
 
     def _elsewhere(self) -> bool:
         """Whether another thread asks than the one that has the pool: of the pool it might be."""

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +25,12 @@ from privsieve.public.columns import CODES, Label
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries import Summary
+from privsieve.summaries.forms import Bins, CellSums, Runs, Signs, SignSums
+from privsieve.summaries.layout import Ints, Layout
+from privsieve.summaries.passes import Counted, Found, TablePasses
 from privsieve.summaries.persons import by_person
-from privsieve.summaries.ranks import Record, at_ranks
-from privsieve.summaries.rules import PART_ROWS, Bins, Ints, Layout, Runs, Signs, median_cuts
-
-if TYPE_CHECKING:
-    from privsieve.summaries.sums import CellSums, SignSums
+from privsieve.summaries.ranks import Records
+from privsieve.summaries.stages import PART_CELLS
 
 #: Cuts of the target at fixed ranks: it is cut into 16 parts of as many rows.
 CUTS = 15
@@ -57,30 +56,66 @@ class NumberTables(Summary):
         return int(self.alone.counts.sum())
 
 
-def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: int,
-                  grid: int, part_rows: int = PART_ROWS) -> NumberTables:
-    """The summary of RuleSieve for a numeric target over some batches; one row a unit.
+def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: int, grid: int,
+                  held: bool = True, part_rows: int | None = None) -> NumberTables:
+    """Make the summary of RuleSieve for a numeric target of some batches; one row a unit.
 
-    grid : that of pairs, or 0
+    The arguments are those of `rules.rule_tables`.
     """
-    layout, feature = Layout.of(halved(domain)), len(domain.columns)
-    held = list(records(Passes.of(batches), key, domain).keep(part_rows)) or [
-        Batch.empty(feature)]
-    n = sum(map(len, held))
-    targets = [(batch.label, batch.unit, batch.row) for batch in held]
-    cuts = at_ranks(targets, spread(n, CUTS), feature, key)
-    middle = at_ranks(targets, halves(n), feature, key)
-    # [halves] lower half, middle record of an odd number, upper half
-    split = [Part.of(replace(batch, label=bins(batch, middle, feature, key)), 3)
-             for batch in held]
-    signs = median_cuts(split, key, layout.kind) if depth >= 2 else None
+    rows = records(Passes.of(batches), key, domain)
+    parts = list(rows.keep(part_rows or max(1, PART_CELLS // len(domain.columns)), labelled))
+    return NumberPasses(domain, depth, grid).over(parts, key, rows.room, held=held)
 
-    return reduce(add, (
-        NumberTables(Runs.of(Part.of(replace(batch, label=bins(batch, cuts, feature, key)),
-                                     len(cuts) + 1)),
-                     None if signs is None else Signs.of(part, signs, key, layout),
-                     Bins.of(part, layout, grid) if grid else None)
-        for batch, part in zip(held, split, strict=True)))
+
+def labelled(batch: Batch) -> Batch:
+    """Rows with their target as one more column, so that it has ranks as columns have."""
+    codes = np.concatenate([batch.codes.T, batch.label.astype(np.uint16)[None]])
+    return replace(batch, codes=codes.T, label=np.zeros(len(batch), np.int32))
+
+
+class NumberPasses(TablePasses[Batch, NumberTables]):
+    """How rows become tables, where the target is a number: the last of the columns."""
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the columns enter the rules; the target is cut in two."""
+        return Layout.of(halved(self.domain))
+
+    def counted(self, some: Sequence[Batch], _key: int, _found: Found) -> Counted:
+        """Codes of the columns and of the target."""
+        return Counted(Runs.of(*map(self.single, some)), None)
+
+    def summed(self, rows: Batch, key: int, found: Found, *, held: bool = False) -> NumberTables:
+        """Codes by ranks of the target; products of signs and cells by halves of it."""
+        feature, named = len(self.layout.kind), self.records(found)
+        first = len(found[0].once("middles", self.middles)[0]) if self.order > 1 else 0
+        last = first + len(spread(int(found[0].whole.counts.sum()), CUTS))
+        whole = replace(rows, codes=rows.codes[:, :feature],
+                        label=rows.codes[:, feature].astype(np.int32))
+        # [halves] lower half, middle record of an odd number, upper half
+        alone, middle = (replace(whole, label=bins(whole, cut, feature, key))
+                         for cut in (named.cut(first, last), named.cut(last)))
+        split = Part.of(middle, 3)
+        signs = self.products(split, self.cuts(found), key, held=held) if self.order > 1 else None
+        return NumberTables(Runs.of(Part.of(alone, last - first + 1)), signs,
+                            self.cells(split, held=held))
+
+    def single(self, rows: Batch) -> Part:
+        """All rows, in any order."""
+        return Part.of(rows, 1)
+
+    def wanted(self, counted: Counted) -> tuple[Ints, Ints]:
+        """The middle of each column; where the target is cut, and its halves."""
+        columns, many = (counted.once("middles", self.middles) if self.order > 1
+                         else (np.zeros(0, np.int64),) * 2)
+        n = int(counted.whole.counts.sum())
+        cuts = np.array([*spread(n, CUTS), *halves(n)], np.int64)
+        return (np.append(columns, np.full(len(cuts), len(self.layout.kind))),
+                np.append(many // 2, cuts))
+
+    def none(self, batch: Batch) -> Batch:
+        """No rows, with a target."""
+        return labelled(batch)
 
 
 def halved(domain: Domain) -> Domain:
@@ -123,14 +158,13 @@ def halves(n: int) -> tuple[int, ...]:
     return tuple(rank for rank in (n // 2, (n + 1) // 2) if rank < n)
 
 
-def bins(batch: Batch, records: Sequence[Record], feature: int, key: int,
-         ) -> npt.NDArray[np.int32]:
+def bins(batch: Batch, records: Records, feature: int, key: int) -> npt.NDArray[np.int32]:
     """For each row, how many of these records it stands at or above."""
     found = np.zeros(len(batch), np.int32)
     keys = kernels.tie_keys(batch.unit, feature, key)
-    for code, tie, row in records:
+    for code, tie, row in zip(*records, strict=True):
         # [at-or-above]
-        later = (keys > np.uint64(tie)) | ((keys == np.uint64(tie)) & (batch.row >= np.uint64(row)))
+        later = (keys > tie) | ((keys == tie) & (batch.row >= row))
         found += (batch.label > code) | ((batch.label == code) & later)
     return found
 
@@ -154,7 +188,7 @@ class Held:
 def hold(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
     """Keep the rows, and count the target of one row a unit."""
     rows = Passes.of(batches)
-    rows.keep(PART_ROWS)
+    rows.keep(max(1, PART_CELLS // len(domain.columns)))
     # [target-counts]
     counts = np.zeros(MEDIAN_GRID, np.int64)
     for batch in records(rows, key, domain):
@@ -192,8 +226,8 @@ def scores(tables: NumberTables, layout: Layout, by: Depth) -> Ints:
         best = np.maximum(best, n * tables.bins.gain(HALVES, by.grid, layout))
     columns, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(columns) > 1:
-        best[columns] = np.maximum(best[columns], n * signs.pairs(HALVES))
+        best[columns] = np.maximum(best[columns], n * signs.best(2, HALVES))
         if by.order >= 3 and len(columns) > 2:
-            best[columns] = np.maximum(best[columns], n * signs.triples(HALVES) - by.triple)
+            best[columns] = np.maximum(best[columns], n * signs.best(3, HALVES) - by.triple)
     return best
 # [/number-scores]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from privsieve.summaries.rules import Ints, Layout, RuleTables, Weighing, best_alone, scores
+from privsieve.summaries.layout import Ints, Layout
+from privsieve.summaries.rules import RuleTables, Weighing, best_alone, scores
 
 
 # [pair-values]

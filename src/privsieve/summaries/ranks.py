@@ -1,82 +1,119 @@
-"""Ranks: which record has a given rank, over pieces of any size; exact, ties by a keyed order."""
+"""Ranks: which record has a given rank, exactly, by sums over parts of the rows; ties by a key.
+
+::
+
+    codes  per column, how many rows have each code: they say which code holds a rank
+    ties   where many rows share it, how the tie keys of those rows begin
+    few    of the rows that are left, keys and positions: the record is among them
+
+What a part comes to adds up, whatever the cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from privsieve import kernels
-from privsieve.public.columns import CODES
+from privsieve.kernels.sums import tie_counts, tied
+from privsieve.rows.batch import Part
+from privsieve.summaries import Summary
 
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
-#: Of some rows the code of one column, the unit and the row.
-Ranked = tuple[npt.NDArray[np.integer], Keys, Keys]
+#: Sorted codes of each column, with counts by class: see `kernels.runs`.
+Table = tuple[Ints, npt.NDArray[np.uint16], npt.NDArray[np.signedinteger]]
+
+#: Of more rows that share a code, those are told apart by how their keys begin.
+FEW = 256
 
 
-class Record(NamedTuple):
-    """The record of a rank: rows that stand at it or above are those that compare no lower."""
+class Records(NamedTuple):
+    """The records of some ranks: rows at them or above are those that compare no lower."""
 
-    code: int
-    tie: int
-    row: int
+    code: Ints
+    tie: Keys
+    row: Keys
 
     def __repr__(self) -> str:
         return object.__repr__(self)  # its fields are private
 
+    def cut(self, begin: int, end: int | None = None) -> Records:
+        """Some of them."""
+        return Records(self.code[begin:end], self.tie[begin:end], self.row[begin:end])
 
-def at_ranks(pieces: Sequence[Ranked], ranks: Sequence[int], feature: int, key: int,
-             ) -> list[Record]:
-    """The records of these 0-based ranks by (code, tie key, row), over all pieces.
 
-    The codes are counted; inside the tie group of the one that holds the rank the top 16 bits of
-    the keys are; and of the few rows in that bucket the exact one is picked.
+@dataclass(frozen=True, eq=False, repr=False)
+class Few(Summary):
+    """Some rows: for which rank each may be the record, its tie key, and its position."""
 
-    >>> rows = np.arange(3, dtype=np.uint64)
-    >>> records = at_ranks([(np.array([9, 3, 5]), rows, rows)], [0, 2], 1, key=7)
-    >>> [record.code for record in records]
-    [3, 9]
+    rank: Ints
+    tie: Keys
+    row: Keys
+
+    def __add__(self, other: Few) -> Few:
+        return Few(*(np.concatenate([getattr(one, name) for one in (self, other)])
+                     for name in ("rank", "tie", "row")))
+
+
+# [ranks]
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranks:
+    """Where ranks lie, as far as it is known.
+
+    column, code : those that hold each rank.
+    top : how the tie key of its record begins; -1: any way.
+    left : the rank inside of the rows that have all of these.
+    many : how many rows have the code.
     """
-    counts = _counted(codes for codes, _unit, _row in pieces)
-    ties: dict[int, list[tuple[Keys, Keys]]] = {}
-    records = []
-    for rank in ranks:
-        # [at-ranks] the code that holds this rank, then its place in the tie group
-        code, left = bucket(counts, rank)
-        if code not in ties:
-            ties[code] = [(kernels.tie_keys(unit, feature, key), row) for _codes, unit, row in
-                          (where(piece, piece[0] == code) for piece in pieces)]
-        top, left = bucket(_counted(_top(keys) for keys, _row in ties[code]), left)
-        few: list[tuple[int, int]] = []
-        for keys, row in ties[code]:
-            inside = _top(keys) == top
-            few += zip(keys[inside].tolist(), row[inside].tolist(), strict=True)
-        records.append(Record(code, *sorted(few)[left]))
-    return records
 
+    column: Ints
+    code: Ints
+    top: Ints
+    left: Ints
+    many: Ints
 
-def where(piece: Ranked, inside: npt.NDArray[np.bool_]) -> Ranked:
-    """The rows of a piece that are inside."""
-    codes, unit, row = piece
-    return codes[inside], unit[inside], row[inside]
+    @classmethod
+    def of(cls, table: Table, column: Ints, rank: Ints) -> Ranks:
+        """Return the codes that hold these 0-based ranks, each among the rows of a column."""
+        indptr, code, count = table
+        many = count.sum(axis=1, dtype=np.int64)
+        ends = np.append(0, many.cumsum())
+        place = ends[indptr[column]] + rank
+        at = np.searchsorted(ends, place, side="right") - 1
+        return cls(column, code[at].astype(np.int64), np.full(len(at), -1), place - ends[at],
+                   many[at])
 
+    def ties(self, part: Part, key: int) -> Ints:
+        """Count how the tie keys begin of rows that share a code with many others."""
+        return tie_counts(part.codes, part.ids, key, self._places(2)[self._crowded])
 
-def _counted(pieces: Iterable[npt.NDArray[np.integer]]) -> Ints:
-    counts = np.zeros(CODES, np.int64)
-    for codes in pieces:
-        counts += np.bincount(codes, minlength=CODES)
-    return counts
+    def among(self, ties: Ints) -> Ranks:
+        """Return the same with how the keys begin that hold the ranks."""
+        at, ends = self._crowded, ties.cumsum(axis=1)
+        top, left = self.top.copy(), self.left.copy()
+        top[at] = found = (ends <= left[at, None]).sum(axis=1)
+        left[at] -= (ends - ties)[np.arange(len(at)), found]
+        return replace(self, top=top, left=left)
 
+    def few(self, part: Part, key: int) -> Few:
+        """Return the rows of a part that may be the records."""
+        ends, keys, rows = tied(part.codes, part.ids, key, self._places(3))
+        return Few(np.repeat(np.arange(len(self.top)), np.diff(ends)), keys, rows)
 
-def _top(keys: Keys) -> Ints:
-    return (keys >> np.uint64(48)).astype(np.int64)
+    def records(self, few: Few) -> Records:
+        """Return the records of the ranks."""
+        order = np.lexsort((few.row, few.tie, few.rank))
+        begin = np.searchsorted(few.rank[order], np.arange(len(self.top)))
+        at = order[begin + self.left]
+        return Records(self.code, few.tie[at], few.row[at])
 
+    @property
+    def _crowded(self) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(self.many > FEW)
 
-def bucket(counts: Ints, rank: int) -> tuple[int, int]:
-    """The bucket that holds this rank, and the rank inside it."""
-    ends = np.cumsum(counts)
-    bucket = int(np.searchsorted(ends, rank, side="right"))
-    return bucket, rank - int(ends[bucket] - counts[bucket])
+    def _places(self, numbers: int) -> Ints:
+        return np.column_stack([self.column, self.code, self.top])[:, :numbers].copy()
+# [/ranks]

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Part, Passes
+from privsieve.summaries.layout import ORDERED_WITH_MISSING, Ints, Layout
 from privsieve.summaries.persons import by_person
-from privsieve.summaries.rules import ORDERED_WITH_MISSING, Ints, Layout
 
 Doubles = npt.NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from privsieve.public.domain import Domain
@@ -71,17 +71,14 @@ def added(stage: Stage, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -
     return total
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AllRows:
-    """Another way to the same summary, of all rows at once: faster while they fit into memory.
+class InMemory(NamedTuple):
+    """The last stage where all rows stay in memory: faster, while they fit.
 
-    of : (batches, key) -> summary.
-    rows : how many of them make a part.
-    size : bytes that it takes, by declared sizes.
+    stage : what it makes of a part.
+    size : bytes that all rows take, by declared sizes.
     """
 
-    of: Summarise
-    rows: int
+    stage: Stage
     size: int
 
 
@@ -94,7 +91,7 @@ class Stages:
     placed : whether a stage looks at the positions or the units of rows, and not at their cells
         alone.
     ready : what becomes of a batch before any stage sees it; once, where rows are kept.
-    whole : all rows at once, where that is faster.
+    whole : the last stage where all rows stay in memory.
     change : what becomes of a batch before all that: see `seen`.
 
     Examples
@@ -114,26 +111,29 @@ class Stages:
     ended: Callable[[tuple[Any, ...]], Any] = tuple
     placed: bool = False
     ready: Callable[[Batch], Any] = same
-    whole: AllRows | None = None
+    whole: InMemory | None = None
     change: Callable[[Batch], Batch] = same
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
         """The summary of rows that one process reads."""
-        from privsieve.rows.batch import Passes, joined
+        from privsieve.rows.batch import Passes
 
-        rows, whole = Passes.of(batches).mapped(self.change), self.whole
-        if whole is not None and rows.room.holds(whole.size):
-            return whole.of(list(joined(rows, whole.rows)), key)
-        if len(self.stages) == 1:
+        rows, last = Passes.of(batches).mapped(self.change), None
+        if self.whole is not None and rows.room.holds(self.whole.size):
+            last = self.whole.stage
+        elif len(self.stages) == 1:
             return self.over(map(self.ready, rows), key, rows.room)
-        part = max(1, PART_CELLS // self.columns)
-        return self.over(rows.keep(part, self.ready), key, rows.room)
+        parts = rows.keep(max(1, PART_CELLS // self.columns), self.ready)
+        return self.over(list(parts) if last else parts, key, rows.room, last)
 
-    def over(self, parts: Iterable[Any], key: int, room: Room) -> Any:
-        """The summary of parts that are ready, and can be read once for each stage."""
+    def over(self, parts: Iterable[Any], key: int, room: Room, last: Stage | None = None) -> Any:
+        """The summary of parts that are ready, and can be read once for each stage.
+
+        last : what stands in the place of the last stage.
+        """
         found: tuple[Any, ...] = ()
-        for at in range(len(self.stages)):
-            found = (*found, self._sum(at, parts, (key, found), room))
+        for stage in (*self.stages[:-1], last or self.stages[-1]):
+            found = (*found, self._sum(stage, parts, (key, found), room))
         return self.ended(found)
 
     @property
@@ -147,13 +147,13 @@ class Stages:
 
         rows = Passes.of(batches)
         parts = (self.ready(self.change(batch)) for batch in rows)
-        return self._sum(at, parts, (key, found), rows.room)
+        return self._sum(self.stages[at], parts, (key, found), rows.room)
 
-    def _sum(self, at: int, parts: Iterable[Any], known: tuple[Any, tuple[Any, ...]], room: Room,
+    def _sum(self, one: Stage, parts: Iterable[Any], known: tuple[Any, tuple[Any, ...]], room: Room,
              ) -> Any:
         from privsieve.rows.batch import Batch
 
-        (key, found), one = known, self.stages[at]
+        key, found = known
         total = one(self.ready(self.change(Batch.empty(self.columns))), key, found)
 
         def together(some: tuple[Any, ...]) -> Any:
@@ -194,19 +194,39 @@ def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Sum
     return Stages((partial(_alone, summarise),), len(domain.columns), _only, placed)
 
 
-def of_sums(sums: Callable[..., Any], many: int, **more: Any) -> Stages:
-    """The passes of what `sums` makes, where they run: it has `stages`, so many, and `ended`."""
-    return Stages(tuple(OfParts(partial(_stage_of, sums, at)) for at in range(many)),
-                  ended=partial(_ended_of, sums), **more)
+def passes(make: Callable[[], Any], many: int, size: int = 0, **more: Any) -> Stages:
+    """So many passes of what `make` makes where rows are read: see `passes.TablePasses`.
+
+    size : bytes that all rows take while they are in memory; 0: they never are.
+    """
+    made = _Made(make)
+    whole = InMemory(partial(_held, made), size) if size else None
+    return Stages(tuple(OfParts(partial(_stage, made, at)) for at in range(many)),
+                  ended=partial(_ended, made), whole=whole, **more)
 
 
-def _stage_of(sums: Callable[[], Any], at: int, some: Sequence[Any], key: Any,
-              found: tuple[Any, ...]) -> Any:
-    return added(sums().stages[at], some, key, found)
+class _Made:
+    """What is made once, where it is needed."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    @cached_property
+    def passes(self) -> Any:
+        """What is made."""
+        return self.make()
 
 
-def _ended_of(sums: Callable[[], Any], found: tuple[Any, ...]) -> Any:
-    return sums().ended(found)
+def _stage(made: _Made, at: int, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -> Any:
+    return added(made.passes.stages[at], some, key, found)
+
+
+def _held(made: _Made, part: Any, key: Any, found: tuple[Any, ...]) -> Any:
+    return made.passes.held(part, key, found)
+
+
+def _ended(made: _Made, found: tuple[Any, ...]) -> Any:
+    return made.passes.ended(found)
 
 
 def _alone(summarise: Summarise, rows: Batch, key: int, _found: tuple[Any, ...]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.kernels.rules import add_up
 from privsieve.public.domain import Domain
 from privsieve.rows.batch import Batch
 from privsieve.summaries import S
@@ -52,9 +53,8 @@ class Sparse:
     def __add__(self, other: Sparse) -> Sparse:
         places, inverse = np.unique(np.concatenate([self.places, other.places]),
                                     return_inverse=True)
-        counts = np.zeros(len(places), np.int64)
-        np.add.at(counts, inverse, np.concatenate([self.counts, other.counts]))
-        return Sparse(places, counts)
+        return Sparse(places, add_up(inverse, np.concatenate([self.counts, other.counts]),
+                                     len(places)))
 
 
 def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:

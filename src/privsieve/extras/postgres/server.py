@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, unquote
 
-from privsieve.errors import LedgerError, ParameterError, PrivsieveError
+from privsieve.errors import LedgerError, ParameterError
 from privsieve.extras import library
 from privsieve.ledger import sql
-from privsieve.ledger.chain import GENESIS, Entry, Tally
+from privsieve.ledger.chain import GENESIS, Entry
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,10 +30,6 @@ PATIENCE = 60.0
 LOCKS = ("SELECT 1 FROM population WHERE id = ? FOR UPDATE",
          "SELECT seq, hash FROM head FOR UPDATE")
 HOW = "`privsieve ledger grant --ledger URL --population NAME --epsilon E`"
-_APART = ("the shared ledger does not add up, and nothing was written: `privsieve ledger verify` "
-          "says what is wrong")
-#: What this process has counted of each ledger: the next charge counts what came since.
-_counted: dict[str, Tally] = {}
 
 # --- where it lies -----------------------------------------------------------------------------
 
@@ -159,7 +155,7 @@ def _called(name: str, event: str, body: str) -> Iterator[str]:
 
 def create(path: str) -> None:
     """Make an empty ledger, whole or not at all; leave one that exists."""
-    with _spoken(), _begun(path) as db:
+    with sql.spoken(_text_of), _begun(path) as db:
         # One at a time: who comes second finds what the first has made.
         db.execute("SELECT pg_advisory_xact_lock(?)", (sql.APPLICATION,))
         if not db.made():
@@ -178,31 +174,22 @@ def transaction(path: str, population: str = "") -> Iterator[sql.Database]:
     What does not add up is not written: the first transaction of a process counts from a
     checkpoint on before it locks the ledger, and each later one what came since.
     """
-    if path not in _counted:
+    if not sql.is_counted(path):
         with reading(path) as db:
-            _counted[path] = _sum(db, None)
-    with _spoken(), _locked(path, population) as (db, head):
-        tally = _counted.pop(path, None)
-        tally = _sum(db, tally if tally and sql.holds(db, tally.seq, tally.head) else None)
+            sql.count(db, path)
+    with sql.spoken(_text_of), _locked(path, population) as (db, head):
+        tally = sql.count(db, path)
         if (tally.seq, tally.head) != head:
-            raise LedgerError(_APART)
-        _counted[path] = tally
+            raise LedgerError(sql.APART)
         sql.mark(db, tally)
         yield db
         _commit(path, db)
 
 
-def _sum(db: sql.Database, tally: Tally | None) -> Tally:
-    tally, reasons = sql.counted_on(db, tally)
-    if reasons:
-        raise LedgerError(_APART)
-    return tally
-
-
 @contextmanager
 def reading(path: str) -> Iterator[sql.Database]:
     """One consistent view; who may not write can read, too."""
-    with _spoken(), _begun(path, "REPEATABLE READ, READ ONLY") as db:
+    with sql.spoken(_text_of), _begun(path, "REPEATABLE READ, READ ONLY") as db:
         db.demand_made()
         yield db
 
@@ -376,20 +363,13 @@ _SAID: Mapping[str, str] = {
 }
 
 
-@contextmanager
-def _spoken() -> Iterator[None]:
-    """Say an error of the server in one sentence that quotes nothing of it."""
-    try:
-        yield
-    except PrivsieveError:
-        raise
-    except Exception as error:
-        from psycopg import Error
+def _text_of(error: Exception) -> str | None:
+    from psycopg import Error
 
-        if not isinstance(error, (Error, ValueError)):  # ValueError: damaged text or JSON
-            raise
-        code = str(getattr(error, "sqlstate", None) or "" if isinstance(error, Error) else "?")
-        said = next((_SAID[code[:width]] for width in (5, 3, 2, 0) if code[:width] in _SAID
-                     and (width or not code)), None)
-        raise LedgerError(said or "the shared ledger cannot be used as it is; check it with "
-                                  "`privsieve ledger verify`") from None
+    if not isinstance(error, (Error, ValueError)):  # ValueError: damaged text or JSON
+        return None
+    code = str(getattr(error, "sqlstate", None) or "" if isinstance(error, Error) else "?")
+    said = next((_SAID[code[:width]] for width in (5, 3, 2, 0) if code[:width] in _SAID
+                 and (width or not code)), None)
+    return said or ("the shared ledger cannot be used as it is; check it with `privsieve ledger "
+                    "verify`")
