@@ -229,7 +229,7 @@ REFUSED = {
     "no year": (DAY + 'low = 2020-01-01\nformat = "%d.%m"', "write day, month and year"),
     "no date": (DAY + "low = 2020-01-01\nformat = 5", "write day, month and year"),
     "duplicate": (FLAG + '[[column]]\nname = "F"\nkind = "flag"', "named twice"),
-    "target": (FLAG + '[target]\nname = "y"\nkind = "date"', 'write "label" or "number" or "flag"'),
+    "target": (FLAG + '[target]\nname = "y"\nkind = "date"', 'write "number" or "flag" or "label"'),
     "one class": (FLAG + '[target]\nname = "y"\nkind = "label"\nvalues = [1]', "at least two"),
     "default": (FLAG + '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\ndefault = 2',
                 "target 'y' ([target]): default is 2"),

@@ -56,8 +56,8 @@ def test_numbers():
             "allows less, write its bound"),
             ("  -> these become high (the most, read from the rows, is 1234567.5); if the code "
             "book allows more, write its bound"),
-            ("  -> these become missing: right for a word that says so, else check csv.decimal "
-             "(or points for thousands) and the kind of the column")] \
+            ("  -> these become missing: right for a word that says so, else check csv.decimal, "
+             "csv.thousands and the kind of the column")] \
         == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
     assert ["age (number): fine", ("  3 different values; 3 of 65536 codes, 2 of 8 bins in use "
                                    "(the fullest has 66 %)")] == one(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from privsieve.errors import DomainError
 from privsieve.public.canonical import (
@@ -19,7 +19,9 @@ from privsieve.public.canonical import (
     finite,
     flag_words,
     hidden,
+    is_whole,
     quoted,
+    reads_flags,
     text_of,
 )
 
@@ -37,6 +39,8 @@ MOST_CODES = 100
 MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
 MIDDLE = CODES // 2
+#: Where days are counted from, and microseconds in a day.
+EPOCH, DAY = dt.datetime(1970, 1, 1), 86_400_000_000  # noqa: DTZ001
 #: Of a whole number among the values of a column.
 LARGEST_DIGITS = 100
 LARGEST_CUTS = 1000
@@ -44,19 +48,141 @@ _ROLES = ("known", "presences", "both", "sensitive")
 _SCALES, _MISSING = ("linear", "log"), ("middle", "level")
 
 
-class _Graded:
-    """A column of a public grid, on which missing is the middle or a level of its own."""
+class ColumnKind:
+    """What a domain says of one column: each kind of column is a class, and knows what it does.
 
-    missing: Literal["middle", "level"]
+    A cell's code follows from `table` (texts that have a code), then, where the kind is `graded`,
+    from the grid of its numbers or dates, and else is `other` (`rows.cells.CellRule`).
+    A kind with a name registers itself; nobody else lists kinds.
+    """
+
+    name: str
+    kind: ClassVar[str]
+    #: Whether a kind may be a column, and a target.
+    is_column: ClassVar[bool] = True
+    is_target: ClassVar[bool] = False
+    #: Whether codes are numbers on a grid; these numbers may be days since 1970.
+    graded: ClassVar[bool] = False
+    is_number: ClassVar[bool] = False
+    is_date: ClassVar[bool] = False
+    #: Whether it says yes and no alone; whether an unlisted text is a level of its own.
+    is_binary: ClassVar[bool] = False
+    others_are_a_level: ClassVar[bool] = False
+    #: What a cell that is not read becomes, in words.
+    becomes: ClassVar[str] = "the default"
+    role: Any = "known"
+    cuts: Sequence[Any] = ()
+    ignore_case: bool = False
+    missing_level: bool = False
+    #: How many codes there are, where they are listed.
+    levels: int | None = None
+    missing_values: tuple[float, ...] = ()
+    format: str | None = None
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            KINDS[cls.kind] = cls
 
     @property
-    def missing_level(self) -> bool:
+    def table(self) -> Mapping[str, int]:
+        """The codes of texts that have one."""
+        return {}
+
+    @property
+    def other(self) -> int:
+        """The code of a cell that says nothing that is read."""
+        raise NotImplementedError
+
+    def reads_type(self, kind: str) -> bool:
+        """Whether cells of a declared type, other than a text, can be read."""
+        raise NotImplementedError
+
+
+#: The kinds, by their names.
+KINDS: dict[str, Any] = {}
+
+
+class Listed(ColumnKind):
+    """A kind whose texts are listed: a code is the place of a value."""
+
+    values: Sequence[Scalar]
+
+    @property
+    def levels(self) -> int:  # type: ignore[override]
+        """How many codes there are."""
+        return len(self.values) + self.others_are_a_level
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the values, in the order of their codes."""
+        return [text_of(value) for value in self.values]
+
+    @property
+    def table(self) -> Mapping[str, int]:
+        """The codes of the texts that are known.
+
+        >>> Category("ward", ["A", "B"]).table
+        {'A': 0, 'B': 1}
+        """
+        return coded(*_spelled(self))
+
+    @property
+    def other(self) -> int:
+        """The code of all other texts."""
+        return len(self.values)
+
+    def reads_type(self, kind: str) -> bool:
+        """Whether true and false, or whole numbers, say each value."""
+        if kind == "number":
+            table = self.table
+            whole = {table[text] for text in table if is_whole(text)} if getattr(
+                self, "words", ()) else set()
+            return all(code in whole or is_whole(text) for code, text in enumerate(self.texts))
+        return kind == "flag" and reads_flags(self.table)
+
+
+class Graded(ColumnKind):
+    """A kind on a public grid, on which missing is the middle or a level of its own."""
+
+    graded = True
+    becomes = "missing"
+    missing: Literal["middle", "level"]
+    scale: str = "linear"
+    near: float | None = None
+    gridless: bool = False
+
+    @property
+    def reach(self) -> tuple[Any, Any]:
+        """Where values are cut off: the bounds."""
+        raise NotImplementedError
+
+    @property
+    def missing_level(self) -> bool:  # type: ignore[override]
         """Whether missing is a level of its own."""
         return self.missing == "level"
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where values are cut off, as numbers: infinite, or of dates days since 1970."""
+        return self.reach
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """How many codes are used for values, and the code of what is missing.
+
+        >>> Date("day", "2020-01-01", "2021-01-01", missing="level").grid
+        (65535, 65535)
+        """
+        return (MISSING, MISSING) if self.missing_level else (CODES, MIDDLE)
+
+    @property
+    def other(self) -> int:
+        """The code of what is missing."""
+        return self.grid[1]
+
 
 @dataclass(frozen=True)
-class Number(_Graded):
+class Number(Graded):
     """A number; values beyond declared bounds become the bound.
 
     A declaration decides how values become codes, whoever reads them.  Bounds make a grid of equal
@@ -86,7 +212,7 @@ class Number(_Graded):
     near: float | None = field(default=None, metadata={"optional": True})
     missing_values: tuple[float, ...] = field(default=(), metadata={"optional": True})
     kind = "number"
-    levels = None
+    is_target = is_number = True
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -111,7 +237,7 @@ class Number(_Graded):
                 math.inf if self.high is None else self.high)
 
     @property
-    def gridless(self) -> bool:
+    def gridless(self) -> bool:  # type: ignore[override]
         """Whether codes have no equal steps, so that nobody may compute with them."""
         return self.low is None or self.near is not None
 
@@ -122,9 +248,13 @@ class Number(_Graded):
             raise DomainError(no_grid(self.name))
         return self.reach
 
+    def reads_type(self, kind: str) -> bool:
+        """Numbers alone."""
+        return kind == "number"
+
 
 @dataclass(frozen=True)
-class Date(_Graded):
+class Date(Graded):
     """A date or time with declared bounds, ISO 8601 unless `format` says otherwise.
 
     >>> Date("admitted", "2020-01-01", "2024-12-31").low
@@ -139,8 +269,7 @@ class Date(_Graded):
     cuts: tuple[dt.datetime, ...] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "date"
-    scale = "linear"
-    levels = None
+    is_date = True
 
     if TYPE_CHECKING:  # texts are taken, and moments are kept
         def __init__(self, name: str, low: dt.date | str, high: dt.date | str,
@@ -165,9 +294,21 @@ class Date(_Graded):
         """Where values are cut off: the bounds."""
         return self.low, self.high
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The bounds as days since 1970."""
+        first, last = ((end - EPOCH) // dt.timedelta(microseconds=1) for end in self.reach)
+        return first / DAY, last / DAY
+
+    def reads_type(self, kind: str) -> bool:
+        """Dates; and numbers such as 20200601: a year in front keeps its zeros."""
+        return kind == "date" or (
+            kind == "number" and self.format is not None and self.format.startswith("%Y")
+            and is_whole(self.low.strftime(self.format)))
+
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Listed):
     """Yes or no.  What is neither, and what is missing, becomes `default`.
 
     true, false : words, or one, that say yes and no beside the usual ones; capitals do not matter.
@@ -182,9 +323,9 @@ class Flag:
     false: Sequence[str] = field(default=(), metadata={"optional": True})
     role: Role = field(default="known", metadata={"optional": True})
     kind = "flag"
+    is_target = is_binary = True
     ignore_case = True
-    levels = 2
-    missing_level = False
+    values = ("no", "yes")
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -200,14 +341,28 @@ class Flag:
         check_word(self, "role", _ROLES)
 
     @property
-    def words(self) -> dict[str, int]:
+    def texts(self) -> list[str]:
+        """The texts of no and yes."""
+        return ["0", "1"]
+
+    @property
+    def table(self) -> Mapping[str, int]:
         """What says yes (1) and no (0), in small letters."""
         own = dict.fromkeys(map(str.lower, self.false), 0)
         return FLAGS | own | dict.fromkeys(map(str.lower, self.true), 1)
 
+    @property
+    def other(self) -> int:
+        """The code of the default."""
+        return int(self.default)
+
+    def reads_type(self, kind: str) -> bool:
+        """Numbers, and true and false."""
+        return kind in ("number", "flag")
+
 
 @dataclass(frozen=True)
-class Category:
+class Category(Listed):
     """One of the declared values; anything else, and missing, is the one level "other".
 
     ignore_case : whether capitals and small letters are the same.
@@ -221,7 +376,8 @@ class Category:
     role: Role = field(default="known", metadata={"optional": True})
     ignore_case: bool = field(default=False, metadata={"optional": True})
     kind = "category"
-    missing_level = False
+    others_are_a_level = True
+    becomes = '"other"'
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -229,14 +385,9 @@ class Category:
         _check_case(self)
         check_word(self, "role", _ROLES)
 
-    @property
-    def levels(self) -> int:
-        """The declared values and "other"."""
-        return len(self.values) + 1
-
 
 @dataclass(frozen=True)
-class Label:
+class Label(Listed):
     """The classes of the target; an unknown label becomes `default` (the first value).
 
     ignore_case : whether capitals and small letters are the same.
@@ -254,6 +405,7 @@ class Label:
     ignore_case: bool = field(default=False, metadata={"optional": True})
     words: Sequence[str | Sequence[str]] = field(default=(), metadata={"optional": True})
     kind = "label"
+    is_column, is_target = False, True
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -271,25 +423,13 @@ class Label:
         _check_case(self)
 
     @property
-    def default_class(self) -> int:
+    def other(self) -> int:
         """The class that an unknown label becomes."""
-        return [text_of(value) for value in self.values].index(text_of(self.default))
+        return self.texts.index(text_of(self.default))
+
 
 Column = Number | Category | Flag | Date
 Target = Label | Number
-KINDS = {one.kind: one for one in (Number, Date, Flag, Category, Label)}
-
-
-def known(part: Category | Label | Flag) -> tuple[Mapping[str, int], int]:
-    """The codes of the texts that are known, and the code of all others.
-
-    >>> known(Category("ward", ["A", "B"]))
-    ({'A': 0, 'B': 1}, 2)
-    """
-    if isinstance(part, Flag):
-        return part.words, int(part.default)
-    table = coded(*_spelled(part))
-    return table, len(part.values) if isinstance(part, Category) else part.default_class
 
 
 def label_of(flag: Flag) -> Label:
@@ -315,19 +455,10 @@ def read_finely(part: Any) -> Any:
     >>> read_finely(Number("age", 0, 110)).near, read_finely(Number("year", 1900, 2100)).near
     (0.0, 1900.0)
     """
-    if not isinstance(part, Number) or part.gridless or part.scale == "log":
+    if not part.is_number or part.gridless or part.scale == "log":
         return part
     low, high = part.reach
     return replace(part, near=min(max(0.0, low), high))
-
-
-def grid(part: Number | Date) -> tuple[int, int]:
-    """How many codes are used for values, and the code of what is missing.
-
-    >>> grid(Date("day", "2020-01-01", "2021-01-01", missing="level"))
-    (65535, 65535)
-    """
-    return (MISSING, MISSING) if part.missing_level else (CODES, MIDDLE)
 
 
 # --- what is declared, checked --------------------------------------------------------------------
@@ -427,7 +558,7 @@ def _values(values: object, name: str) -> tuple[Scalar, ...]:
     return listed
 
 
-def _spelled(part: Category | Label) -> tuple[list[str], list[list[str]]]:
+def _spelled(part: Listed) -> tuple[list[str], list[list[str]]]:
     """The texts by which values and their further words are compared."""
     texts, words = [text_of(value) for value in part.values], getattr(part, "words", ())
     if not part.ignore_case:
@@ -435,7 +566,7 @@ def _spelled(part: Category | Label) -> tuple[list[str], list[list[str]]]:
     return [text.lower() for text in texts], [[word.lower() for word in said] for said in words]
 
 
-def _check_case(part: Category | Label) -> None:
+def _check_case(part: Listed) -> None:
     """Refuse a text that would be read as two values."""
     if not isinstance(part.ignore_case, bool):
         raise DomainError(f"column {part.name!r}: ignore_case is {quoted(part.ignore_case)}; write "

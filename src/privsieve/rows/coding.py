@@ -20,10 +20,8 @@ import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.public.canonical import BLANK, FLAGS, check_name, coded, text_of
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
+from privsieve.public.columns import DAY, ColumnKind, Graded, Listed
 from privsieve.rows.cells import (
-    DAY,
-    bounds,
     date_cell,
     distinct,
     number_cell,
@@ -51,7 +49,7 @@ class Coded:
     cells: tuple[float | str, ...]
     codes: npt.NDArray[np.int32]
     dates: bool = False
-    part: Column | Target | None = None
+    part: ColumnKind | None = None
     decimal: str = "."
 
     def numbers(self) -> Doubles | None:
@@ -87,15 +85,16 @@ class Gather:
     >>> coded = column.coded()
     >>> coded.cells, coded.codes.tolist()
     (('A', 'B'), [0, -1, 1, 0])
+    >>> from privsieve.public.columns import Number
     >>> column = Gather("crp", Number("crp", 0, 500), ",")
     >>> column.add(["3,5", "x", "9000"])
     >>> column.coded().cells, column.coded().codes.tolist()
     ((3.5, 500.0), [0, -1, 1])
     """
 
-    def __init__(self, name: str, part: Column | Target | None = None, decimal: str = ".") -> None:
+    def __init__(self, name: str, part: ColumnKind | None = None, decimal: str = ".") -> None:
         self._name, self._part, self._decimal = name, part, decimal
-        self._dates = isinstance(part, Date)
+        self._dates = part is not None and part.is_date
         self._known: dict[float | str, int] = {}
         #: The batches: numbers, whose distinct ones are found at the end, or codes.
         self._pieces: list[Doubles | npt.NDArray[np.int32]] = []
@@ -103,9 +102,9 @@ class Gather:
 
     def add(self, raw: RawColumn) -> None:
         """Take another batch."""
-        if isinstance(self._part, Number | Date):
+        if isinstance(self._part, Graded):
             found = values_of(self._part, raw, self._decimal)
-            low, high = bounds(self._part)
+            low, high = self._part.bounds
             with np.errstate(invalid="ignore"):
                 self._pieces.append(np.where(np.isfinite(found), np.clip(found, low, high), np.nan))
         elif isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf" and self._part is None:
@@ -142,9 +141,9 @@ class Gather:
         text = text_cell(cell)
         if self._part is None:
             # A point that is no decimal is part of the text: 12.000 is not 12 there.
-            odd = self._decimal != "." and isinstance(cell, str) and "." in cell
+            odd = self._decimal[0] != "." and isinstance(cell, str) and "." in cell
             return cell.strip(BLANK) if odd and isinstance(cell, str) else text
-        known = text.lower() if getattr(self._part, "ignore_case", False) else text
+        known = text.lower() if self._part.ignore_case else text
         return self._spelled.get(known, text if self._other is None else self._other)
 
 
@@ -156,14 +155,12 @@ class Ids(Gather):
         super().add(texts(raw))
 
 
-def _spellings(part: Column | Target | None) -> tuple[Mapping[str, str], str | None]:
+def _spellings(part: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
     """Which listed value each text says, and what all other texts say (None: themselves)."""
-    if not isinstance(part, Category | Label | Flag):
+    if not isinstance(part, Listed):
         return {}, None
-    table, other = known(part)
-    texts = ["0", "1"] if isinstance(part, Flag) else [text_of(value) for value in part.values]
-    spelled = {text: texts[code] for text, code in table.items()}
-    return spelled, None if isinstance(part, Category) else texts[other]
+    spelled = {text: part.texts[code] for text, code in part.table.items()}
+    return spelled, None if part.others_are_a_level else part.texts[part.other]
 
 
 def shown(cell: float | str, *, dates: bool) -> str:
@@ -266,8 +263,9 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
         places = parts.places()
         found = [(name, _mask(places == at)) for at, name in enumerate(parts.names())]
     # The missing cells of a flag are its default, where a domain says that it is one.
-    declared = isinstance(column.part, Number | Date) and column.part.missing_level
-    if (missing == "level" or declared) and not isinstance(column.part, Flag):
+    part = column.part
+    declared = part is not None and part.missing_level
+    if (missing == "level" or declared) and not (part is not None and part.is_binary):
         nothing = np.zeros(len(column.cells) + 1, np.bool_)
         nothing[-1] = True
         found.append((f"{column.name}=missing", nothing))
@@ -277,12 +275,12 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
 def told_apart(column: Coded, how: Any, cutting: Cutting) -> Points | Levels | None:
     """How the cells of a column are told apart; None: it holds yes and no."""
     part = column.part
-    if how is None and isinstance(part, Number | Date):
-        how = list(part.cuts) or cutting.bins
-    elif how is None and isinstance(part, Category):
-        how = [text_of(value) for value in part.values]
-    elif how is None and isinstance(part, Flag):
+    if how is None and part is not None and part.is_binary:
         return None
+    if how is None and isinstance(part, Listed) and part.is_column:
+        how = part.texts
+    if how is None and part is not None and part.graded:
+        how = list(part.cuts) or cutting.bins
     if how is None:
         return _by_cells(column, cutting)
     if isinstance(how, list | tuple):
@@ -366,8 +364,8 @@ def _at_points(column: Coded, cuts: Sequence[object]) -> Points:
     if not found or any(cut != cut for cut in found) or sorted(set(found)) != found:  # noqa: PLR0124  # NaN
         raise ParameterError(f"the cuts of column {column.name!r} must be numbers (of a date "
                              "column, dates), each larger than the one before")
-    if isinstance(column.part, Number | Date):
-        low, high = bounds(column.part)
+    if isinstance(column.part, Graded):
+        low, high = column.part.bounds
         for cut in found:
             if not low <= cut <= high:
                 ends = [shown(one, dates=column.dates) for one in (cut, low, high)]

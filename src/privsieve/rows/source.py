@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from privsieve.entries import load
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
-from privsieve.public.canonical import check_name, is_whole, reads_flags, text_of
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
+from privsieve.public.canonical import check_name, is_whole
+from privsieve.public.columns import ColumnKind, Listed
 from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
     `types` are those of the domain's columns, in its order, then of its target and its person.
     """
     target = [] if domain.target is None else [domain.target]
-    parts: list[Column | Target | str] = [*domain.columns, *target]
+    parts: list[ColumnKind | str] = [*domain.columns, *target]
     if domain.person is not None:
         parts.append(domain.person)
     for part, kind in zip(parts, types, strict=True):
@@ -332,19 +332,19 @@ def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
             check_type(part, kind, array=shape.by == "position")
 
 
-def check_type(part: Column | Target, kind: Type, *, array: bool = False) -> None:
+def check_type(part: ColumnKind, kind: Type, *, array: bool = False) -> None:
     """Refuse a declared type whose cells cannot be read as a part of the domain."""
     if reads(part, kind, array=array):
         return
-    what = "target" if isinstance(part, Label) else "column"
+    what = "column" if part.is_column else "target"
     said = f"{what} {part.name!r} holds {_WORDS[kind]} by its type, and the domain says {part.kind}"
-    if kind == "number" and isinstance(part, (Category, Label)):
-        odd = next(text for value in part.values if not is_whole(text := text_of(value)))
+    if kind == "number" and isinstance(part, Listed):
+        odd = next(text for text in part.texts if not is_whole(text))
         said += f" with the value {odd!r}, which no number says"
     raise SchemaError(f"{said}; {_WAY_OUT}")
 
 
-def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:
+def reads(part: ColumnKind, kind: Type, *, array: bool = False) -> bool:
     """Whether cells of a declared type are read as a part of the domain.
 
     `array`: all columns have one type, that the caller chose; its true and false are 1 and 0.
@@ -352,29 +352,9 @@ def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:
     >>> reads(Category("zip", ["01", "02"]), "number"), reads(Category("n", [1, 2]), "number")
     (False, True)
     """
-    if kind in ("text", "other"):
-        return True
-    if kind == "number":
-        return _of_numbers(part)
-    if kind == "flag":
-        if isinstance(part, (Category, Label)):
-            return reads_flags(known(part)[0])
-        return isinstance(part, Flag) or (array and isinstance(part, Number))
-    return kind == "date" and isinstance(part, Date)
-
-
-def _of_numbers(part: Column | Target) -> bool:
-    if isinstance(part, (Category, Label)):
-        table = known(part)[0]
-        whole = {table[text] for text in table if is_whole(text)} if getattr(
-            part, "words", ()) else set()
-        return all(code in whole or is_whole(text_of(value))
-                   for code, value in enumerate(part.values))
-    if isinstance(part, Date):
-        # A year in front keeps its zeros: 20200601 is the text that the format reads.
-        return (part.format is not None and part.format.startswith("%Y")
-                and is_whole(part.low.strftime(part.format)))
-    return True
+    if array and kind == "flag" and part.is_number:
+        kind = "number"
+    return kind in ("text", "other") or part.reads_type(kind)
 
 
 #: What a query begins with, where a table is given by a text.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privsieve.errors import DomainError, SchemaError
-from privsieve.public.columns import Column, Date, Number, Target
+from privsieve.public.columns import ColumnKind
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.cells import date_cell, is_missing, number_cell
 from privsieve.rows.csv_file import File
@@ -146,11 +146,12 @@ def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
     if decimal is not None:
         remarks.append(decimal)
         csv = _changed(csv, decimal)
-    forms = [(part, remark) for part, cells in sampled if isinstance(part, Date)
+    forms = [(part, remark) for part, cells in sampled if part.is_date
              and (remark := _form(part, cells)) is not None]
     remarks += [remark for _, remark in forms]
-    known = {part.name: replace(part, format=remark.found) for part, remark in forms}
-    columns = tuple(known.get(part.name, part) for part in domain.columns)
+    known = {part.name: replace(part, format=remark.found)  # type: ignore[type-var]
+             for part, remark in forms}
+    columns: tuple[Any, ...] = tuple(known.get(part.name, part) for part in domain.columns)
     return replace(domain, columns=columns, csv=csv), tuple(remarks)
 
 
@@ -273,7 +274,7 @@ def needed_names(domain: Domain) -> list[str]:
 
 # --- cells ---------------------------------------------------------------------------------------
 
-def _sample(path: Path, domain: Domain) -> list[tuple[Column | Target, list[str]]]:
+def _sample(path: Path, domain: Domain) -> list[tuple[ColumnKind, list[str]]]:
     """Filled cells of numbers and dates from the first lines."""
     head, end = _head(path)
     first, named = File(path, domain.csv, 0).fields(head) or [], domain.csv.header
@@ -282,7 +283,7 @@ def _sample(path: Path, domain: Domain) -> list[tuple[Column | Target, list[str]
     parts = [(part, at.get(fold(part.name).casefold()) if named
               else field_position(part.name))
              for part in (*domain.columns, *([domain.target] if domain.target else []))
-             if isinstance(part, Number | Date)]
+             if part.graded]
     need = max((j for _, j in parts if j is not None), default=0) + 1
     lines = islice((line for block in file.lines(2**20) for line in block), _SAMPLE)
     records = [record for line in lines if (record := file.record(line, need)) is not None]
@@ -290,9 +291,9 @@ def _sample(path: Path, domain: Domain) -> list[tuple[Column | Target, list[str]
             for part, j in parts if j is not None]
 
 
-def _decimal(sampled: Iterable[tuple[Column | Target, list[str]]], csv: Csv) -> Remark | None:
+def _decimal(sampled: Iterable[tuple[ColumnKind, list[str]]], csv: Csv) -> Remark | None:
     """The other decimal sign, where more cells can be read with it alone."""
-    cells = [cell for part, found in sampled if isinstance(part, Number) for cell in found]
+    cells = [cell for part, found in sampled if part.is_number for cell in found]
     other = "," if csv.decimal == "." else "."
     one, two = (np.array([isfinite(number_cell(cell, sign)) for cell in cells], np.bool_)
                 for sign in (csv.decimal, other))
@@ -303,7 +304,7 @@ def _decimal(sampled: Iterable[tuple[Column | Target, list[str]]], csv: Csv) -> 
                   f"of {len(cells)} numbers looked at, {there} can be read with it alone")
 
 
-def _form(part: Date, cells: Sequence[str]) -> Remark | None:
+def _form(part: Any, cells: Sequence[str]) -> Remark | None:
     """Another way to write dates, where it reads more of them."""
     read = {form: sum(isfinite(date_cell(cell, form)) for cell in set(cells))
             for form in (part.format, *FORMS)}
