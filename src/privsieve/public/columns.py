@@ -76,6 +76,8 @@ class ColumnKind:
     missing_level: bool = False
     #: How many codes there are, where they are listed.
     levels: int | None = None
+    #: Whether codes have no equal steps, so that nobody may compute with them.
+    gridless: bool = False
     missing_values: tuple[float, ...] = ()
     format: str | None = None
 
@@ -87,6 +89,11 @@ class ColumnKind:
     def table(self) -> Mapping[str, int]:
         """The codes of texts that have one."""
         return {}
+
+    @property
+    def unordered(self) -> int:
+        """How many codes have no order: all of a list that says more than yes and no."""
+        return 0 if self.is_binary or self.levels is None else self.levels
 
     @property
     def other(self) -> int:
@@ -149,7 +156,6 @@ class Graded(ColumnKind):
     missing: Literal["middle", "level"]
     scale: str = "linear"
     near: float | None = None
-    gridless: bool = False
 
     @property
     def reach(self) -> tuple[Any, Any]:
@@ -455,7 +461,7 @@ def read_finely(part: Any) -> Any:
     >>> read_finely(Number("age", 0, 110)).near, read_finely(Number("year", 1900, 2100)).near
     (0.0, 1900.0)
     """
-    if not part.is_number or part.gridless or part.scale == "log":
+    if not isinstance(part, Number) or part.gridless or part.scale == "log":
         return part
     low, high = part.reach
     return replace(part, near=min(max(0.0, low), high))

@@ -32,6 +32,7 @@ from privsieve.public.columns import (
     KINDS,
     Column,
     ColumnKind,
+    Graded,
     Label,
     Number,
     Scalar,
@@ -258,12 +259,12 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
     @property
     def classes(self) -> int:
         """How many classes the label has."""
-        if not isinstance(self.target, Label):
+        if self.target is None or self.target.levels is None:
             found = "there is no target" if self.target is None else (
                 f"the target {self.target.name!r} is a number")
             raise DomainError(f'this method needs classes, and {found}: [target] with kind = '
                               '"label" and its values')
-        return len(self.target.values)
+        return self.target.levels
 
     def public_units(self, rows: int | None) -> int:
         """The public number of units: as declared; under replace-one, the rows of the source.
@@ -442,7 +443,7 @@ def demand_cells(parts: Iterable[Column | Target]) -> None:
 def demand_grids(domain: Domain) -> None:
     """Refuse a number whose codes have no equal steps, for a method that computes with them."""
     for part in (*domain.columns, domain.target):
-        if isinstance(part, Number) and part.gridless:
+        if part is not None and part.gridless:
             raise DomainError(no_grid(part.name))
 
 
@@ -453,7 +454,7 @@ def after_coding(domain: Domain) -> str | None:
     >>> after_coding(Domain([Number("age", 0, 110), Number("sodium")]))[-54:]
     'within 0.2 % of their distance from near (0 of sodium)'
     """
-    numbers = [column for column in domain.columns if isinstance(column, Number)]
+    numbers: list[Any] = [column for column in domain.columns if column.is_number]
     steps = sorted((column for column in numbers if not column.gridless), key=_width, reverse=True)
     free = [column for column in numbers if column.gridless]
     said = []
@@ -469,20 +470,20 @@ def after_coding(domain: Domain) -> str | None:
             f"cannot be found if most of its values lie {', '.join(said)}")
 
 
-def _width(column: Number) -> float:
-    low, high = column.ends
+def _width(column: Graded) -> float:
+    low, high = column.bounds
     return high - low
 
 
-def _step(column: Number) -> str:
+def _step(column: Graded) -> str:
     if column.scale == "log":
-        low, high = column.ends
+        low, high = column.bounds
         return f"{100 * ((high / low) ** (FEW_CODES / CODES) - 1):.2g} % of {column.name}"
     step = _width(column) * FEW_CODES / CODES
     return f"{step:{'.0f' if step >= 100 else '.2g'}} of {column.name}"
 
 
-def _near(column: Number) -> str:
+def _near(column: Graded) -> str:
     return f"{column.near or 0:g} of {column.name}"
 
 
