@@ -175,7 +175,7 @@ class Inspection:
             shown.append("The file is written otherwise than the domain file says; it is looked at "
                          "as it is written:")
             shown += [f"  {one.key} is declared {quoted_sign(one.declared)} and looks like "
-                      f"{quoted_sign(one.found)}: {one.said}" for one in self.remarks]
+                      f"{quoted_sign(one.found)}" for one in self.remarks]
             shown += [f"  -> {line}" for line in to_write(self.remarks)]
         shown += [f"{name} is not in the table" + (f"; it has {near}" if near else "")
                   for name, near in self.absent]
