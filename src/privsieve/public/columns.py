@@ -1,4 +1,7 @@
-"""Columns: what is public about each, checked where it is written down."""
+"""Columns: what is public about each, checked where it is written down.
+
+A kind of column is one class: its options, how they are read, and how its cells become codes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -30,6 +33,7 @@ Scalar = str | int | bool
 #: "presences" that a person has an item, "both" its absence as well; "sensitive" is not to be
 #: learned.  Methods with noise do not ask.
 Role = Literal["known", "presences", "both", "sensitive"]
+Moment = dt.datetime
 
 #: Codes are unsigned 16-bit integers.
 CODES = 65536
@@ -44,9 +48,174 @@ EPOCH, DAY = dt.datetime(1970, 1, 1), 86_400_000_000  # noqa: DTZ001
 #: Of a whole number among the values of a column.
 LARGEST_DIGITS = 100
 LARGEST_CUTS = 1000
-_ROLES = ("known", "presences", "both", "sensitive")
-_SCALES, _MISSING = ("linear", "log"), ("middle", "level")
 
+
+# --- options, each read where a part is made ------------------------------------------------------
+
+def _option(read: Callable[[Any, str, Any], Any], *, optional: bool = True, **default: Any) -> Any:
+    """A field that `read` checks; an optional one is left out of JSON where it is the default."""
+    return field(metadata={"read": read, "optional": optional}, **default)
+
+
+def _word(*words: str) -> Callable[[Any, str, Any], Any]:
+    def read(part: Any, key: str, value: object) -> object:
+        check_word(part, key, words)
+        return value
+
+    return read
+
+
+def _wrong(part: Any, key: str, way: str) -> DomainError:
+    """What is said of an option: its value, and what to write."""
+    return DomainError(f"column {part.name!r}: {key} is {quoted(getattr(part, key))}; {way}")
+
+
+def _flag(part: Any, key: str, value: object) -> object:
+    if not isinstance(value, bool):
+        raise _wrong(part, key, "write true or false")
+    return value
+
+
+def _bound(part: Any, key: str, value: object) -> object:
+    """A bound of a number: both are given, or none."""
+    none = part.low is None and part.high is None
+    return None if none else finite(value, part.name, key)
+
+
+def _near(part: Any, key: str, value: object) -> object:
+    return None if value is None else finite(value, part.name, key)
+
+
+def _is_list(value: object) -> bool:
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__iter__")
+
+
+def _missing_values(part: Any, key: str, value: Any) -> tuple[float, ...]:
+    """The numbers that stand for none, each once and in their order."""
+    listed = [*value] if _is_list(value) else []
+    if (not listed and not isinstance(value, (tuple, list))) or None in listed or (
+            len(listed) > MOST_CODES):
+        raise _wrong(part, key, f"write a list of at most {MOST_CODES} numbers, for example "
+                                "missing_values = [99]")
+    return tuple(sorted({finite(one, part.name, "a missing value") for one in listed}))
+
+
+def _moment(part: Any, key: str, value: object) -> Moment:
+    return moment_of(value, part.name, key)
+
+
+def moment_of(value: object, name: str, end: str) -> Moment:
+    """Read a public date, which `end` names."""
+    if value is None:
+        raise DomainError(f"column {name!r}: {end} is missing; write a date such as 2020-01-01, "
+                          "from the study's plan, never from this table")
+    try:
+        if isinstance(value, dt.datetime):
+            moment = value
+        elif isinstance(value, dt.date):
+            moment = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001
+        else:
+            moment = dt.datetime.fromisoformat(str(value))
+        # Clock times are compared as written; an offset is folded into universal time.
+        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except OverflowError:
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}, which its offset takes out "
+                          "of the years 1 to 9999; write it in universal time") from None
+    except Exception:  # noqa: BLE001  # a date of another library, with a zone of its own
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a date such as "
+                          "2020-01-01") from None
+
+
+def _form(part: Any, key: str, form: Any) -> object:
+    """A format that lacks a year would warn, or guess one, when rows are read."""
+    day = dt.datetime(2000, 2, 29, tzinfo=dt.UTC)
+    try:
+        good = form is None or (isinstance(form, str) and form.isascii() and dt.datetime.strptime(
+            day.strftime(form), form).replace(tzinfo=dt.UTC) == day)
+    except (ValueError, re.error):
+        good = False
+    if not good:
+        raise _wrong(part, key, 'write day, month and year, for example "%d.%m.%Y", or leave it '
+                                "out for ISO 8601")
+    return form
+
+
+def _cuts(read: Callable[[object, str, str], Any], example: str) -> Callable[[Any, str, Any], Any]:
+    """Cut points, each larger than the one before, inside of the bounds."""
+    def points(part: Any, key: str, value: Any) -> tuple[Any, ...]:
+        listed = list(value) if _is_list(value) else [None]
+        if None in listed or len(listed) > LARGEST_CUTS:
+            raise _wrong(part, key, f"write a list of points, for example cuts = {example}, of at "
+                                    f"most {LARGEST_CUTS}")
+        found = tuple(read(one, part.name, "a cut point") for one in listed)
+        if any(first >= second for first, second in pairwise(found)):
+            raise _wrong(part, key, "write points of which each is larger than the one before")
+        ends = part.reach
+        for point in found:
+            if not ends[0] <= point <= ends[1]:
+                shown, low, high = map(_plainly, (point, *ends))
+                raise DomainError(f"column {part.name!r}: the cut point {shown} lies outside of its"
+                                  f" bounds, {low} to {high}; leave it out, or correct the bounds")
+        return found
+
+    return points
+
+
+def _plainly(point: float | Moment) -> str:
+    return (point.isoformat().removesuffix("T00:00:00") if isinstance(point, dt.datetime)
+            else f"{point:g}")
+
+
+def _long(value: object) -> bool:
+    """Whether a whole number has more digits than one that a cell could say."""
+    return isinstance(value, int) and abs(value) >= 10**LARGEST_DIGITS
+
+
+def _values(part: Any, _key: str, given: Any) -> tuple[Scalar, ...]:
+    if not _is_list(given):
+        raise DomainError(f"column {part.name!r}: values is missing; list every value that may "
+                          'occur, for example values = ["A", "B"]')
+    listed = tuple(v.item() if hasattr(v, "item") else v for v in given)
+    for value in listed:
+        text = text_of(value) if isinstance(value, str) else "1"
+        if not isinstance(value, (str, int)) or not text or any(map(hidden, text)):
+            raise DomainError(f"column {part.name!r}: the value {quoted(value)} is empty, holds "
+                              "control or direction characters, or is neither a text nor a whole "
+                              "number; correct it")
+        if _long(value):
+            raise DomainError(f"column {part.name!r}: the value {quoted(value)} has more than "
+                              f"{LARGEST_DIGITS} digits; write it as a text")
+    if len(set(map(text_of, listed))) < len(listed):
+        raise DomainError(f"column {part.name!r}: a value is listed twice")
+    if not 1 <= len(listed) < MISSING:
+        raise DomainError(f"column {part.name!r}: values has {len(listed)} texts; list 1 to "
+                          f"{MISSING - 1}")
+    return listed
+
+
+def _words(part: Any, key: str, given: Any) -> tuple[tuple[str, ...], ...]:
+    """For each value its further words."""
+    sides = [said if isinstance(said, (list, tuple)) else [said] for said in given] if _is_list(
+        given) else [None]
+    if len(sides) not in (0, len(part.values)) or not all(
+            isinstance(word, (str, int)) and not _long(word) and text_of(word)
+            and not any(map(hidden, text_of(word))) for said in sides for word in said or [None]):
+        raise _wrong(part, key, f"write a word or a list of words for each of the "
+                                f"{len(part.values)} values, for example "
+                                'words = [["nein"], ["ja", "j"]]')
+    return tuple(tuple(map(text_of, said)) for said in sides if said is not None) if any(
+        sides) else ()
+
+
+def _flag_words(part: Any, key: str, given: Any) -> tuple[str, ...]:
+    return flag_words(given, part.name, int(key == "true"))
+
+
+_ROLE = _word("known", "presences", "both", "sensitive")
+_GAP = _word("middle", "level")
+
+
+# --- the kinds ------------------------------------------------------------------------------------
 
 class ColumnKind:
     """What a domain says of one column: each kind of column is a class, and knows what it does.
@@ -84,6 +253,17 @@ class ColumnKind:
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
             KINDS[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        for item in fields(self):  # type: ignore[arg-type]  # each kind is a dataclass
+            if read := item.metadata.get("read"):
+                object.__setattr__(self, item.name,
+                                   read(self, item.name, getattr(self, item.name)))
+        self.check()
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
 
     @property
     def table(self) -> Mapping[str, int]:
@@ -208,33 +388,37 @@ class Number(Graded):
     """
 
     name: str
-    # Left out of a domain's JSON where they are not given.
-    low: float | None = field(default=None, metadata={"optional": True})
-    high: float | None = field(default=None, metadata={"optional": True})
-    scale: Literal["linear", "log"] = "linear"
-    missing: Literal["middle", "level"] = "middle"
-    cuts: Sequence[float] = field(default=(), metadata={"optional": True})
-    role: Role = field(default="known", metadata={"optional": True})
-    near: float | None = field(default=None, metadata={"optional": True})
-    missing_values: tuple[float, ...] = field(default=(), metadata={"optional": True})
+    low: float | None = _option(_bound, default=None)
+    high: float | None = _option(_bound, default=None)
+    scale: Literal["linear", "log"] = _option(_word("linear", "log"), optional=False,
+                                              default="linear")
+    missing: Literal["middle", "level"] = _option(_GAP, optional=False, default="middle")
+    cuts: Sequence[float] = _option(_cuts(finite, "[18, 65]"), default=())
+    role: Role = _option(_ROLE, default="known")
+    near: float | None = _option(_near, default=None)
+    missing_values: tuple[float, ...] = _option(_missing_values, default=())
     kind = "number"
     is_target = is_number = True
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        check_word(self, "scale", _SCALES)
-        if self.low is not None or self.high is not None:
-            for end in ("low", "high"):
-                object.__setattr__(self, end, finite(getattr(self, end), self.name, end))
-            check_bounds(self.name, *self.reach)
-        if self.near is not None:
-            object.__setattr__(self, "near", finite(self.near, self.name, "near"))
+    def check(self) -> None:
+        """Refuse bounds between which there is no grid, and a log scale without bounds above 0."""
+        if self.low is not None and self.high is not None:
+            said = f"column {self.name!r}: low is {self.low:g} and high is {self.high:g};"
+            if not self.low < self.high:
+                raise DomainError(f"{said} low must be the smaller")
+            if self.high - self.low == math.inf or CODES / (self.high - self.low) == math.inf:
+                raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
+                                  "value could have")
         if self.scale == "log":
-            check_scale(self)
-        check_word(self, "missing", _MISSING)
-        object.__setattr__(self, "missing_values", missing_values(self))
-        object.__setattr__(self, "cuts", _cuts(self, finite, "[18, 65]"))
-        check_word(self, "role", _ROLES)
+            said = f"column {self.name!r}: scale is log and"
+            if self.low is None:
+                raise DomainError(f"{said} low and high are missing; write both, or leave scale "
+                                  "away: codes without bounds are finer near 0 anyhow")
+            if self.low <= 0:
+                raise DomainError(f"{said} low is {self.low:g}; a log scale needs low above 0")
+            if self.near is not None:
+                raise DomainError(f"{said} near says otherwise how values become codes: leave one "
+                                  "away")
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -268,12 +452,12 @@ class Date(Graded):
     """
 
     name: str
-    low: dt.datetime
-    high: dt.datetime
-    format: str | None = None
-    missing: Literal["middle", "level"] = "middle"
-    cuts: tuple[dt.datetime, ...] = field(default=(), metadata={"optional": True})
-    role: Role = field(default="known", metadata={"optional": True})
+    low: Moment = _option(_moment, optional=False)
+    high: Moment = _option(_moment, optional=False)
+    format: str | None = _option(_form, optional=False, default=None)
+    missing: Literal["middle", "level"] = _option(_GAP, optional=False, default="middle")
+    cuts: tuple[Moment, ...] = _option(_cuts(moment_of, "[2020-01-01]"), default=())
+    role: Role = _option(_ROLE, default="known")
     kind = "date"
     is_date = True
 
@@ -282,18 +466,11 @@ class Date(Graded):
                      format: str | None = None,  # noqa: A002  # its name
                      **more: Any) -> None: ...
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        for end in ("low", "high"):
-            object.__setattr__(self, end, _moment(getattr(self, end), self.name, end))
+    def check(self) -> None:
+        """Refuse bounds in the wrong order."""
         if not self.low < self.high:
             raise DomainError(f"column {self.name!r}: low is {self.low} and high is {self.high}; "
                               "low must be the earlier")
-        if self.format is not None:
-            _check_format(self.name, self.format)
-        check_word(self, "missing", _MISSING)
-        object.__setattr__(self, "cuts", _cuts(self, _moment, "[2020-01-01]"))
-        check_word(self, "role", _ROLES)
 
     @property
     def reach(self) -> tuple[dt.datetime, dt.datetime]:
@@ -324,27 +501,21 @@ class Flag(Listed):
     """
 
     name: str
-    default: bool = False
-    true: Sequence[str] = field(default=(), metadata={"optional": True})
-    false: Sequence[str] = field(default=(), metadata={"optional": True})
-    role: Role = field(default="known", metadata={"optional": True})
+    default: bool = _option(_flag, optional=False, default=False)
+    true: Sequence[str] = _option(_flag_words, default=())
+    false: Sequence[str] = _option(_flag_words, default=())
+    role: Role = _option(_ROLE, default="known")
     kind = "flag"
     is_target = is_binary = True
     ignore_case = True
     values = ("no", "yes")
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        if not isinstance(self.default, bool):
-            raise DomainError(f"column {self.name!r}: default is {quoted(self.default)}; "
-                              "write true or false")
-        for code, said in enumerate(("false", "true")):
-            object.__setattr__(self, said, flag_words(getattr(self, said), self.name, code))
+    def check(self) -> None:
+        """Refuse a word that says both."""
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
                               "false; take one away")
-        check_word(self, "role", _ROLES)
 
     @property
     def texts(self) -> list[str]:
@@ -378,18 +549,16 @@ class Category(Listed):
     """
 
     name: str
-    values: Sequence[Scalar]
-    role: Role = field(default="known", metadata={"optional": True})
-    ignore_case: bool = field(default=False, metadata={"optional": True})
+    values: Sequence[Scalar] = _option(_values, optional=False)
+    role: Role = _option(_ROLE, default="known")
+    ignore_case: bool = _option(_flag, default=False)
     kind = "category"
     others_are_a_level = True
     becomes = '"other"'
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        object.__setattr__(self, "values", _values(self.values, self.name))
+    def check(self) -> None:
+        """Refuse a text that would be read as two values."""
         _check_case(self)
-        check_word(self, "role", _ROLES)
 
 
 @dataclass(frozen=True)
@@ -406,26 +575,23 @@ class Label(Listed):
     """
 
     name: str
-    values: Sequence[Scalar]
+    values: Sequence[Scalar] = _option(_values, optional=False)
     default: Scalar | None = None
-    ignore_case: bool = field(default=False, metadata={"optional": True})
-    words: Sequence[str | Sequence[str]] = field(default=(), metadata={"optional": True})
+    ignore_case: bool = _option(_flag, default=False)
+    words: Sequence[str | Sequence[str]] = _option(_words, default=())
     kind = "label"
     is_column, is_target = False, True
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        values = _values(self.values, self.name)
-        if len(values) < 2:
+    def check(self) -> None:
+        """Refuse one value alone, another default, and a text that would be read as two values."""
+        if len(self.values) < 2:
             raise DomainError(f"target {self.name!r} has one value; a label needs at least two "
                               "(target.values)")
-        object.__setattr__(self, "values", values)
-        default = values[0] if self.default is None else self.default
-        if _long(default) or text_of(default) not in [text_of(value) for value in values]:
+        default = self.values[0] if self.default is None else self.default
+        if _long(default) or text_of(default) not in self.texts:
             raise DomainError(f"target {self.name!r}: default is {quoted(default)}, which is not "
                               "among target.values")
         object.__setattr__(self, "default", default)
-        object.__setattr__(self, "words", _words(self))
         _check_case(self)
 
     @property
@@ -467,41 +633,6 @@ def read_finely(part: Any) -> Any:
     return replace(part, near=min(max(0.0, low), high))
 
 
-# --- what is declared, checked --------------------------------------------------------------------
-
-def check_bounds(name: str, low: float, high: float) -> None:
-    """Refuse bounds between which there is no grid."""
-    said = f"column {name!r}: low is {low:g} and high is {high:g};"
-    if not low < high:
-        raise DomainError(f"{said} low must be the smaller")
-    if not _fits(low, high):
-        raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
-                          "value could have")
-
-
-def missing_values(part: Number) -> tuple[float, ...]:
-    """The numbers that stand for none, checked, each once and in their order."""
-    given: object = part.missing_values
-    listed = [] if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") else [*given]
-    if (not listed and not isinstance(given, (tuple, list))) or None in listed or (
-            len(listed) > MOST_CODES):
-        raise DomainError(f"column {part.name!r}: missing_values is {quoted(given)}; write a list "
-                          f"of at most {MOST_CODES} numbers, for example missing_values = [99]")
-    return tuple(sorted({finite(one, part.name, "a missing value") for one in listed}))
-
-
-def check_scale(part: Number) -> None:
-    """Refuse a log scale that has no bounds above 0, or another way to codes beside it."""
-    said = f"column {part.name!r}: scale is log and"
-    if part.low is None:
-        raise DomainError(f"{said} low and high are missing; write both, or leave scale away: "
-                          "codes without bounds are finer near 0 anyhow")
-    if part.low <= 0:
-        raise DomainError(f"{said} low is {part.low:g}; a log scale needs low above 0")
-    if part.near is not None:
-        raise DomainError(f"{said} near says otherwise how values become codes: leave one away")
-
-
 def no_grid(name: str) -> str:
     """What to do where a method computes with the codes of a number that has no grid.
 
@@ -511,57 +642,6 @@ def no_grid(name: str) -> str:
     return (f"column {name!r} has no bounds, or has near, so that its codes are no equal steps: "
             "write low and high from a code book, without near, never from this table (RuleSieve "
             "takes it as it is)")
-
-
-def _fits(low: float, high: float) -> bool:
-    """Whether a grid of codes fits between two numbers."""
-    return 0 < high - low < math.inf and CODES / (high - low) < math.inf
-
-
-def _moment(value: object, name: str, end: str) -> dt.datetime:
-    if value is None:
-        raise DomainError(f"column {name!r}: {end} is missing; write a date such as 2020-01-01, "
-                          "from the study's plan, never from this table")
-    try:
-        if isinstance(value, dt.datetime):
-            moment = value
-        elif isinstance(value, dt.date):
-            moment = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001
-        else:
-            moment = dt.datetime.fromisoformat(str(value))
-        # Clock times are compared as written; an offset is folded into universal time.
-        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    except OverflowError:
-        raise DomainError(f"column {name!r}: {end} is {quoted(value)}, which its offset takes out "
-                          "of the years 1 to 9999; write it in universal time") from None
-    except Exception:  # noqa: BLE001  # a date of another library, with a zone of its own
-        raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a date such as "
-                          "2020-01-01") from None
-
-
-def _values(values: object, name: str) -> tuple[Scalar, ...]:
-    if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise DomainError(f"column {name!r}: values is missing; list every value that may occur, "
-                          'for example values = ["A", "B"]')
-    listed = tuple(v.item() if hasattr(v, "item") else v for v in values)
-    for value in listed:
-        if not isinstance(value, (str, int)):
-            raise DomainError(f"column {name!r}: the value {quoted(value)} is neither a text nor a "
-                              "whole number")
-        if _long(value):
-            raise DomainError(f"column {name!r}: the value {quoted(value)} has more than "
-                              f"{LARGEST_DIGITS} digits; write it as a text")
-    texts = [text_of(value) for value in listed]
-    if not texts or "" in texts:
-        raise DomainError(f"column {name!r}: values is empty or holds an empty text")
-    if any(hidden(c) for text in texts for c in text):
-        raise DomainError(f"column {name!r}: a value holds half a character, or control or "
-                          "direction characters; it cannot be written or shown as it is")
-    if len(set(texts)) < len(texts):
-        raise DomainError(f"column {name!r}: a value is listed twice")
-    if len(texts) >= MISSING:
-        raise DomainError(f"column {name!r}: {len(texts)} values are too many; at most 65534")
-    return listed
 
 
 def _spelled(part: Listed) -> tuple[list[str], list[list[str]]]:
@@ -574,9 +654,6 @@ def _spelled(part: Listed) -> tuple[list[str], list[list[str]]]:
 
 def _check_case(part: Listed) -> None:
     """Refuse a text that would be read as two values."""
-    if not isinstance(part.ignore_case, bool):
-        raise DomainError(f"column {part.name!r}: ignore_case is {quoted(part.ignore_case)}; write "
-                          "true or false")
     texts, words = _spelled(part)
     table = coded(texts)
     twice = next((text for code, text in enumerate(texts) if texts.index(text) != code), None)
@@ -586,68 +663,3 @@ def _check_case(part: Listed) -> None:
         same = " where capitals are ignored" * part.ignore_case
         raise DomainError(f"column {part.name!r}: {quoted(twice)} stands for two values{same}; "
                           "take one away")
-
-
-def _words(part: Label) -> tuple[tuple[str, ...], ...]:
-    """For each value its further words, checked."""
-    given: Any = part.words
-    shown = f"column {part.name!r}: words is {quoted(given)}; write a word or a list of words"
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or len(given) not in (
-            0, len(part.values)):
-        raise DomainError(f"{shown} for each of the {len(part.values)} values")
-    sides = [said if isinstance(said, (list, tuple)) else [said] for said in given]
-    if not all(isinstance(word, (str, int)) and not _long(word) and text_of(word)
-               and not any(map(hidden, text_of(word))) for said in sides for word in said):
-        raise DomainError(f'{shown}, for example words = [["nein"], ["ja", "j"]]')
-    return tuple(tuple(map(text_of, said)) for said in sides) if any(sides) else ()
-
-
-def _long(value: object) -> bool:
-    """Whether a whole number has more digits than one that a cell could say."""
-    return isinstance(value, int) and abs(value) >= 10**LARGEST_DIGITS
-
-
-def _cuts(part: Number | Date, read: Callable[[object, str, str], Any],
-          example: str) -> tuple[Any, ...]:
-    """Cut points, each larger than the one before, inside of the bounds."""
-    given: object = part.cuts
-    if isinstance(given, tuple) and not given:
-        return ()
-    shown = f"column {part.name!r}: cuts is {quoted(given)}; write"
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
-        raise DomainError(f"{shown} a list of points, for example cuts = {example}")
-    listed = list(given)
-    if len(listed) > LARGEST_CUTS:
-        raise DomainError(f"column {part.name!r}: cuts has {len(listed)} points; "
-                          f"{LARGEST_CUTS} are allowed")
-    if any(one is None for one in listed):
-        raise DomainError(f"{shown} a point at each place, for example cuts = {example}")
-    points = tuple(read(one, part.name, "a cut point") for one in listed)
-    if any(first >= second for first, second in pairwise(points)):
-        raise DomainError(f"{shown} points of which each is larger than the one before")
-    low, high = part.reach
-    for point in points:
-        if not low <= point <= high:
-            raise DomainError(f"column {part.name!r}: the cut point {_plainly(point)} lies outside "
-                              f"of its bounds, {_plainly(low)} to {_plainly(high)}; "
-                              "leave it out, or correct the bounds")
-    return points
-
-
-def _plainly(point: float | dt.datetime) -> str:
-    if isinstance(point, dt.datetime):
-        return point.isoformat().removesuffix("T00:00:00")
-    return f"{point:g}"
-
-
-def _check_format(name: str, form: object) -> None:
-    """A format that lacks a year would warn, or guess one, when rows are read."""
-    day = dt.datetime(2000, 2, 29, tzinfo=dt.UTC)
-    try:
-        whole = isinstance(form, str) and form.isascii() and (
-            dt.datetime.strptime(day.strftime(form), form).replace(tzinfo=dt.UTC) == day)
-    except (ValueError, re.error):
-        whole = False
-    if not whole:
-        raise DomainError(f"column {name!r}: format is {quoted(form)}; write day, month and year, "
-                          'for example "%d.%m.%Y", or leave it out for ISO 8601')

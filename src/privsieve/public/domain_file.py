@@ -158,6 +158,7 @@ def _content(text: str) -> dict[str, Any]:
 def to_toml(domain: Domain) -> str:
     """The text of a domain file; reading it gives an equal domain.
 
+    >>> from privsieve.public.columns import Flag
     >>> print(to_toml(Domain([Flag("smoker")])))
     [table]
     unit = "row"

@@ -49,7 +49,6 @@ from privsieve.rows.finding import (
 )
 from privsieve.rows.source import (
     TEXT_FILES,
-    Shape,
     Source,
     fold,
     needed,
@@ -275,7 +274,7 @@ def _looked(source: Source, domain: Domain) -> Inspection:
                       place="line" if source.file else "row")
 
 
-def _there(domain: Domain, shape: Shape) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
+def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
     """The domain without what the table lacks, and that with a name that is near.
 
     Where hardly anything would be left the table is refused as the reader would.

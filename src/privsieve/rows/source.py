@@ -53,33 +53,13 @@ TARGET = "\0target"
 _FIELD = r"c[1-9][0-9]{0,5}"
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What the structure of a table says, and no row.
-
-    by : how the domain's columns are found
-        "name" (frames, Parquet), "header" (a CSV file; its fields are never echoed), "position"
-        (arrays), "field" (a CSV file without header: c1, c2, …; any number of them).
-    labelled : whether `y` came apart from the table
-    y_type : the type of that `y`
-    path : whether it is a file, of which columns that the domain does not name are never read
-    partitioned : whether a row lies where its own cells say, or is left out
-    """
-
-    columns: tuple[str, ...]
-    types: tuple[Type, ...]
-    rows: int | None = None
-    by: Literal["name", "header", "position", "field"] = "name"
-    labelled: bool = False
-    y_type: Type = "other"
-    path: bool = False
-    partitioned: bool = False
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A table that was opened: its structure, and two functions that read.
 
+    by : how the domain's columns are found
+        "name" (frames, Parquet), "header" (a CSV file; its fields are never echoed), "position"
+        (arrays), "field" (a CSV file without header: c1, c2, …; any number of them).
     count : () -> rows
         the number of rows, for domains where it is public; None where nobody can know it.
     read : (positions, batch rows) -> batches of raw columns
@@ -87,7 +67,7 @@ class Source:
     y : the target, where it came apart from the table
     file : a CSV file, whose lines a kernel can read
     y_type : the declared type of `y`
-    path : whether it is a file
+    path : whether it is a file, of which columns that the domain does not name are never read
     empty : pieces of no rows, where a library gives the columns: it may not know each type
     arrow : batches of Arrow, whose columns a kernel can code
     partitioned : whether a row lies where its own cells say, as in folders `name=value`, or is
@@ -95,6 +75,7 @@ class Source:
     group : how many rows lie in one piece of a file, at most
     query : the text of SQL whose rows these are
     cluster : the workers that hold the rows, which never come here (of the extra `spark`)
+    rows : how many there are, where the structure was asked to say so
     """
 
     columns: tuple[str, ...]
@@ -112,6 +93,7 @@ class Source:
     group: int = 0
     query: str | None = None
     cluster: Any = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -119,11 +101,10 @@ class Source:
         if self.by == "name":
             check_names(self.columns)
 
-    def shape(self, *, count_rows: bool) -> Shape:
-        """The structure; the number of rows only where the domain makes it public."""
+    def shape(self, *, count_rows: bool) -> Source:
+        """The structure; with the number of rows only where the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
-        return Shape(self.columns, self.types, rows, self.by, self.labelled, self.y_type,
-                     self.path, self.partitioned)
+        return replace(self, rows=rows)
 
     @property
     def labelled(self) -> bool:
@@ -315,7 +296,7 @@ _WAY_OUT = ("give the path of the file, or the column as text (pandas: dtype=str
             "domain")
 
 
-def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
+def check_types(domain: Domain, shape: Source, types: Iterable[Type]) -> None:
     """Refuse a column whose declared type cannot be read as the domain says.
 
     `types` are those of the domain's columns, in its order, then of its target and its person.
@@ -349,6 +330,7 @@ def reads(part: ColumnKind, kind: Type, *, array: bool = False) -> bool:
 
     `array`: all columns have one type, that the caller chose; its true and false are 1 and 0.
 
+    >>> from privsieve.public.columns import Category
     >>> reads(Category("zip", ["01", "02"]), "number"), reads(Category("n", [1, 2]), "number")
     (False, True)
     """
@@ -425,14 +407,13 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
     return replace(_open_table(X, cells, home), y_type=kind)
 
 
-def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
+def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
     """Check that a table has what the domain names; a box takes the table's width.
 
     `strict` refuses columns of a frame that the domain does not name; else, and of a file, they are
     never read.
 
-    >>> box = Domain.box(0, 1)
-    >>> resolve(box, Shape(("x0", "x1"), ("number",) * 2, by="position", labelled=True)).names
+    >>> resolve(Domain.box(0, 1), open_source([[0.5, 1]], y=[1])).names
     ('x0', 'x1')
     """
     if isinstance(domain, Box):
@@ -455,7 +436,7 @@ def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
     return domain
 
 
-def needed(domain: Domain, shape: Shape | Source) -> list[str]:
+def needed(domain: Domain, shape: Source) -> list[str]:
     """What is read, by the names of the table: columns, target (or `TARGET`), person."""
     labelled = domain.target is not None and shape.labelled
     if shape.by == "position":
@@ -564,7 +545,7 @@ def _homes(X: object) -> set[str]:
     return {kind.__module__.partition(".")[0] for kind in type(X).__mro__}
 
 
-def _check_positions(domain: Domain, shape: Shape) -> None:
+def _check_positions(domain: Domain, shape: Source) -> None:
     """Refuse an array of another width or type; a list without rows has neither."""
     if domain.person is not None:
         raise SchemaError(f"the person {domain.person!r} is a column, and an array has no names; "
@@ -578,7 +559,7 @@ def _check_positions(domain: Domain, shape: Shape) -> None:
         check_types(domain, shape, [*shape.types, *[shape.y_type] * shape.labelled])
 
 
-def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
+def _check_names(domain: Domain, shape: Source, *, strict: bool) -> None:
     names = needed(domain, shape)
     have = set(map(fold, shape.columns))
     faults = [_absent(name, shape) for name in names if name != TARGET and not (
@@ -598,7 +579,7 @@ def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
         check_types(domain, shape, [held[fold(name)] for name in names])
 
 
-def _absent(name: str, shape: Shape) -> str:
+def _absent(name: str, shape: Source) -> str:
     if shape.by == "field":
         return (f"column {name!r} cannot be in a file without header, whose columns are c1, c2, "
                 "…; rename it in the domain, or set csv.header = true")
