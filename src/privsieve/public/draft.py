@@ -260,7 +260,9 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
         yield (_said("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
     if facts.csv != Csv():
-        how = {key: getattr(facts.csv, key) for key in ("delimiter", "decimal", "encoding")}
+        how = {key: getattr(facts.csv, key)
+               for key in ("delimiter", "decimal", *["thousands"] * bool(facts.csv.thousands),
+                           "encoding")}
         told = [f"{key} = {_text(value)}" for key, value in how.items()]
         yield f"csv = {{ {', '.join(told + ['header = false'] * (not facts.csv.header))} }}"
 
