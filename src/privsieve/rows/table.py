@@ -19,17 +19,16 @@ from privsieve.public.columns import ColumnKind, Listed
 from privsieve.public.domain import Box, Domain
 from privsieve.rows.coding import (
     LARGEST_LEVELS,
+    MISSING,
     Coded,
     Gather,
-    Ids,
-    Levels,
-    Points,
+    Split,
     Thermometer,
     differs,
     encode,
     from_columns,
     shown,
-    told_apart,
+    split,
 )
 from privsieve.rows.cutting import BINS, SHARED, Cutting
 from privsieve.rows.matrix import Items, Sensitive
@@ -50,7 +49,6 @@ Places = npt.NDArray[np.intp]
 
 #: What all values are called that a list of levels leaves out.
 OTHER = "other"
-MISSING = "missing"
 
 
 def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
@@ -77,7 +75,7 @@ def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
         places, names = _named(told)
         if part is not None and part.is_number and part.missing_level:
             missing, names = len(names), [*names, f"{column.name}={MISSING}"]
-        elif part is not None and part.is_number and isinstance(told, Points):
+        elif part is not None and part.is_number and told.points is not None:
             missing = int(np.searchsorted(told.points, _middle(part), side="right"))
     elif isinstance(part, Listed) and not part.is_binary:
         places, names = _placed(column.texts(), part.texts), list(part.values)
@@ -110,7 +108,7 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     numbers = column.numbers()
     if how is not None or (part is not None and (part.others_are_a_level or part.cuts)):
         told = _told(column, how, cutting, "sensitive column")
-        (places, names), ordered = _named(told), isinstance(told, Points)
+        (places, names), ordered = _named(told), told.points is not None
     elif isinstance(part, Listed):
         places, names = _placed(column.texts(), part.texts), list(map(text_of, part.values))
     elif numbers is not None and len(numbers):
@@ -135,25 +133,25 @@ def _is_told_apart(part: ColumnKind | None) -> bool:
                                  or bool(part.cuts))
 
 
-def _told(column: Coded, how: Any, cutting: Cutting, what: str) -> Points | Levels:
+def _told(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
     """How the cells are told apart, where each row is to have one value."""
     if isinstance(how, Thermometer):
         raise ParameterError(f"the {what} {column.name!r} has one value in each row, and the items "
                              "of a thermometer overlap; cut it (--cut), or list its levels")
-    told = told_apart(column, how, cutting)
+    told = split(column, how, cutting)
     assert told is not None  # that it holds yes and no is said of a column that nobody cuts
-    if isinstance(told, Points) and not told.points:
+    if told.points == ():
         raise SchemaError(f"the {what} {column.name!r} has no cut point that {cutting.k} rows "
                           f"share; give its cut points (--cut {column.name}=…)")
     return told
 
 
-def _named(told: Points | Levels) -> tuple[Places, list[Any]]:
+def _named(told: Split) -> tuple[Places, list[Any]]:
     """The bin or level of each distinct cell, and what these are called."""
-    if isinstance(told, Points):
-        return told.places(), told.names()
-    places, names = told.places(), list(dict.fromkeys([*told.levels, OTHER]))
-    return np.where(places == len(told.levels), names.index(OTHER), places), names
+    if told.points is not None:
+        return told.places, list(told.names)
+    names = list(dict.fromkeys([*told.names, OTHER]))
+    return np.where(told.places == len(told.names), names.index(OTHER), told.places), names
 
 
 def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
@@ -180,14 +178,12 @@ def _demanded(column: Coded, codes: Places) -> Places:
 
 def _check_classes(column: Coded) -> None:
     """Refuse a target that says whose row it is, or has too many classes."""
-    if differs(column):
-        raise SchemaError(f"the target {column.name!r} tells almost every row from the others: it "
-                          "is an identifier, and no k allows it; choose another target, cut it "
+    many = len(column.cells) > LARGEST_LEVELS
+    if many or differs(column):
+        what = (f"has more than {LARGEST_LEVELS} classes" if many and not differs(column) else
+                "tells almost every row from the others: it is an identifier, and no k allows it")
+        raise SchemaError(f"the target {column.name!r} {what}; choose another target, cut it "
                           f"(--cut {column.name}=…), or merge its classes (--levels "
-                          f"{column.name}=…)")
-    if len(column.cells) > LARGEST_LEVELS:
-        raise SchemaError(f"the target {column.name!r} has more than {LARGEST_LEVELS} classes; "
-                          f"cut it (--cut {column.name}=…), or merge its classes (--levels "
                           f"{column.name}=…)")
 
 
@@ -314,8 +310,9 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     read = [*wanted, *[TARGET if source.y is not None else plan.label or ""] * labelled]
     decimal = domain.csv.signs if domain else "."
     who = [] if plan.person is None else [plan.person]
-    found = gathered(source, [*map(Ids, who), *(Gather(name, plan.parts.get(name), decimal)
-                                                for name in columns)], [*who, *read])
+    found = gathered(source, [
+        *(Gather(name, ids=True) for name in who),
+        *(Gather(name, plan.parts.get(name), decimal) for name in columns)], [*who, *read])
     rows = len(found[0].codes)
     check_lengths(rows, source.y)
     if who:
