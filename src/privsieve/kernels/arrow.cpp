@@ -80,17 +80,46 @@ static void numbers(const T* cells, size_t rows, const Rule& rule, Value value, 
     for (size_t i = 0; i < rows; i++) out[i] = graded(rule.grade, value(cells[i]));
 }
 
+// Where a text of a column lies: between two offsets, or behind a view, which holds a short one.
+template <class T> struct Offsets {
+    const T* ends;
+    const char* held;
+    explicit Offsets(const ArrowArray& cells)
+        : ends(static_cast<const T*>(cells.buffers[1])),
+          held(static_cast<const char*>(cells.buffers[2])) {}
+    csv::Text operator()(size_t at) const {
+        return {held + ends[at], size_t(ends[at + 1] - ends[at])};
+    }
+};
+
+struct Views {
+    struct View {
+        std::int32_t size;
+        char begin[4];
+        std::int32_t buffer, offset;
+    };
+    const View* views;
+    const void** held;
+    explicit Views(const ArrowArray& cells)
+        : views(static_cast<const View*>(cells.buffers[1])), held(cells.buffers + 2) {}
+    csv::Text operator()(size_t at) const {
+        const View& view = views[at];
+        if (view.size <= 12) return {reinterpret_cast<const char*>(&view) + 4, size_t(view.size)};
+        return {static_cast<const char*>(held[view.buffer]) + view.offset, size_t(view.size)};
+    }
+};
+
 // [arrow-text] a text that may be listed is decoded as Python does it
-template <class T>
+template <class Texts>
 static void texts(const ArrowArray& cells, i64 from, size_t rows, const Rule& rule, u16* out,
                   std::vector<i64>& asked) {
 #if defined(PRIVSIEVE_CSV)
-    const T* ends = static_cast<const T*>(cells.buffers[1]) + from;
-    const char* held = static_cast<const char*>(cells.buffers[2]);
+    const Texts text_at(cells);
     const bool listed = !rule.text->words.none();  // numbers and dates are ASCII
     std::string decoded;
     for (size_t i = 0; i < rows; i++) {
-        csv::Text text(held + ends[i], size_t(ends[i + 1] - ends[i]));
+        const bool there = is_there(cells, size_t(from) + i);
+        csv::Text text = there ? text_at(size_t(from) + i) : csv::Text{};
         u8 high = 0;
         if (listed)
             for (const char c : text) high |= u8(c);
@@ -100,7 +129,7 @@ static void texts(const ArrowArray& cells, i64 from, size_t rows, const Rule& ru
         }
         const std::int32_t code = rule.text->code(text, rule.signs);
         out[i] = u16(code < 0 ? 0 : code);
-        if (code < 0 && is_there(cells, size_t(from) + i)) asked.push_back(i64(i));
+        if (code < 0) asked.push_back(i64(i));
     }
 #else
     (void)cells, (void)from, (void)rows, (void)rule, (void)out, (void)asked;
@@ -162,8 +191,9 @@ void Columns::column(const ArrowArray& cells, i64 from, size_t rows, const Rule&
     case '3': cells_of<i64, Days<i64, 1000>>(cells, from, rows, rule, out); break;
     case '6': cells_of<i64, Days<i64, 1>>(cells, from, rows, rule, out); break;
     case '9': cells_of<i64, Days<i64, 1, 1000>>(cells, from, rows, rule, out); break;
-    case 'u': case 'z': texts<std::int32_t>(cells, from, rows, rule, out, asked); break;
-    case 'U': case 'Z': texts<i64>(cells, from, rows, rule, out, asked); break;
+    case 'u': case 'z': texts<Offsets<std::int32_t>>(cells, from, rows, rule, out, asked); break;
+    case 'U': case 'Z': texts<Offsets<i64>>(cells, from, rows, rule, out, asked); break;
+    case 'v': texts<Views>(cells, from, rows, rule, out, asked); break;
     default:
         for (size_t i = 0; i < rows; i++)
             out[i] = rule.whole.codes[bit(static_cast<const u8*>(cells.buffers[1]),

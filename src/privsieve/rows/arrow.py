@@ -48,7 +48,7 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
             pa.uint32(): "I", pa.int64(): "l", pa.uint64(): "L", pa.float16(): "e",
             pa.float32(): "f", pa.float64(): "g", pa.bool_(): "b", pa.date32(): "D",
             pa.date64(): "3", pa.string(): "u", pa.large_string(): "U", pa.binary(): "z",
-            pa.large_binary(): "Z"}
+            pa.large_binary(): "Z", pa.string_view(): "v", pa.binary_view(): "v"}
 #: So many times the codes of a part have to fit into the memory for each thread: where all of its
 #: columns are decoded at once, and where some are after others.
 _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
@@ -57,8 +57,6 @@ _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
 _LARGEST_PART, _AT_ONCE = 2**26, 2**18
 #: Codes of some rows, and for each column that Python codes, its cells in pieces.
 Coded = tuple[dict[int, list[Any]], Codes]
-#: Types of which pyarrow tells the values apart.
-_HASHED = ("string", "large_string", "binary", "large_binary")
 _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
 
 
@@ -408,7 +406,7 @@ class _Coder:
         letter = _TIMES[kind.unit] if pa.types.is_timestamp(kind) else _LETTERS.get(kind)
         if letter is None:
             return None
-        if letter in "uUzZ":
+        if letter in "uUzZv":
             signs = tuple(map(ord, f"{rule.signs:\0<2}"))
             return int(self._native.add_text(letter, rule.native(), signs)) if hasattr(
                 contract.extension, "CsvRecords") else None
@@ -445,12 +443,10 @@ def _is_number(text: str) -> bool:
 
 
 def _coded(array: Any, encode: Encode) -> Codes:
-    """The codes of a column of texts, or of another type that the kernel does not know."""
+    """The codes of a column of a type that the kernel does not know; a dictionary is read once."""
     kind = array.type
     if not pa.types.is_dictionary(kind):
-        if not any(getattr(pa.types, f"is_{name}")(kind) for name in _HASHED):
-            return encode(column(array))
-        array = array.dictionary_encode()
+        return encode(column(array))
     table, places = array.dictionary, array.indices
     codes = np.append(encode(column(table)), encode([None]))
     letter = "i" if pa.types.is_signed_integer(places.type) else "u"
