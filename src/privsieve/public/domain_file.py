@@ -18,14 +18,12 @@ from typing import Any
 
 from privsieve.errors import DomainError
 from privsieve.public import blocks, plain
-from privsieve.public.canonical import quoted
+from privsieve.public.canonical import first_of, near, quoted
 from privsieve.public.columns import KINDS, Column, Target
 from privsieve.public.domain import Box, Csv, Domain
 from privsieve.public.dropped import explain
 
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
-#: So many faults are said; a file with more has one cause.
-_MOST_FAULTS = 20
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 #: A key of sixteen parts and more; a domain file needs one or two.
 _DEEP_KEY = rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}"
@@ -112,9 +110,8 @@ class _Faults:
             dict.fromkeys(self.found))]
         if len(placed) == 1:
             return DomainError(placed[0])
-        more = [f"and {len(placed) - _MOST_FAULTS} more"] * (len(placed) > _MOST_FAULTS)
         return DomainError("\n".join([f"the domain file has {len(placed)} faults:",
-                                      *placed[:_MOST_FAULTS], *more]))
+                                      *first_of(placed)]))
 
     def _line(self, said: str, table: str, at: int, many: int) -> int:
         """The line of the key that a fault names, or of its table; 0 where neither can be told."""
@@ -284,10 +281,8 @@ def _unknown(entry: Iterable[str], known: Sequence[str], where: str) -> list[str
     faults = []
     for key in entry:
         if key not in known:
-            import difflib
-
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
+            meant = near(key, known)
+            hint = f"did you mean {meant}?" if meant else f"write one of {', '.join(known)}"
             faults.append(f"{where}: " + explain(key, f"{quoted(key)} is not known; {hint}"))
     return faults
 

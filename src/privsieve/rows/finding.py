@@ -11,13 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.public.canonical import near
 from privsieve.public.columns import (
     ColumnKind,
     Graded,
@@ -443,6 +443,6 @@ def near_value(part: ColumnKind, text: str) -> str | None:
     if not isinstance(part, Listed):
         return None
     loose = {_loose(listed): value for listed, value in _listed(part).items()}
-    near = get_close_matches(_loose(text), loose, 1, 0.8) if len(text) > 3 else []
-    found = loose.get(_loose(text), loose[near[0]] if near else None)
+    meant = near(_loose(text), loose, 0.8) if len(text) > 3 else None
+    found = loose.get(_loose(text), None if meant is None else loose[meant])
     return None if found is None else quoted_value(found)

@@ -15,13 +15,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privsieve.public.canonical import FLAGS, text_of
+from privsieve.public.canonical import FLAGS, near, text_of
 from privsieve.public.columns import (
     CODES,
     ColumnKind,
@@ -159,7 +158,7 @@ class Inspection:
             "place": self.place, "target": self.domain.target and self.domain.target.name,
             "written": [{**one._asdict()} for one in self.remarks],
             "write": to_write(self.remarks),
-            "absent": [{"name": name, "near": near} for name, near in self.absent],
+            "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
             "broken": [{"why": one.why, "said": REASONS[one.why][0], "fix": REASONS[one.why][1],
                         "many": one.many, "where": list(one.where)} for one in self.broken],
@@ -176,8 +175,8 @@ class Inspection:
             shown += [f"  {one.key} is declared {quoted_sign(one.declared)} and looks like "
                       f"{quoted_sign(one.found)}" for one in self.remarks]
             shown += [f"  -> {line}" for line in to_write(self.remarks)]
-        shown += [f"{name} is not in the table" + (f"; it has {near}" if near else "")
-                  for name, near in self.absent]
+        shown += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
+                  for name, other in self.absent]
         if self.ignored:
             shown.append(f"{len(self.ignored)} columns of the table are not in the domain file and "
                          f"are never read: {', '.join(self.ignored[:8])}"
@@ -299,8 +298,8 @@ def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str 
 def _near_name(name: str, names: Iterable[str]) -> str | None:
     """A name of the table that this one may mean."""
     loose = {_plain(other): other for other in names}
-    near = get_close_matches(_plain(name), loose, 1, 0.75)
-    return loose[near[0]] if near else None
+    meant = near(_plain(name), loose, 0.75)
+    return None if meant is None else loose[meant]
 
 
 def _plain(name: str) -> str:

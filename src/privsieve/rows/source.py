@@ -15,7 +15,6 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,7 +23,7 @@ import numpy.typing as npt
 
 from privsieve.entries import load
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
-from privsieve.public.canonical import check_name, is_whole
+from privsieve.public.canonical import check_name, first_of, is_whole
 from privsieve.public.columns import ColumnKind, Listed
 from privsieve.public.domain import Box, Csv, Domain
 
@@ -43,8 +42,6 @@ Empty = Callable[[Sequence[int]], dict[int, Callable[[], RawColumn]]]
 #: "unreadable" for what no rule of `cells` reads (durations, lists, records).
 Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
 
-#: So many columns that a table lacks are named.
-MOST_FAULTS = 20
 #: A table with more columns is refused; it is a public cap.
 LARGEST_WIDTH = 100_000
 #: The name under which a source gives a `y` that came apart from its table (no column can be
@@ -343,11 +340,6 @@ def reads(part: ColumnKind, kind: Type, *, array: bool = False) -> bool:
 SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
 PARQUET_FILES = (".parquet", ".pq")
-#: Who opens a file, by its ending: a module that is loaded when such a file comes, and a function.
-OPENERS = {
-    **dict.fromkeys(TEXT_FILES, "csv_file.open_csv"),
-    **dict.fromkeys(PARQUET_FILES, "parquet.open_parquet"),
-}
 #: Packages whose tables are queries that run when they are read.
 _LAZY = {"duckdb", "_duckdb", "ibis", "datafusion", "daft"}
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
@@ -479,25 +471,20 @@ def _check_connection(connect: object, *, queried: bool) -> None:
                           "or leave it away")
 
 
-def _opened(form: str, *given: Any) -> Source:
-    """What the opener of a form gives."""
-    module, opener = OPENERS[form].split(".")
-    found: Source = getattr(import_module(f"privsieve.rows.{module}"), opener)(*given)
-    return found
-
-
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
-    if path.is_dir():
-        return _opened(PARQUET_FILES[0], path)
-    if ending not in (*TEXT_FILES, *PARQUET_FILES):
+    if not path.is_dir() and ending not in (*TEXT_FILES, *PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
-    if not path.is_file():
+    if not path.exists() or not (path.is_file() or path.is_dir()):
         raise SchemaError("the data file does not exist, or is not a file; check the path")
-    if ending in TEXT_FILES:
-        return replace(_opened(ending, path, csv), path=True)
-    return _opened(ending, path)
+    if ending in TEXT_FILES and path.is_file():
+        from privsieve.rows.csv_file import open_csv
+
+        return replace(open_csv(path, csv), path=True)
+    from privsieve.rows.parquet import open_parquet
+
+    return open_parquet(path)
 
 
 def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
@@ -565,8 +552,7 @@ def _check_names(domain: Domain, shape: Source, *, strict: bool) -> None:
     faults = [_absent(name, shape) for name in names if name != TARGET and not (
         fold(name) in have if shape.by != "field" else field_position(name) is not None)]
     if faults:
-        more = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
-        raise SchemaError("\n".join([*faults[:MOST_FAULTS], *more]))
+        raise SchemaError("\n".join(first_of(faults)))
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
     if strict and extra and not shape.path and shape.by == "name":
