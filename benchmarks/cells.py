@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import privsieve as ps
 from measure import Goal
 from privsieve import kernels
+from privsieve.public.domain import Csv
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 
@@ -195,8 +196,29 @@ def missing_values(folder, rows, runs, columns=20):
                                      null_values=["999.0", "999"])})
 
 
+def thousands(folder, rows, runs, columns=10):
+    """Numbers such as 1.032,3; pandas alone reads them itself, the others read texts first."""
+    frame = frame_of(rows, columns, lambda rng, n: [
+        f"{x:,.1f}".translate(str.maketrans(",.", ".,")) for x in rng.lognormal(7, 2, n)])
+    path, names = written(folder, frame, sep=";"), list(frame)
+    domain = [ps.Number(name, 0, 10**6) for name in names]
+
+    def pyarrow():
+        table = arrow_csv(path, dict.fromkeys(names, pa.string()), ";")
+        return [pc.cast(pc.replace_substring(pc.replace_substring(cells, ".", ""), ",", "."),
+                        pa.float64()) for cells in table.columns]
+
+    text = pl.all().str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+    return goal("numbers with thousands signs", ONE, runs,
+                partial(ours, path, domain, Csv(";", ",", thousands=".")), {
+        "pandas": lambda: pd.read_csv(path, sep=";", decimal=",", thousands="."),
+        "polars": lambda: pl.read_csv(path, separator=";", schema=dict.fromkeys(
+            names, pl.String)).select(text.cast(pl.Float64)),
+        "pyarrow": pyarrow})
+
+
 def numbers(folder, rows, runs, columns=20):
-    """Plain numbers, and those with a decimal comma."""
+    """Plain numbers."""
     frame = frame_of(rows, columns, numbers_of)
     path, names = written(folder, frame), list(frame)
     domain = [ps.Number(name, 0, 900) for name in names]
@@ -251,4 +273,4 @@ def mixed(folder, rows, runs):
 
 
 CASES = (categories, flags, own_flags, dates, partial(dates, form="%d.%m.%Y"), log_scale,
-         missing_values, numbers, parquet_texts, mixed)
+         missing_values, thousands, numbers, parquet_texts, mixed)
