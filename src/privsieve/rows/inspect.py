@@ -439,8 +439,9 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
         yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
                "more, write its bound")
     if marked:
-        yield ("if the code book says that such a number is a missing value, empty these cells in "
-               "a copy of the table: as they stand they are numbers")
+        codes = ", ".join(f"{mark:g}" for mark, _ in marked)
+        yield (f"if the code book says that such a number is a missing value, write missing_values "
+               f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
     best = max(found.forms.values(), default=0)
     if best:
         fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
