@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 
 #: One thread each: a ratio of CPU times is then a ratio of work.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                             "POLARS_MAX_THREADS"), "1")
 
 
 @dataclass(frozen=True)

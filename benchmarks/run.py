@@ -24,6 +24,7 @@ os.environ.update(ONE_THREAD)  # before any library that starts threads is impor
 
 import blocks  # noqa: E402
 import busy  # noqa: E402
+import cells  # noqa: E402
 import command_line  # noqa: E402
 import containment  # noqa: E402
 import exact  # noqa: E402
@@ -41,8 +42,8 @@ import solver  # noqa: E402
 import threads  # noqa: E402
 
 SLACK = 3
-PARTS = (command_line, reader, rule_sieve, blocks, nearest, hamming, fwell, solver, busy, noise,
-         containment, mining, exact, regression, ledger, scale, threads)
+PARTS = (command_line, reader, cells, rule_sieve, blocks, nearest, hamming, fwell, solver, busy,
+         noise, containment, mining, exact, regression, ledger, scale, threads)
 
 
 def main():

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from data_makers import read
 from privsieve.kernels import contract
-from privsieve.public.columns import Category, Date, Flag, Label, Number
+from privsieve.public.columns import DAY, Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import arrow as reading
-from privsieve.rows.cells import DAY, bounds, encoder
+from privsieve.rows.cells import encoder
 from privsieve.rows.room import Room
 from privsieve.rows.source import open_source, reads
 
@@ -129,7 +129,7 @@ def naive(part, array):
     encode = encoder(part)
     if array.type not in DATES:
         return [int(encode([cell])[0]) for cell in array.to_pylist()]
-    low, high = bounds(part)
+    low, high = part.bounds
     used, missing = (65535, 65535) if part.missing_level else (65536, 32768)
     step = used / (high - low)
     ticks = array.view(pa.int32() if array.type == pa.date32() else pa.int64()).to_pylist()

@@ -5,6 +5,7 @@ PRIVSIEVE_BODIES says how many made-up files are read; who asks for many gets ot
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 import os
@@ -22,7 +23,7 @@ from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows import csv_file as csv_rows
 from privsieve.rows import open_source
-from privsieve.rows.cells import NumberRule
+from privsieve.rows.cells import CellRule, NumberRule
 
 pytestmark = pytest.mark.skipif(not csv_rows.readable("utf-8"),
                                 reason="the native kernels are not built")
@@ -35,7 +36,8 @@ WIDE = Domain(
     target=Label("c4", ["No", "Yes", True, -3], default="Yes"), person="c8", persons=9)
 FORMS = [Csv(), Csv(";", ",", "cp1252"), Csv("\t"), Csv("|", encoding="latin-1"), Csv(" "),
          Csv("5"), Csv("e"), Csv(".", ","), Csv("-"), Csv(encoding="ascii"),
-         Csv("\x1f", ",", "iso8859-15")]
+         Csv("\x1f", ",", "iso8859-15"), Csv(";", ",", thousands="."), Csv(thousands=","),
+         Csv(thousands=" ")]
 BODIES = int(os.environ.get("PRIVSIEVE_BODIES", "400"))
 #: The same files in each run of `make test`.
 SAME = "PRIVSIEVE_BODIES" not in os.environ
@@ -62,13 +64,19 @@ def answer(path, domain, *, native, **options):
 
 
 digits = st.text("0123456789", max_size=24)
+groups = st.lists(st.sampled_from(["1", "12", "032", "999", "", "0000"]), min_size=1, max_size=4)
 numbers = st.one_of(
+    st.builds(lambda sign, parts, sep, rest: sign + sep.join(parts) + rest,
+              st.sampled_from(["", "-", "+"]), groups, st.sampled_from(".,' "),
+              st.sampled_from(["", ",5", ".25", ".", "e1"])),
     st.floats().map(repr), st.integers().map(str), st.from_regex(
         r"[ \t]{0,2}[+-]?[0-9]{0,25}[.,]?[0-9]{0,25}([eE][+-]?[0-9]{1,4})?[ \t]?", fullmatch=True),
     st.builds("{}.{}e-{}".format, digits, digits, st.integers(0, 400)))
 fields = st.one_of(
     numbers, st.sampled_from(TEXTS), st.text(max_size=6), st.text('"" aA35.,;e-', max_size=6),
-    st.sampled_from(["2020-06-01", "1.6.2020", "Yes", "NO", "y", "Á", "\ufeff", '"A"', '"a""b"',
+    st.sampled_from(["2020-06-01", "1.6.2020", "01.06.2020",
+                     "2020-06-01 12:30", "2020-06-01T12:30:59", "2020-02-30", "20200601",
+                     "Yes", "NO", "y", "Á", "\ufeff", '"A"', '"a""b"',
                      '"', '""', "", "TRUE", "\x1f", "1", "1.0", "+1.", "-3.00", "3.0", "03.", "-0",
                      "ja", "á", "2.0", "False", "+", "-", "1.0.", "+-1", "3.01"]))
 quoted = fields.map(lambda text: '"' + text.replace('"', '""') + '"')
@@ -125,9 +133,9 @@ def exactly(text, decimal="."):
         text = text.replace(".", decimal)
     edges = np.array([value, math.nextafter(value, math.inf)])
     records = csv_rows.records_of(Csv(";", decimal), 2, 2, 10**6)
-    rule = NumberRule("log", (0.0, 0.0), edges, (65535, 7), (-math.inf, math.inf))
-    records.add_number(0, rule.native())
-    records.add_number(1, rule.native())
+    rule = CellRule({}, 7, False, NumberRule("log", (0.0, 0.0), edges, (65535, 7)), "", decimal)
+    records.add(0, rule.native())
+    records.add(1, rule.native())
     # Once among others, and once between blanks: these are two ways through the kernel.
     found = records.read(f"{text}; {text}".encode(), 0, 1)[0]
     missing = 7 if math.isinf(value) else 1
@@ -179,8 +187,7 @@ def test_whole_numbers():
              for one in itertools.product("+-.01", repeat=many)]
     table = {text: code for code, text in enumerate(sorted(set(map(plain, texts))))}
     records = csv_rows.records_of(Csv(), 1, 1, 100)
-    records.add_levels(0, [text.encode() for text in table],
-                       np.array(list(table.values()), np.uint16), 65535)
+    records.add(0, CellRule(table, 65535, False, None, "", ".").native())
     found = records.read("\n".join(texts).encode(), 0, len(texts))[0][0]
 
     assert [table[plain(text)] for text in texts] == found.tolist()
@@ -191,13 +198,56 @@ EDGES = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0,
          0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
 
 
+FORMATS = [None, "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y %H:%M", "%Y%m%d", "%y%m%d%H%M%S", "%d %b %Y",
+           "%j.%Y", "%Y-%m-%d%%", "%d.%m.%Y  %H:%M"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_dates(form):
+    """A date in any form, whole or spoiled, is the day that Python reads, or is left to Python."""
+    rng, part = random.Random(form), Date("x", "1900-01-01", "2100-01-01", form)
+    rule, texts = CellRule.of(part), ["", " ", "soon"]
+    for _ in range(1500):
+        day = dt.datetime(1, 1, 1) + dt.timedelta(seconds=rng.randrange(9998 * 31_536_000))  # noqa: DTZ001
+        if rng.random() < .8:
+            day = day.replace(year=rng.randrange(1890, 2110), day=min(day.day, 28))
+        text = day.strftime(form or rng.choice(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
+                                                "%Y%m%d", "%G-W%V-%u"]))
+        at = rng.randrange(len(text))
+        texts += [text, f" {text}", text[:at] + rng.choice("0123.9- ") + text[at + 1:], text[:at]]
+    records = csv_rows.records_of(Csv("|"), 1, 1, 100)
+    records.add(0, rule.native())
+    codes, ids, _, _ = records.read("\n".join(texts).encode(), 0, len(texts))
+    there = (ids[0] < 0) & np.array([bool(text) for text in texts])
+
+    assert np.array_equal(codes[0][there], rule.codes(texts)[there])
+    assert there.mean() > .3 or form not in FORMATS[:6]
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 16), (1e-3, 1e3), (5e-324, 1e308), (1, 1 + 1e-9),
+                                           (1e-310, 1e-300), (2, 2 + 1e-12), (0.1, 0.3)])
+def test_edges_of_a_log_scale(low, high):
+    """Each edge, and what lies just below and above it, has the code that the edges say."""
+    rule = CellRule.of(Number("x", low, high, "log"))
+    edges = rule.grade.edges
+    rng = np.random.default_rng(0)
+    values = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, np.inf),
+                             rng.uniform(low, high, 20_000), edges * (1 + rng.random(len(edges)) * (
+                                 edges[1] / edges[0] - 1)), [0.0, -1.0, low, high, 2 * high]])
+    records = csv_rows.records_of(Csv(), 1, 1, 100)
+    records.add(0, rule.native())
+    found = records.read("\n".join(map(repr, values.tolist())).encode(), 0, len(values))[0][0]
+
+    assert np.array_equal(rule.grade.codes(values), found)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252", "iso8859-7"])
 def test_decoding(encoding):
     """Bytes are decoded as Python decodes them: whole characters, and one mark for each ruin."""
     four = itertools.product([0x41, 0xE0, 0xED, 0xF0, 0xF4], EDGES, [0x41, 0x80, 0xBF, 0xED], EDGES)
     texts = [bytes(one) for one in [*itertools.product(EDGES, repeat=3), *four]]
     records = csv_rows.records_of(Csv(encoding=encoding), 1, 1, 100)
-    records.add_text(0)
+    records.add(0, None)
     _, ids, parts, _ = records.read(b"\n".join(texts), 0, len(texts))
 
     assert [text.decode(encoding, "replace") for text in texts] \

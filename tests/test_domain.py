@@ -151,7 +151,7 @@ DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-3
     (CUT + "cuts = 18", r"write a list of points, for example cuts = \[18, 65\]"),
     (CUT + 'cuts = ["18"]', "a cut point is '18'; write a finite number"),
     (CUT + "cuts = [nan]", "write a finite number"),
-    (CUT + f"cuts = {list(range(1001))}", "1000 are allowed"),
+    (CUT + f"cuts = {list(range(1001))}", "of at most 1000"),
     (CUT + "cuts = [18]\nrole = 'secret'", "role is 'secret'; write \"known\", \"presences\""),
     (CUT + "role = ['both']", "role is"),
     (DAY + "cuts = [2021-01-01]", "the cut point 2021-01-01 lies outside of its bounds, 2020-01"),
@@ -172,7 +172,7 @@ def test_a_target_in_python_has_no_role():
     """What a domain file refuses is refused in Python."""
     with pytest.raises(DomainError, match="role is for columns"):
         Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
-    with pytest.raises(DomainError, match="a point at each place"):
+    with pytest.raises(DomainError, match="write a list of points"):
         Number("age", 0, 110, cuts=[None])
 
 
@@ -222,14 +222,14 @@ REFUSED = {
     "log": (AGE + 'low = 0\nhigh = 1\nscale = "log"', "needs low above 0"),
     "missing": (AGE + 'low = 0\nhigh = 1\nmissing = "drop"', 'write "middle" or "level"'),
     "values": ('[[column]]\nname = "c"\nkind = "category"', "values is missing; list every value"),
-    "no values": ('[[column]]\nname = "c"\nkind = "category"\nvalues = []', "values is empty"),
+    "no values": ('[[column]]\nname = "c"\nkind = "category"\nvalues = []', "values has 0 texts"),
     "twice": ('[[column]]\nname = "c"\nkind = "category"\nvalues = [1, "1"]', "listed twice"),
     "float": ('[[column]]\nname = "c"\nkind = "category"\nvalues = [0.5]', "whole number"),
     "date": (DAY + 'low = "soon"', "write a date such as 2020-01-01"),
     "no year": (DAY + 'low = 2020-01-01\nformat = "%d.%m"', "write day, month and year"),
     "no date": (DAY + "low = 2020-01-01\nformat = 5", "write day, month and year"),
     "duplicate": (FLAG + '[[column]]\nname = "F"\nkind = "flag"', "named twice"),
-    "target": (FLAG + '[target]\nname = "y"\nkind = "date"', 'write "label" or "number" or "flag"'),
+    "target": (FLAG + '[target]\nname = "y"\nkind = "date"', 'write "number" or "flag" or "label"'),
     "one class": (FLAG + '[target]\nname = "y"\nkind = "label"\nvalues = [1]', "at least two"),
     "default": (FLAG + '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\ndefault = 2',
                 "target 'y' ([target]): default is 2"),

@@ -55,8 +55,8 @@ def test_numbers():
             "allows less, write its bound"),
             ("  -> these become high (the most, read from the rows, is 1234567.5); if the code "
             "book allows more, write its bound"),
-            ("  -> these become missing: right for a word that says so, else check csv.decimal "
-             "(or points for thousands) and the kind of the column")] \
+            ("  -> these become missing: right for a word that says so, else check csv.decimal, "
+             "csv.thousands and the kind of the column")] \
         == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
     assert ["age (number): fine", ("  3 different values; 3 of 65536 codes, 2 of 8 bins in use "
                                    "(the fullest has 66 %)")] == one(
@@ -224,16 +224,15 @@ def test_a_german_file_at_the_first_look(tmp_path):
     found = inspect(path, domain)
     said = "\n".join(found.lines())
 
-    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ",",
-            "Aufnahme.format": "%d.%m.%Y"} == {one.key: one.found for one in found.remarks}
-    assert 'csv = { delimiter = ";", decimal = ",", encoding = "cp1252" } (read from the' in said
-    assert 'add format = "%d.%m.%Y" (read from the rows' in said
-    assert "the first is line 1" in said
+    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ","} == {
+        one.key: one.found for one in found.remarks}
+    assert 'csv = { encoding = "cp1252", delimiter = ";", decimal = "," } (read from the' in said
+    assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in said
     assert '"k.A." 1 times, first in line 3' in said
     assert "999 2 times, first in line 4, far from all other values" in said
     assert '"ja" 1 times, first in line 4: the domain lists "Ja"' in said
     assert (("stop", 0, 5), domain) == ((found.verdict.word, found.lost, found.rows), found.domain)
-    assert {"Größe": "fine", "Aufnahme": "fine", "Raucher": "fine", "Crp": "look",
+    assert {"Größe": "fine", "Aufnahme": "stop", "Raucher": "fine", "Crp": "look",
             "Natrium": "look", "Wieder": "stop"} == {
         one.part.name: verdict(one).word for one in found.findings}
 
@@ -265,9 +264,20 @@ def test_other_encodings(tmp_path):
 def test_dates_of_two_ways(tmp_path):
     """Days and months that may be either way round are asked about."""
     file = csv_file(tmp_path, b"01/02/2020\n03/04/2020\n", b"d\n")
-    [remark] = inspect(file, Domain([Date("d", "2020-01-01", "2021-01-01")])).remarks
+    lines = inspect(file, Domain([Date("d", "2020-01-01", "2021-01-01")])).lines()
 
-    assert "so does %m/%d/%Y, ask which it is" in remark.said
+    assert 'format = "%d/%m/%Y" or "%m/%d/%Y" would read 2 of them' in "\n".join(lines)
+
+
+def test_thousands_of_a_german_file(tmp_path):
+    """Points between groups of three digits are seen, and read once they are declared."""
+    file = csv_file(tmp_path, b"1.032,3;1\n12,5;2\n7.250.100,0;3\n", b"bnp;n\n")
+    domain = Domain([Number("bnp", 0, 10**7), Number("n", 0, 9)], csv=Csv(";", ","))
+    found = inspect(file, domain)
+
+    assert [("thousands", "", ".")] == [tuple(one) for one in found.remarks]
+    assert (12.5, 7250100.0) == (found.findings[0].least, found.findings[0].largest)
+    assert 'thousands = "."' in "\n".join(found.lines())
 
 
 def test_wrong_delimiter(tmp_path):

@@ -360,19 +360,19 @@ PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "p
 #: Classes that print their fields there: each of them holds public facts, or what was released, or
 #: what somebody who holds the table asked to be measured, or chose to publish.
 SHOWN = {
-    "_Event", "About", "Additive", "Axis", "Box", "Branch", "Category", "Choice", "Chosen",
-    "ClassCounts", "ColumnChoice", "ColumnWeights", "Correlation", "Cost", "CountFields",
-    "CountNoise", "Crowd",
-    "Csv", "Date", "Depth", "Domain", "Effort", "Either", "Extent", "Finding", "Flag",
-    "Forecast", "Form", "Found", "Gaussian", "GridNumbers", "Histogram", "Hub", "Inspection",
-    "Kernel", "KernelRidgeSession", "Kind", "KnownRows", "Label", "Labellings", "LeastSquares",
-    "Limits", "Map", "MeanDifference", "Method", "NoiseLaw", "NoiseSize",
-    "NoisyCounts", "NoisyTable", "Number", "NumberRule", "Objective", "Perturbing", "Places",
-    "Plan", "Policy", "Problem", "Public", "Published", "RaceEvent", "Regression", "Release",
-    "Risk", "Roles", "Rounding", "Rounds", "Rule", "Sample", "Scheme", "Selection", "Setting",
-    "Shape", "Shown", "Sizes", "Switch", "TableCells", "TableFacts", "Tables",
-    "Takes", "Thermometer", "Together", "TopRule", "Weighing", "Whole",
-    "Windows"}
+    "_Event", "About", "Additive", "Axis", "Box", "Branch", "BridgeOptions", "Category", "CellRule",
+    "Choice", "Chosen", "ClassCounts", "ColumnChoice", "ColumnWeights", "Correlation", "Cost",
+    "CountFields", "CountNoise", "Crowd", "Csv", "Date", "Depth", "Domain", "EachOptions", "Effort",
+    "Either", "Extent", "Finding", "Flag", "Forecast", "Form", "Found", "Gaussian", "GridNumbers",
+    "GroupOptions", "Histogram", "Hub", "InMemory", "Inspection", "Kernel", "KernelRidgeSession",
+    "Kind", "KnownRows", "Label", "Labellings", "LeastSquares", "Limits", "Map", "MeanDifference",
+    "Method", "NoiseLaw", "NoiseSize", "NoisyCounts", "NoisyTable", "Number", "NumberRule",
+    "Objective", "Perturbing", "Places", "Plan", "Policy", "Problem", "Public", "Published",
+    "PublishOptions", "RaceEvent", "Regression", "Release", "Risk", "Roles", "Rounding", "Rounds",
+    "Rule", "Sample", "Scheme", "Selection", "SetOptions", "Setting", "Sizes", "SnapshotOptions",
+    "Switch", "TableCells", "TableFacts", "TableOptions", "Tables", "Takes", "Thermometer",
+    "Together", "TopRule", "Weighing", "Whole", "Windows",
+}
 
 
 def classes():

@@ -1,4 +1,5 @@
 #include "arrow.h"
+#include "csv.h"
 
 #include <type_traits>
 
@@ -7,6 +8,12 @@ namespace privsieve::arrow {
 static constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
 static constexpr i64 DAY = 86'400'000'000, FAR = i64(1) << 62;
 static constexpr u64 NEAR = 1 << 16;
+
+static bool bit(const u8* bits, size_t at) { return bits[at / 8] >> (at % 8) & 1; }
+
+static bool is_there(const ArrowArray& cells, size_t at) {
+    return !cells.buffers[0] || bit(static_cast<const u8*>(cells.buffers[0]), at);
+}
 
 void Whole::spread() {
     if (keys.empty() || u64(keys.back()) - u64(keys.front()) >= NEAR) return;
@@ -50,10 +57,10 @@ template <class T, i64 STEP, i64 PARTS = 1> struct Days {
 
 // [arrow-linear] `graded` of the linear kind without a branch; an infinite value is at an end first
 template <class T, class Value>
-static void linear(const T* cells, size_t rows, const Part& part, Value value, u16* out) {
-    const double least = part.least, most = part.most, low = part.low, step = part.step;
-    const double top = part.top;
-    const u16 missing = part.missing;
+static void linear(const T* cells, size_t rows, const Grade& grade, Value value, u16* out) {
+    const double least = grade.least, most = grade.most, low = grade.low, step = grade.step;
+    const double top = grade.top;
+    const u16 missing = grade.missing;
     for (size_t i = 0; i < rows; i++) {
         const double x = value(cells[i]);
         double cut = x < least ? least : x;
@@ -68,15 +75,67 @@ static void linear(const T* cells, size_t rows, const Part& part, Value value, u
 
 template <class T, class Value>
 static void numbers(const T* cells, size_t rows, const Rule& rule, Value value, u16* out) {
-    if (rule.part.kind == LINEAR && rule.gone.empty())
-        return linear(cells, rows, rule.part, value, out);
-    for (size_t i = 0; i < rows; i++) {
-        double x = value(cells[i]);
-        for (const double one : rule.gone)
-            if (x == one) x = NONE;
-        out[i] = graded(rule.part, x);
-    }
+    if (rule.grade.way == LINEAR && rule.grade.gone.empty())
+        return linear(cells, rows, rule.grade, value, out);
+    for (size_t i = 0; i < rows; i++) out[i] = graded(rule.grade, value(cells[i]));
 }
+
+// Where a text of a column lies: between two offsets, or behind a view, which holds a short one.
+template <class T> struct Offsets {
+    const T* ends;
+    const char* held;
+    explicit Offsets(const ArrowArray& cells)
+        : ends(static_cast<const T*>(cells.buffers[1])),
+          held(static_cast<const char*>(cells.buffers[2])) {}
+    csv::Text operator()(size_t at) const {
+        return {held + ends[at], size_t(ends[at + 1] - ends[at])};
+    }
+};
+
+struct Views {
+    struct View {
+        std::int32_t size;
+        char begin[4];
+        std::int32_t buffer, offset;
+    };
+    const View* views;
+    const void** held;
+    explicit Views(const ArrowArray& cells)
+        : views(static_cast<const View*>(cells.buffers[1])), held(cells.buffers + 2) {}
+    csv::Text operator()(size_t at) const {
+        const View& view = views[at];
+        if (view.size <= 12) return {reinterpret_cast<const char*>(&view) + 4, size_t(view.size)};
+        return {static_cast<const char*>(held[view.buffer]) + view.offset, size_t(view.size)};
+    }
+};
+
+// [arrow-text] a text that may be listed is decoded as Python does it
+template <class Texts>
+static void texts(const ArrowArray& cells, i64 from, size_t rows, const Rule& rule, u16* out,
+                  std::vector<i64>& asked) {
+#if defined(PRIVSIEVE_CSV)
+    const Texts text_at(cells);
+    const bool listed = !rule.text->words.none();  // numbers and dates are ASCII
+    std::string decoded;
+    for (size_t i = 0; i < rows; i++) {
+        const bool there = is_there(cells, size_t(from) + i);
+        csv::Text text = there ? text_at(size_t(from) + i) : csv::Text{};
+        u8 high = 0;
+        if (listed)
+            for (const char c : text) high |= u8(c);
+        if (high & 0x80) {
+            csv::decode(text, {}, decoded);
+            text = decoded;
+        }
+        const std::int32_t code = rule.text->code(text, rule.signs);
+        out[i] = u16(code < 0 ? 0 : code);
+        if (code < 0) asked.push_back(i64(i));
+    }
+#else
+    (void)cells, (void)from, (void)rows, (void)rule, (void)out, (void)asked;
+#endif
+}
+// [/arrow-text]
 
 // [arrow-whole] a cell's place among listed whole numbers, by the number that it is
 template <class T, class Code>
@@ -112,11 +171,9 @@ static void cells_of(const ArrowArray& cells, i64 from, size_t rows, const Rule&
     else numbers(first, rows, rule, Value{}, out);
 }
 
-static bool bit(const u8* bits, size_t at) { return bits[at / 8] >> (at % 8) & 1; }
-
 // [arrow-column] each place of `out` is written by the cell of its own row, and by its null bit
 void Columns::column(const ArrowArray& cells, i64 from, size_t rows, const Rule& rule,
-                     u16* out) const {
+                     u16* out, std::vector<i64>& asked) const {
     switch (rule.type) {
     case 'c': cells_of<std::int8_t>(cells, from, rows, rule, out); break;
     case 'C': cells_of<u8>(cells, from, rows, rule, out); break;
@@ -134,6 +191,9 @@ void Columns::column(const ArrowArray& cells, i64 from, size_t rows, const Rule&
     case '3': cells_of<i64, Days<i64, 1000>>(cells, from, rows, rule, out); break;
     case '6': cells_of<i64, Days<i64, 1>>(cells, from, rows, rule, out); break;
     case '9': cells_of<i64, Days<i64, 1, 1000>>(cells, from, rows, rule, out); break;
+    case 'u': case 'z': texts<Offsets<std::int32_t>>(cells, from, rows, rule, out, asked); break;
+    case 'U': case 'Z': texts<Offsets<i64>>(cells, from, rows, rule, out, asked); break;
+    case 'v': texts<Views>(cells, from, rows, rule, out, asked); break;
     default:
         for (size_t i = 0; i < rows; i++)
             out[i] = rule.whole.codes[bit(static_cast<const u8*>(cells.buffers[1]),
@@ -141,7 +201,7 @@ void Columns::column(const ArrowArray& cells, i64 from, size_t rows, const Rule&
     }
     const auto* valid = static_cast<const u8*>(cells.buffers[0]);
     if (!valid || !cells.null_count) return;
-    const u16 missing = rule.how == NUMBER ? rule.part.missing : rule.whole.other;
+    const u16 missing = rule.how == NUMBER ? rule.grade.missing : rule.whole.other;
     for (size_t i = 0, at = size_t(from); i < rows; i++, at++) {
         if (at % 8 == 0 && valid[at / 8] == 255 && i + 8 <= rows) {
             i += 7, at += 7;
@@ -160,10 +220,8 @@ Rule& Columns::add(char type, How how) {
     return rules.back();
 }
 
-size_t Columns::add_number(char type, Part&& part, std::vector<double>&& gone) {
-    Rule& rule = add(type, NUMBER);
-    rule.part = std::move(part);
-    rule.gone = std::move(gone);
+size_t Columns::add_number(char type, Grade&& grade) {
+    add(type, NUMBER).grade = std::move(grade);
     return rules.size() - 1;
 }
 
@@ -181,18 +239,28 @@ size_t Columns::add_bits(u16 no, u16 yes, u16 missing) {
     return rules.size() - 1;
 }
 
+size_t Columns::add_text(char type, std::shared_ptr<const csv::CellRule> text, csv::Signs signs) {
+    Rule& rule = add(type, TEXTS);
+    rule.whole.other = text->grade.missing;
+    rule.text = std::move(text);
+    rule.signs = signs;
+    return rules.size() - 1;
+}
+
 bool Columns::fits(const ArrowArray& batch, size_t columns, size_t rows) {
     return batch.release && size_t(batch.n_children) == columns && rows <= size_t(batch.length);
 }
 
-void Columns::read(const ArrowArray& batch, const std::int32_t* which, Window window,
-                   u16* out) const {
+Asked Columns::read(const ArrowArray& batch, const std::int32_t* which, Window window,
+                    u16* out) const {
+    Asked asked(size_t(batch.n_children));
     for (size_t j = 0; window.rows && j < size_t(batch.n_children); j++) {
         if (which[j] < 0) continue;
         const ArrowArray& cells = *batch.children[j];
         column(cells, cells.offset + batch.offset + i64(window.from), window.rows,
-               rules[size_t(which[j])], out + j * window.stride);
+               rules[size_t(which[j])], out + j * window.stride, asked[j]);
     }
+    return asked;
 }
 
 }  // namespace privsieve::arrow

@@ -1,8 +1,6 @@
 // Columns of Arrow as codes.  Their meaning is said in `rows/arrow.py`, once.
 #pragma once
-#include "grade.h"
-
-#include <vector>
+#include "cell.h"
 
 namespace privsieve::arrow {
 
@@ -26,15 +24,17 @@ struct Whole {
     u16 of(i64 key) const;
 };
 
-// How cells become codes: as numbers, as whole numbers that are listed, or as true and false.
-enum How { NUMBER, WHOLE, BITS };
+// How cells become codes: as numbers, as whole numbers that are listed, as true and false, or as
+// texts.
+enum How { NUMBER, WHOLE, BITS, TEXTS };
 
 struct Rule {
     char type = 0;  // of the cells: a letter of Arrow's format strings, or a digit for a time
     How how = NUMBER;
-    Part part{LINEAR, 0};
-    std::vector<double> gone{};  // numbers that stand for none
+    Grade grade{};
     Whole whole{};
+    std::shared_ptr<const csv::CellRule> text{};
+    csv::Signs signs{};
 };
 
 // So many rows of a batch, from one on; rows of their codes lie `stride` apart.
@@ -42,22 +42,27 @@ struct Window {
     size_t from, rows, stride;
 };
 
+// The rows of a column that Python looks at.
+using Asked = std::vector<std::vector<i64>>;
+
 class Columns {
     std::vector<Rule> rules;
 
     Rule& add(char type, How how);
-    void column(const ArrowArray& cells, i64 from, size_t rows, const Rule& rule, u16* out) const;
+    void column(const ArrowArray& cells, i64 from, size_t rows, const Rule& rule, u16* out,
+                std::vector<i64>& asked) const;
 
 public:
     // Each gives the place of its rule.
-    size_t add_number(char type, Part&& part, std::vector<double>&& gone);
+    size_t add_number(char type, Grade&& grade);
     size_t add_whole(char type, Whole&& whole);
     size_t add_bits(u16 no, u16 yes, u16 missing);
+    size_t add_text(char type, std::shared_ptr<const csv::CellRule> rule, csv::Signs signs);
     size_t size() const { return rules.size(); }
     // Whether a batch has so many columns, and at least so many rows.
     static bool fits(const ArrowArray& batch, size_t columns, size_t rows);
     // A row of `out` for each column that has a rule; -1: it has none, and its row stays.
-    void read(const ArrowArray& batch, const std::int32_t* which, Window window, u16* out) const;
+    Asked read(const ArrowArray& batch, const std::int32_t* which, Window window, u16* out) const;
 };
 
 }  // namespace privsieve::arrow

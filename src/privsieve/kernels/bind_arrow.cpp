@@ -2,6 +2,9 @@
 #include "arrow.h"
 #include "bind.h"
 
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
 using arrow::Columns;
 
 namespace {
@@ -12,8 +15,31 @@ template <class T> std::vector<T> held(const In<T, 1>& a) {
     return {a.data(), a.data() + a.shape(0)};
 }
 
-size_t add_number(Columns& self, char type, const Part& rule, In<double, 1> gone) {
-    return self.add_number(type, Part(rule), held(gone));
+// `grid` is the highest code, and that of what is missing; `reach` where values are cut off; `gone`
+// numbers that stand for none.
+void make_grade(Grade* at, const std::string& way, std::tuple<double, double> line,
+                In<double, 1> edges, std::tuple<u16, u16> grid, std::tuple<double, double> reach,
+                In<double, 1> gone) {
+    auto [low, step] = line;
+    const auto [top, missing] = grid;
+    const auto [least, most] = reach;
+    auto kept = std::make_shared<std::vector<double>>(held(edges));
+    if (way == "log" && !kept->empty()) {
+        low = std::log2(kept->front());
+        step = double(kept->size() - 1) / (std::log2(kept->back()) - low);
+    }
+    new (at) Grade{way == "linear" ? LINEAR : way == "log" ? LOG : AROUND, missing, top, low, step,
+                   kept, least, most, held(gone)};
+}
+
+size_t add_number(Columns& self, char type, const Grade& grade) {
+    return self.add_number(type, Grade(grade));
+}
+
+size_t add_text(Columns& self, char type, std::shared_ptr<const csv::CellRule> rule,
+                std::tuple<u8, u8> signs) {
+    return self.add_text(type, std::move(rule),
+                         {char(std::get<0>(signs)), char(std::get<1>(signs))});
 }
 
 size_t add_whole(Columns& self, char type, In<i64, 1> keys, In<u16, 1> codes, u16 other) {
@@ -21,7 +47,8 @@ size_t add_whole(Columns& self, char type, In<i64, 1> keys, In<u16, 1> codes, u1
 }
 
 // Codes of so many rows of a batch, from `from` on; the first of them stands at `at`.
-void write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> which, Codes out,
+// Returns the columns of which Python looks at some rows, and these.
+nb::list write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> which, Codes out,
                  std::tuple<size_t, size_t, size_t> where) {
     const auto* array = static_cast<const arrow::ArrowArray*>(
         PyCapsule_GetPointer(batch.ptr(), "arrow_array"));
@@ -31,16 +58,29 @@ void write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> whic
     if (out.shape(0) < columns || at > stride || rows > stride - at || from > ~rows ||
         !Columns::fits(*array, columns, from + rows))
         throw nb::value_error("the batch has other columns or rows than its codes");
-    unlocked([&] { self.read(*array, which.data(), {from, rows, stride}, out.data() + at); });
+    const arrow::Asked asked = unlocked(
+        [&] { return self.read(*array, which.data(), {from, rows, stride}, out.data() + at); });
+    nb::list found;
+    for (size_t j = 0; j < asked.size(); j++) {
+        if (asked[j].empty()) continue;
+        Buffer<i64> places(asked[j].size());
+        std::copy(asked[j].begin(), asked[j].end(), places.at(0));
+        found.append(nb::make_tuple(j, give(std::move(places), {asked[j].size()})));
+    }
+    return found;
 }
 
 }  // namespace
 
 void bind_arrow(nb::module_& m) {
+    nb::class_<Grade>(m, "NumberRule")
+        .def("__init__", make_grade, nb::arg("way"), nb::arg("line"), strict("edges"),
+             nb::arg("grid"), nb::arg("reach"), strict("gone"));
     nb::class_<Columns>(m, "ArrowColumns")
         .def(nb::init<>())
         .def("__len__", &Columns::size)
-        .def("add_number", add_number, nb::arg("type"), nb::arg("rule"), strict("gone"))
+        .def("add_number", add_number, nb::arg("type"), nb::arg("rule"))
+        .def("add_text", add_text, nb::arg("type"), nb::arg("rule"), nb::arg("signs"))
         .def("add_whole", add_whole, nb::arg("type"), strict("keys"), strict("codes"),
              nb::arg("other"))
         .def("add_bits", &Columns::add_bits, nb::arg("no"), nb::arg("yes"), nb::arg("missing"))

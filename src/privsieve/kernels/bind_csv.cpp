@@ -2,38 +2,43 @@
 #include "bind.h"
 #include "csv.h"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+using csv::CellRule;
 using csv::Records;
 
 namespace {
 
-void make(Records* at, std::tuple<u8, u8> signs, In<u16, 1> points, size_t width, size_t need,
+void make(Records* at, std::tuple<u8, u8, u8> signs, In<u16, 1> points, size_t width, size_t need,
           size_t longest) {
-    const auto [delimiter, decimal] = signs;
+    const auto [delimiter, decimal, thousands] = signs;
     std::vector<u16> table(points.data(), points.data() + points.shape(0));
-    new (at) Records({char(delimiter), char(decimal), std::move(table), width, need, longest});
+    new (at) Records({char(delimiter), {char(decimal), char(thousands)}, std::move(table), width, need,
+                      longest});
 }
 
-// `grid` is the highest code, and that of what is missing; `reach` where values are cut off.
-void make_rule(Part* at, const std::string& way, std::tuple<double, double> line,
-               In<double, 1> edges, std::tuple<u16, u16> grid, std::tuple<double, double> reach) {
-    const Kind kind = way == "linear" ? LINEAR : way == "log" ? LOG : AROUND;
-    const auto [low, step] = line;
-    const auto [top, missing] = grid;
-    const auto [least, most] = reach;
-    new (at) Part{kind, missing, top, low, step,
-                  {edges.data(), edges.data() + edges.shape(0)}, least, most};
-}
-
-void add_levels(Records& self, size_t position, nb::list texts, In<u16, 1> codes, u16 other) {
-    std::vector<std::string> keys;
-    for (nb::handle text : texts) {
-        const auto held = nb::cast<nb::bytes>(text);
-        keys.emplace_back(held.c_str(), held.size());
-    }
-    self.add_levels(position, keys, codes.data(), other);
+// `other` is the code of a text that is none of the words, where neither numbers nor dates are read.
+void make_rule(CellRule* at, nb::list texts, In<u16, 1> codes, u16 other,
+               std::optional<Grade> grade, nb::list forms, std::tuple<bool, bool> how) {
+    const auto strings = [](nb::list found) {
+        std::vector<std::string> held;
+        for (nb::handle one : found) {
+            const auto bytes = nb::cast<nb::bytes>(one);
+            held.emplace_back(bytes.c_str(), bytes.size());
+        }
+        return held;
+    };
+    const auto [dates, asks] = how;
+    std::vector<csv::DateForm> ways;
+    for (std::string& one : strings(forms)) ways.emplace_back(std::move(one));
+    Grade listed;
+    listed.missing = other;
+    new (at) CellRule{!grade ? csv::LISTED : dates ? csv::DATES : csv::NUMBERS,
+                      csv::Words(strings(texts), codes.data()), grade ? *grade : listed,
+                      std::move(ways), asks};
 }
 
 nb::tuple give_records(const Records& self, nb::bytes block, size_t start, size_t most) {
@@ -53,15 +58,12 @@ nb::tuple give_records(const Records& self, nb::bytes block, size_t start, size_
 }  // namespace
 
 void bind_csv(nb::module_& m) {
-    nb::class_<Part>(m, "NumberRule")
-        .def("__init__", make_rule, nb::arg("way"), nb::arg("line"), strict("edges"),
-             nb::arg("grid"), nb::arg("reach"));
+    nb::class_<CellRule>(m, "CellRule")
+        .def("__init__", make_rule, nb::arg("texts"), strict("codes"), nb::arg("other"),
+             nb::arg("grade").none(), nb::arg("forms"), nb::arg("how"));
     nb::class_<Records>(m, "CsvRecords")
         .def("__init__", make, nb::arg("signs"), strict("points"), nb::arg("width"),
              nb::arg("need"), nb::arg("longest"))
-        .def("add_number", &Records::add_number, nb::arg("position"), nb::arg("rule"))
-        .def("add_levels", add_levels, nb::arg("position"), nb::arg("texts"), strict("codes"),
-             nb::arg("other"))
-        .def("add_text", &Records::add_text, nb::arg("position"))
+        .def("add", &Records::add, nb::arg("position"), nb::arg("rule").none())
         .def("read", give_records, nb::arg("block"), nb::arg("start"), nb::arg("most"));
 }

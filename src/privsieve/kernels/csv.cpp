@@ -10,12 +10,6 @@ struct Scratch {
     std::vector<Text> fields;
 };
 
-static Text stripped(Text text) {
-    const size_t first = text.find_first_not_of(" \t");
-    if (first == Text::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
 std::int32_t Distinct::id(Text text) {
     const auto found = known.find(text);
     if (found != known.end()) return found->second;
@@ -26,70 +20,58 @@ std::int32_t Distinct::id(Text text) {
 }
 
 Records::Records(Form&& given)
-    : form(std::move(given)), part_of(form.need, -1),
+    : form(std::move(given)), rule_of(form.need, -1),
       apart(Text("0123456789+-.eE").find(form.delimiter) == Text::npos) {}
 
-void Records::add(size_t position, Part&& part) {
-    part_of[position] = std::int64_t(parts.size());
-    parts.push_back(std::move(part));
-}
-
-void Records::add_number(size_t position, const Part& rule) { add(position, Part(rule)); }
-
-void Records::add_levels(size_t position, const std::vector<std::string>& texts, const u16* codes,
-                         u16 other) {
-    Part part{LEVELS, other};
-    part.place = levels.size();
-    add(position, std::move(part));
-    levels.emplace_back();
-    for (size_t at = 0; at < texts.size(); at++) {
-        keys.push_back(texts[at]);
-        levels.back().emplace(keys.back(), codes[at]);
-    }
-}
-
-void Records::add_text(size_t position) {
-    Part part{TEXT, 0};
-    part.place = many_texts++;
-    add(position, std::move(part));
+void Records::add(size_t position, std::shared_ptr<const CellRule> rule) {
+    rule_of[position] = std::int64_t(rules.size());
+    text_of.push_back(!rule || rule->asks ? std::int64_t(many_texts++) : -1);
+    rules.push_back(std::move(rule));
 }
 
 // [csv-cell] a cell's code, or the id of its text, by its own text and its part of the domain
 void Records::cell(Text text, size_t at, size_t row, Found& found) const {
-    const Part& part = parts[at];
-    u16& code = found.codes[at * found.rows + row];
-    if (part.kind < LEVELS) {
-        code = graded(part, number(text, form.decimal));
-    } else if (part.kind == LEVELS) {
-        const Levels& known = levels[part.place];
-        const auto level = known.find(plain(stripped(text)));
-        code = level == known.end() ? part.missing : level->second;
-    } else {
-        found.ids[part.place * found.rows + row] = found.texts[part.place].id(stripped(text));
-        code = 0;
-    }
+    const CellRule* rule = rules[at].get();
+    const std::int32_t code = rule ? rule->code(text, form.signs) : -1;
+    found.codes[at * found.rows + row] = u16(code < 0 ? 0 : code);
+    if (text_of[at] < 0) return;
+    const size_t kept = size_t(text_of[at]);
+    found.ids[kept * found.rows + row] = code < 0 ? found.texts[kept].id(stripped(text)) : -1;
 }
 
 void Records::blank(size_t row, Found& found) const {
-    for (size_t at = 0; at < parts.size(); at++) cell({}, at, row, found);
+    for (size_t at = 0; at < rules.size(); at++) cell({}, at, row, found);
 }
 
 // [/csv-cell]
+
+// Where a character stands first, or the end: most fields are short.
+static const char* next_sign(const char* p, const char* end, char sign) {
+    const u64 eight = 0x0101010101010101u * u8(sign);
+    for (u64 bytes; end - p >= 8; p += 8) {
+        std::memcpy(&bytes, p, 8);
+        bytes ^= eight;
+        const u64 zero = (bytes - 0x0101010101010101u) & ~bytes & 0x8080808080808080u;
+        if (zero) return p + __builtin_ctzll(zero) / 8;
+    }
+    while (p < end && *p != sign) p++;
+    return p;
+}
 
 // [csv-line] a line is read into its own places, whatever the others hold
 // How many fields a line without quotes has; a number is read before its end is known.
 size_t Records::fields(Text line, size_t row, Found& found) const {
     const char *p = line.data(), *end = p + line.size();
     for (size_t many = 1;; many++, p++) {
-        const std::int64_t at = many <= part_of.size() ? part_of[many - 1] : -1;
-        const bool fast = at >= 0 && apart && parts[size_t(at)].kind < LEVELS;
+        const std::int64_t at = many <= rule_of.size() ? rule_of[many - 1] : -1;
+        const CellRule* rule = at < 0 ? nullptr : rules[size_t(at)].get();
         double value;
-        const char* stop = fast ? leading_number(p, end, form.decimal, value) : nullptr;
+        const char* stop = rule && apart && rule->reads == NUMBERS && !rule->asks
+                               ? leading_number(p, end, form.signs.decimal, value) : nullptr;
         if (stop && (stop == end || *stop == form.delimiter)) {
-            found.codes[size_t(at) * found.rows + row] = graded(parts[size_t(at)], value);
+            found.codes[size_t(at) * found.rows + row] = graded(rule->grade, value);
         } else {
-            const void* next = std::memchr(p, form.delimiter, size_t(end - p));
-            stop = next ? static_cast<const char*>(next) : end;
+            stop = next_sign(p, end, form.delimiter);
             if (at >= 0) cell(Text(p, size_t(stop - p)), size_t(at), row, found);
         }
         if (stop == end) return many;
@@ -115,8 +97,8 @@ bool Records::record(Text line, size_t row, Found& found, Scratch& scratch) cons
     if (line.empty()) return false;
     size_t many = 0;
     const auto take = [&](Text text) {
-        if (many < part_of.size() && part_of[many] >= 0)
-            cell(text, size_t(part_of[many]), row, found);
+        if (many < rule_of.size() && rule_of[many] >= 0)
+            cell(text, size_t(rule_of[many]), row, found);
         many++;
     };
     if (quote) {
@@ -136,7 +118,7 @@ static size_t line_end(Text block, size_t start) {
 Found Records::read(Text block, size_t start, size_t most) const {
     size_t rows = 0;
     for (size_t p = start; p < block.size() && rows < most; rows++) p = line_end(block, p) + 1;
-    Found found{Buffer<u16>(parts.size() * rows), Buffer<std::int32_t>(many_texts * rows),
+    Found found{Buffer<u16>(rules.size() * rows), Buffer<std::int32_t>(many_texts * rows),
                 std::vector<Distinct>(many_texts), rows, start};
     Scratch scratch;
     for (size_t row = 0; row < rows; row++) {

@@ -1,4 +1,4 @@
-#include "csv.h"
+#include "cell.h"
 
 #include <charconv>
 #include <cstring>
@@ -131,13 +131,40 @@ const char* leading_number(const char* p, const char* end, char decimal, double&
     return p;
 }
 
-double number(Text text, char decimal) {
-    const char *p = text.data(), *end = p + text.size();
-    while (p < end && (*p == ' ' || *p == '\t')) p++;
-    while (p < end && (end[-1] == ' ' || end[-1] == '\t')) end--;
+// [cell-number]
+// A number with signs between its groups of three digits; NaN where it is none.
+static double grouped(Text text, Signs signs) {
+    std::string digits;
+    size_t p = 0, run = 0, groups = 0;
+    if (!text.empty() && (text[0] == '-' || text[0] == '+')) digits += text[p++];
+    for (; p < text.size() && text[p] != signs.decimal; p++) {
+        if (is_digit(text[p])) {
+            digits += text[p];
+            run++;
+        } else {
+            if (text[p] != signs.thousands || !run || run > 3 || (groups && run != 3)) return NONE;
+            groups++;
+            run = 0;
+        }
+    }
+    if (!groups || run != 3) return NONE;
+    for (; p < text.size(); p++) {
+        if (text[p] != signs.decimal && !is_digit(text[p])) return NONE;
+        digits += text[p];
+    }
     double value = NONE;
-    return leading_number(p, end, decimal, value) == end ? value : NONE;
+    const char* end = digits.data() + digits.size();
+    return leading_number(digits.data(), end, signs.decimal, value) == end ? value : NONE;
 }
+
+double number(Text text, Signs signs) {
+    text = stripped(text);
+    const char* end = text.data() + text.size();
+    double value = NONE;
+    if (leading_number(text.data(), end, signs.decimal, value) == end) return value;
+    return signs.thousands ? grouped(text, signs) : NONE;
+}
+// [/cell-number]
 
 // [csv-plain]
 Text plain(Text text) {

@@ -19,7 +19,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -333,6 +333,31 @@ def is_formula(text: str) -> bool:
     """
     return len(text) > 1 and text.startswith(FORMULA) and re.fullmatch(
         "[+-][0-9.,]+([eE][+-]?[0-9]+)?%?", text) is None
+
+
+#: So many faults of a file are said; one with more has one cause.
+MOST_FAULTS = 20
+
+
+def first_of(faults: Sequence[str]) -> list[str]:
+    """Return the first faults, and how many more there are.
+
+    >>> first_of(["a"] * 22)[-2:]
+    ['a', 'and 2 more']
+    """
+    more = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
+    return [*faults[:MOST_FAULTS], *more]
+
+
+def near(word: str, words: Iterable[str], share: float = 0.6) -> str | None:
+    """Return the one of some words that is spelled nearly so; None where there is none.
+
+    >>> near("colum", ["table", "column"]), near("x", [])
+    ('column', None)
+    """
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, list(words), 1, share)), None)
 
 
 # --- amounts --------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ from privsieve.public.columns import (
     CODES,
     KINDS,
     Column,
-    Flag,
+    ColumnKind,
+    Graded,
     Label,
     Number,
     Scalar,
@@ -59,6 +60,8 @@ class Csv:
     decimal: str = "."
     encoding: str = "utf-8"
     header: bool = True
+    #: What parts groups of three digits: nothing, or one of . , ' and a blank.
+    thousands: str = ""
 
     def __post_init__(self) -> None:
         one = isinstance(self.delimiter, str) and len(self.delimiter) == 1
@@ -67,6 +70,9 @@ class Csv:
                               'such as "," ";" "|" or "\\t"')
         if self.decimal not in (".", ","):
             raise DomainError(f'csv.decimal is {quoted(self.decimal)}; write "." or ","')
+        if self.thousands not in ("", ".", ",", "'", " ") or self.thousands == self.decimal:
+            raise DomainError(f'csv.thousands is {quoted(self.thousands)}; write ".", ",", '
+                              '"\'" or " ", and not the decimal sign')
         if self.decimal == self.delimiter:
             raise DomainError("csv.delimiter and csv.decimal are the same character; "
                               "a file cannot be read that way")
@@ -81,6 +87,11 @@ class Csv:
                               "another encoding that keeps ASCII (convert UTF-16 first)")
         if not isinstance(self.header, bool):
             raise DomainError(f"csv.header is {quoted(self.header)}; write true or false")
+
+    @property
+    def signs(self) -> str:
+        """The decimal sign, and behind it what parts thousands, if anything does."""
+        return self.decimal + self.thousands
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,13 +119,14 @@ class Domain(Printed):
     path: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _parts(self.columns, "columns", Column))
-        _parts([self.csv], "csv", Csv)
+        object.__setattr__(self, "columns", _parts(self.columns, "columns", "is_column"))
+        if not isinstance(self.csv, Csv):
+            raise DomainError(f"csv holds {quoted(self.csv)}; give a Csv")
         target: Any = self.target
-        _parts([] if target is None else [target], "target", Target | Flag)
+        _parts([] if target is None else [target], "target", "is_target")
         read_flag(self.unit_declared, "unit_declared")
         self._check_columns()
-        if isinstance(target, Flag):
+        if target is not None and target.is_binary:
             object.__setattr__(self, "target", label_of(target))
         if self.neighbours not in ("replace-one", "add-remove"):
             raise DomainError(f"table.neighbours is {quoted(self.neighbours)}; "
@@ -247,12 +259,12 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
     @property
     def classes(self) -> int:
         """How many classes the label has."""
-        if not isinstance(self.target, Label):
+        if self.target is None or self.target.levels is None:
             found = "there is no target" if self.target is None else (
                 f"the target {self.target.name!r} is a number")
             raise DomainError(f'this method needs classes, and {found}: [target] with kind = '
                               '"label" and its values')
-        return len(self.target.values)
+        return self.target.levels
 
     def public_units(self, rows: int | None) -> int:
         """The public number of units: as declared; under replace-one, the rows of the source.
@@ -342,12 +354,12 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _parts(listed: object, name: str, kind: Any) -> tuple[Any, ...]:
+def _parts(listed: object, name: str, place: str) -> tuple[Any, ...]:
     """Return what a domain is made of; refuses a value of another kind."""
     parts = tuple(listed) if isinstance(listed, Iterable) else (listed,)
     for part in parts:
-        if not isinstance(part, kind):
-            kinds = " or ".join(one.__name__ for one in getattr(kind, "__args__", (kind,)))
+        if not (isinstance(part, ColumnKind) and getattr(part, place)):
+            kinds = " or ".join(kind.__name__ for kind in KINDS.values() if getattr(kind, place))
             raise DomainError(f"{name} holds {quoted(part)}; give a {kinds}")
     return parts
 
@@ -408,7 +420,8 @@ role='known', near=None, missing_values=())
         own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
         own |= {key: [float(one) for one in own[key]]
                 for key in ("cuts", "missing_values") if key in own}
-    return KINDS[said["kind"]](**own)
+    part: Column | Target = KINDS[said["kind"]](**own)
+    return part
 
 
 def demand_cells(parts: Iterable[Column | Target]) -> None:
@@ -430,7 +443,7 @@ def demand_cells(parts: Iterable[Column | Target]) -> None:
 def demand_grids(domain: Domain) -> None:
     """Refuse a number whose codes have no equal steps, for a method that computes with them."""
     for part in (*domain.columns, domain.target):
-        if isinstance(part, Number) and part.gridless:
+        if part is not None and part.gridless:
             raise DomainError(no_grid(part.name))
 
 
@@ -441,7 +454,7 @@ def after_coding(domain: Domain) -> str | None:
     >>> after_coding(Domain([Number("age", 0, 110), Number("sodium")]))[-54:]
     'within 0.2 % of their distance from near (0 of sodium)'
     """
-    numbers = [column for column in domain.columns if isinstance(column, Number)]
+    numbers: list[Any] = [column for column in domain.columns if column.is_number]
     steps = sorted((column for column in numbers if not column.gridless), key=_width, reverse=True)
     free = [column for column in numbers if column.gridless]
     said = []
@@ -457,20 +470,20 @@ def after_coding(domain: Domain) -> str | None:
             f"cannot be found if most of its values lie {', '.join(said)}")
 
 
-def _width(column: Number) -> float:
-    low, high = column.ends
+def _width(column: Graded) -> float:
+    low, high = column.bounds
     return high - low
 
 
-def _step(column: Number) -> str:
+def _step(column: Graded) -> str:
     if column.scale == "log":
-        low, high = column.ends
+        low, high = column.bounds
         return f"{100 * ((high / low) ** (FEW_CODES / CODES) - 1):.2g} % of {column.name}"
     step = _width(column) * FEW_CODES / CODES
     return f"{step:{'.0f' if step >= 100 else '.2g'}} of {column.name}"
 
 
-def _near(column: Number) -> str:
+def _near(column: Graded) -> str:
     return f"{column.near or 0:g} of {column.name}"
 
 

@@ -18,16 +18,12 @@ from typing import Any
 
 from privsieve.errors import DomainError
 from privsieve.public import blocks, plain
-from privsieve.public.canonical import quoted
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
+from privsieve.public.canonical import first_of, near, quoted
+from privsieve.public.columns import KINDS, Column, Target
 from privsieve.public.domain import Box, Csv, Domain
 from privsieve.public.dropped import explain
 
-_COLUMNS = {"number": Number, "category": Category, "flag": Flag, "date": Date}
-_TARGETS = {"label": Label, "number": Number, "flag": Flag}
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
-#: So many faults are said; a file with more has one cause.
-_MOST_FAULTS = 20
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 #: A key of sixteen parts and more; a domain file needs one or two.
 _DEEP_KEY = rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}"
@@ -114,9 +110,8 @@ class _Faults:
             dict.fromkeys(self.found))]
         if len(placed) == 1:
             return DomainError(placed[0])
-        more = [f"and {len(placed) - _MOST_FAULTS} more"] * (len(placed) > _MOST_FAULTS)
         return DomainError("\n".join([f"the domain file has {len(placed)} faults:",
-                                      *placed[:_MOST_FAULTS], *more]))
+                                      *first_of(placed)]))
 
     def _line(self, said: str, table: str, at: int, many: int) -> int:
         """The line of the key that a fault names, or of its table; 0 where neither can be told."""
@@ -160,6 +155,7 @@ def _content(text: str) -> dict[str, Any]:
 def to_toml(domain: Domain) -> str:
     """The text of a domain file; reading it gives an equal domain.
 
+    >>> from privsieve.public.columns import Flag
     >>> print(to_toml(Domain([Flag("smoker")])))
     [table]
     unit = "row"
@@ -189,7 +185,7 @@ def _columns(entry: Mapping[str, Any], at: int) -> list[Column]:
     place = f"{_ordinal(at)} [[column]]"
     if "names" not in entry:
         where = f"column {quoted(entry.get('name', ''))} ({place})"
-        return [_made(entry, _COLUMNS, where, place)]
+        return [_made(entry, "is_column", where, place)]
     if "name" in entry:
         raise DomainError(f"{place}: name and names are both given; write one of them")
     try:
@@ -198,7 +194,7 @@ def _columns(entry: Mapping[str, Any], at: int) -> list[Column]:
         raise DomainError(f"{place}: {error}") from None
     own = {key: value for key, value in entry.items() if key != "names"}
     where = f"columns {quoted(names[0])} to {quoted(names[-1])} ({place})"
-    return [_made({"name": name, **own}, _COLUMNS, where, place) for name in names]
+    return [_made({"name": name, **own}, "is_column", where, place) for name in names]
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
@@ -206,12 +202,13 @@ def _target(entry: Mapping[str, Any]) -> Target:
     if "role" in entry:
         raise DomainError(f"{where}: role is for columns; whether the target is known is said "
                           "where it is published: take it away")
-    target: Target = _made(entry, _TARGETS, where, "[target]")
+    target: Target = _made(entry, "is_target", where, "[target]")
     return target
 
 
-def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place: str) -> Any:
+def _made(entry: Mapping[str, Any], use: str, where: str, place: str) -> Any:
     """A column or target; all that is wrong with it stands in one error, a line each."""
+    kinds = {name: kind for name, kind in KINDS.items() if getattr(kind, use)}
     if "name" not in entry:
         raise DomainError(f"{place}: name is missing; write name = \"the column's name\"")
     kind = entry.get("kind")
@@ -219,7 +216,7 @@ def _made(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str, place
         raise DomainError(f"{where}: kind is missing; write kind = {_or(kinds)}")
     if not isinstance(kind, str) or kind not in kinds:
         raise DomainError(f"{where}: kind is {quoted(kind)}; write {_or(kinds)}")
-    keys = [item.name for item in fields(kinds[kind])]
+    keys = [item.name for item in fields(kinds[kind])]  # of a dataclass
     faults = _unknown([key for key in entry if key != "seen"], ["kind", *keys], where)
     if "seen" in entry:
         # What it says is private, and is not repeated.
@@ -284,10 +281,8 @@ def _unknown(entry: Iterable[str], known: Sequence[str], where: str) -> list[str
     faults = []
     for key in entry:
         if key not in known:
-            import difflib
-
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(known)}"
+            meant = near(key, known)
+            hint = f"did you mean {meant}?" if meant else f"write one of {', '.join(known)}"
             faults.append(f"{where}: " + explain(key, f"{quoted(key)} is not known; {hint}"))
     return faults
 
@@ -301,10 +296,7 @@ def _changed(part: object, names: Sequence[str]) -> dict[str, Any]:
 
 def _part(part: Column | Target) -> dict[str, Any]:
     names = [item.name for item in fields(part)]
-    values = {"name": part.name, "kind": part.kind, **_changed(part, names[1:])}
-    if isinstance(part, Label):
-        values["default"] = part.default
-    return values
+    return {"name": part.name, "kind": part.kind, **_changed(part, names[1:])}
 
 
 def _in_toml(value: object) -> object:

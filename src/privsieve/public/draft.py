@@ -18,7 +18,7 @@ from typing import Any
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import written
-from privsieve.public.canonical import hidden, is_whole, plain
+from privsieve.public.canonical import hidden, is_whole, near, plain
 from privsieve.public.domain import Csv
 
 #: Why a column is set aside.
@@ -180,10 +180,8 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
     names = {entry.name: entry for entry in entries}
     for name in filter(None, (facts.target, facts.person)):
         if name not in names:
-            import difflib
-
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "give a name of its header"
+            meant = near(name, names)
+            hint = f"did you mean {meant!r}?" if meant else "give a name of its header"
             raise SchemaError(f"column {name!r} is not in the table; {hint}")
     facts = _with_person(entries, facts)
     columns = [entry for entry in entries if entry.name not in (facts.target, facts.person)]
@@ -260,7 +258,9 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
         yield (_said("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
     if facts.csv != Csv():
-        how = {key: getattr(facts.csv, key) for key in ("delimiter", "decimal", "encoding")}
+        how = {key: getattr(facts.csv, key)
+               for key in ("delimiter", "decimal", *["thousands"] * bool(facts.csv.thousands),
+                           "encoding")}
         told = [f"{key} = {_text(value)}" for key, value in how.items()]
         yield f"csv = {{ {', '.join(told + ['header = false'] * (not facts.csv.header))} }}"
 

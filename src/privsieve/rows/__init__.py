@@ -4,6 +4,6 @@ Structure first (`open_source`, `Source.shape`, `resolve`): public, before the c
 in words.  Then the body (`batch.batches`): total, silent, each code a function of its own cell.
 """
 
-from privsieve.rows.source import RawColumn, Shape, Source, open_source, resolve
+from privsieve.rows.source import RawColumn, Source, open_source, resolve
 
-__all__ = ["RawColumn", "Shape", "Source", "open_source", "resolve"]
+__all__ = ["RawColumn", "Source", "open_source", "resolve"]

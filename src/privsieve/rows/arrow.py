@@ -30,17 +30,9 @@ import pyarrow as pa
 from privsieve.errors import SchemaError
 from privsieve.kernels import contract
 from privsieve.public.canonical import is_whole
-from privsieve.public.columns import (
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Target,
-    known,
-)
+from privsieve.public.columns import ColumnKind
 from privsieve.public.domain import Domain
-from privsieve.rows.cells import Codes, Encode, NumberRule, encoder
+from privsieve.rows.cells import CellRule, Codes, Encode, encoder
 from privsieve.rows.source import (
     TARGET,
     RawColumn,
@@ -55,7 +47,8 @@ from privsieve.rows.source import (
 _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", pa.int32(): "i",
             pa.uint32(): "I", pa.int64(): "l", pa.uint64(): "L", pa.float16(): "e",
             pa.float32(): "f", pa.float64(): "g", pa.bool_(): "b", pa.date32(): "D",
-            pa.date64(): "3"}
+            pa.date64(): "3", pa.string(): "u", pa.large_string(): "U", pa.binary(): "z",
+            pa.large_binary(): "Z", pa.string_view(): "v", pa.binary_view(): "v"}
 #: So many times the codes of a part have to fit into the memory for each thread: where all of its
 #: columns are decoded at once, and where some are after others.
 _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
@@ -64,8 +57,6 @@ _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
 _LARGEST_PART, _AT_ONCE = 2**26, 2**18
 #: Codes of some rows, and for each column that Python codes, its cells in pieces.
 Coded = tuple[dict[int, list[Any]], Codes]
-#: Types of which pyarrow tells the values apart.
-_HASHED = ("string", "large_string", "binary", "large_binary")
 _TIMES = {"s": "0", "ms": "3", "us": "6", "ns": "9"}
 
 
@@ -240,8 +231,8 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     positions = source.positions([name for name in names if name != TARGET])
     inside = parts[:len(domain.columns)] if TARGET in names else parts
     kinds = [source.arrow.types[j] for j in positions]
-    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.decimal)
-    apart = encoder(parts[-1], domain.csv.decimal) if TARGET in names else None
+    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.signs)
+    apart = encoder(parts[-1], domain.csv.signs) if TARGET in names else None
 
     # Of the others, and of persons, Python makes something, one after another in their order.
     later = sorted({*coder.others, *([len(positions) - 1] if domain.person is not None else [])})
@@ -371,18 +362,19 @@ class _Coder:
     Columns that are declared alike share a rule: a table may have tens of thousands.
     """
 
-    def __init__(self, columns: Sequence[tuple[Any, Column | Target]], decimal: str) -> None:
+    def __init__(self, columns: Sequence[tuple[Any, ColumnKind]], signs: str) -> None:
         self._native = contract.extension.ArrowColumns()
-        rules: dict[Any, int | None] = {}
-        found: list[int | None] = []
+        rules: dict[Any, tuple[CellRule, int | None]] = {}
+        found: list[tuple[CellRule, int | None]] = []
         for kind, part in columns:
             how = (kind, type(part), *(value for key, value in vars(part).items() if key != "name"))
             if how not in rules:
-                rules[how] = self._rule(kind, part)
+                rule = CellRule.of(part, signs)
+                rules[how] = rule, self._place(kind, rule)
             found.append(rules[how])
-        self.others = {j: encoder(columns[j][1], decimal) for j, rule in enumerate(found)
-                        if rule is None}
-        self._which = np.array([-1 if rule is None else rule for rule in found], np.int32)
+        self._rules = [rule for rule, _ in found]
+        self.others = {j: rule.codes for j, (rule, at) in enumerate(found) if at is None}
+        self._which = np.array([-1 if at is None else at for _, at in found], np.int32)
 
     def write(self, batch: Any, codes: Codes, first: int, where: tuple[int, int, int]) -> None:
         """A row of codes for each column that the kernel knows.
@@ -390,11 +382,16 @@ class _Coder:
         first : where the first column of the batch stands among all
         where : the first row, how many, and where their codes stand
         """
-        if self._native:
-            which = np.full(batch.num_columns, -1, np.int32)
-            mine = self._which[first:first + batch.num_columns]
-            which[:len(mine)] = mine
-            self._native.read(batch.__arrow_c_array__()[1], which, codes, where)
+        if not self._native:
+            return
+        which = np.full(batch.num_columns, -1, np.int32)
+        mine = self._which[first:first + batch.num_columns]
+        which[:len(mine)] = mine
+        start, rows, place = where
+        for j, at in self._native.read(batch.__arrow_c_array__()[1], which, codes, where):
+            # Texts that the kernel leaves to Python.
+            held = column(batch.column(j).slice(start, rows))
+            codes[j, place + at] = self._rules[first + j].codes([held[i] for i in at.tolist()])
 
     def write_others(self, arrays: Mapping[int, list[Any]], codes: Codes) -> None:
         """A row of codes for each other column."""
@@ -404,43 +401,52 @@ class _Coder:
                 codes[j, at:at + len(array)] = _coded(array, encode)
                 at += len(array)
 
-    def _rule(self, kind: Any, part: Column | Target) -> int | None:
-        """The rule of `cells.encoder` in the kernel's words; None where it has none."""
+    def _place(self, kind: Any, rule: CellRule) -> int | None:
+        """The place of a rule in the kernel; None where it has none for this type."""
         letter = _TIMES[kind.unit] if pa.types.is_timestamp(kind) else _LETTERS.get(kind)
-        time = letter is not None and letter in "D0369"
-        if letter is None or time != isinstance(part, Date):
+        if letter is None:
             return None
-        if isinstance(part, (Category, Label, Flag)):
-            return self._listed(letter, part)
-        if letter == "b":
+        if letter in "uUzZv":
+            signs = tuple(map(ord, f"{rule.signs:\0<2}"))
+            return int(self._native.add_text(letter, rule.native(), signs)) if hasattr(
+                contract.extension, "CsvRecords") else None
+        if (letter in "D0369") != (rule.form != ""):
             return None
-        gone = np.array(getattr(part, "missing_values", ()), np.float64)
-        return int(self._native.add_number(letter, NumberRule.of(part).native(), gone))
+        if rule.grade is None:
+            return self._listed(letter, rule)
+        if letter == "b" or rule.table:
+            return None
+        return int(self._native.add_number(letter, rule.grade.native()))
 
-    def _listed(self, letter: str, part: Category | Label | Flag) -> int | None:
-        """Whole numbers that are listed; a float may also be some other word of a flag."""
-        encode = encoder(part)
-        other = int(encode([None])[0])
+    def _listed(self, letter: str, rule: CellRule) -> int | None:
+        """Whole numbers that are listed; a float may also be some other word."""
         if letter == "b":
-            return int(self._native.add_bits(*encode([False, True]).tolist(), other))
-        keys = [int(text) for text in known(part)[0] if is_whole(text)]
+            return int(self._native.add_bits(*rule.codes([False, True]).tolist(), rule.other))
+        keys = [int(text) for text in rule.table if is_whole(text)]
         low, high = (0, 2**64) if letter in "CSIL" else (-2**63, 2**63)
         held = [key for key in keys if low <= key < high]
-        words = part.true or part.false if isinstance(part, Flag) else getattr(part, "words", ())
-        if letter in "efg" and (len(held) < len(keys) or words):
+        odd = any(map(_is_number, rule.table.keys() - set(map(str, keys))))
+        if letter in "efg" and (len(held) < len(keys) or odd):
             return None
         bits = np.array([key % 2**64 for key in held], np.uint64).view(np.int64)
         order = np.argsort(bits)
-        return int(self._native.add_whole(letter, bits[order], encode(list(held))[order], other))
+        return int(self._native.add_whole(letter, bits[order], rule.codes(list(held))[order],
+                                          rule.other))
+
+
+def _is_number(text: str) -> bool:
+    """Whether a float could be written so."""
+    try:
+        return float(text) is not None
+    except ValueError:
+        return False
 
 
 def _coded(array: Any, encode: Encode) -> Codes:
-    """The codes of a column of texts, or of another type that the kernel does not know."""
+    """The codes of a column of a type that the kernel does not know; a dictionary is read once."""
     kind = array.type
     if not pa.types.is_dictionary(kind):
-        if not any(getattr(pa.types, f"is_{name}")(kind) for name in _HASHED):
-            return encode(column(array))
-        array = array.dictionary_encode()
+        return encode(column(array))
     table, places = array.dictionary, array.indices
     codes = np.append(encode(column(table)), encode([None]))
     letter = "i" if pa.types.is_signed_integer(places.type) else "u"

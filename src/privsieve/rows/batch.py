@@ -289,7 +289,7 @@ def demand_readable(source: Source, domain: Domain) -> None:
             "path of the file"))
         part = parts.get(place[j])
         if part is not None:
-            encoder(part, domain.csv.decimal)(cells)
+            encoder(part, domain.csv.signs)(cells)
 
 
 def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
@@ -411,7 +411,7 @@ class _Encoder:
     def parts(self) -> list[Encode]:
         """For each part; only where they are needed: tens of thousands take their time."""
         parts = [*self.domain.columns, *([self.domain.target] if self.domain.target else [])]
-        return [encoder(part, self.domain.csv.decimal) for part in parts]
+        return [encoder(part, self.domain.csv.signs) for part in parts]
 
     def piece(self, raw: Sequence[RawColumn]) -> Piece:
         """Encode the columns, the target and the person, in this order."""

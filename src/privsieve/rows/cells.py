@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,27 +22,13 @@ import numpy.typing as npt
 
 from privsieve.kernels import contract
 from privsieve.public.canonical import BLANK, plain, text_of
-from privsieve.public.columns import (
-    CODES,
-    MIDDLE,
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Number,
-    Target,
-    grid,
-    known,
-)
+from privsieve.public.columns import CODES, DAY, MIDDLE, MISSING, ColumnKind, Number
 from privsieve.rows.source import RawColumn
 
 #: A decimal number, in ASCII.
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 #: The exponent and the first 9 bits of the double below 2^-20, whose distance is the middle code.
 _SMALLEST = 512 * (1023 - 20) - 1
-#: Microseconds in a day.
-DAY = 86_400_000_000
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 #: pandas' missing values, by name, so that pandas is not imported.
 _MISSING_TYPES = ("NAType", "NaTType")
@@ -67,14 +54,18 @@ def text_cell(cell: object) -> str:
         return ""
 
 
-def number_cell(cell: object, decimal: str = ".") -> float:
+def number_cell(cell: object, signs: str = ".") -> float:
     """The number that a cell says; NaN where it says none, or none that is finite.
 
+    signs : the decimal sign, and behind it what parts thousands, if anything does.
+
+    >>> number_cell("1.032,3", ",."), number_cell("1.5", ",."), number_cell("12 000", ". ")
+    (1032.3, nan, 12000.0)
     >>> number_cell("1e3"), number_cell(" -2.5"), number_cell("1,5", ","), number_cell("1_000")
     (1000.0, -2.5, 1.5, nan)
     """
     try:
-        found = _number(cell, decimal)
+        found = _number(cell, signs)
     except Exception:  # noqa: BLE001  # a cell may be any object; it may not raise
         return math.nan
     return found if math.isfinite(found) else math.nan
@@ -179,9 +170,12 @@ def _decimal_text(cell: Decimal) -> str:
     return str(int(cell)) if whole else str(cell)
 
 
-def _number(cell: object, decimal: str) -> float:
+def _number(cell: object, signs: str) -> float:
     if isinstance(cell, (str, bytes)):
-        text = _text(cell)
+        text, decimal, parting = _text(cell), signs[0], re.escape(signs[1:])
+        if parting and re.fullmatch(
+                rf"[+-]?[0-9]{{1,3}}(?:{parting}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?", text):
+            text = text.replace(signs[1:], "")
         if decimal != ".":
             if "." in text:
                 return math.nan
@@ -223,31 +217,112 @@ def _parsed(text: str, form: str | None) -> int | None:
 Codes = npt.NDArray[np.uint16]
 Encode: TypeAlias = Callable[[RawColumn], Codes]
 
+#: Words of up to so many letters are listed in all capitals.
+_SHORT = 5
 _NOT_NUMBER = r"[^0-9+\-.eE]"
 _PLAIN = frozenset((bool, int, float, type(None)))
 #: Among cells of one of these types, and None, those that are equal have the same text.
 _EQUAL_TEXT = frozenset((str, bool, int, float))
 
 
-def encoder(part: Column | Target, decimal: str = ".") -> Encode:
+#: How the kernel knows a part of a date, by the letter of its format; each stands there once.
+_STEPS = {letter: bytes([at]) for at, letter in enumerate("YymdHMS", 1)}
+_ISO = ("%Y-%m-%d", *(f"%Y-%m-%d{sign}%H:%M{rest}" for sign in "T " for rest in ("", ":%S")))
+
+
+def encoder(part: ColumnKind, signs: str = ".") -> Encode:
     """The function from a raw column to codes; what depends on the domain alone is done here."""
-    if isinstance(part, (Category, Label, Flag)):
-        table, other = known(part)
-        return lambda column: levels(column, table, other, lower=part.ignore_case)
-    rule = NumberRule.of(part)
-    return lambda column: rule.codes(values_of(part, column, decimal))
+    return CellRule.of(part, signs).codes
 
 
-def values_of(part: Number | Date, column: RawColumn,
-              decimal: str = ".") -> npt.NDArray[np.float64]:
+class CellRule(NamedTuple):
+    """How a cell becomes a code: the one rule, which NumPy and both kernels follow.
+
+    A text of the table has its code there.  Else a number (or a date, as days since 1970) has the
+    code of the grid.  All else, and what is missing, has the code `other`.
+
+    table : codes of texts, in small letters where `lower` says that capitals do not matter
+    grade : how numbers become codes; None where the texts of the table are all that is read
+    form : of dates how they are written; "" where no dates are read, None for ISO 8601
+    signs : the decimal sign, and behind it what parts thousands, if anything does
+    """
+
+    table: Mapping[str, int]
+    other: int
+    lower: bool
+    grade: NumberRule | None
+    form: str | None
+    signs: str
+
+    @classmethod
+    def of(cls, part: ColumnKind, signs: str = ".") -> CellRule:
+        """Return the rule of a part of a domain.
+
+        >>> from privsieve.public.columns import Category
+        >>> rule = CellRule.of(Category("ward", ["A", "B"]))
+        >>> rule.codes(["B", " A ", "C", None]).tolist()
+        [1, 0, 2, 2]
+        """
+        return cls(part.table, part.other, part.ignore_case,
+                   NumberRule.of(part) if part.graded else None,
+                   part.format if part.is_date else "", signs)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the kernel leaves some texts to Python: dates, and capitals beyond ASCII."""
+        return self.lower or self.form != ""
+
+    def codes(self, column: RawColumn) -> Codes:
+        """Return the code of each cell."""
+        if self.grade is None:
+            return levels(column, self.table, self.other, lower=self.lower)
+        codes = self.grade.codes(days(column, self.form) if self.form != "" else
+                                 numbers(column, self.signs))
+        if self.table:
+            listed = levels(column, self.table, MISSING, lower=self.lower)
+            codes = np.where(listed == MISSING, codes, listed)
+        return codes
+
+    def native(self) -> Any:
+        """Return the rule as the kernels take it."""
+        texts = {text: code for word, code in self.table.items()
+                 for text in (_spellings(word) if self.lower else (word,))}
+        return contract.extension.CellRule(
+            [text.encode() for text in texts], np.array(list(texts.values()), np.uint16),
+            self.other, None if self.grade is None else self.grade.native(), self._forms(),
+            (self.form != "", self.asks))
+
+    def _forms(self) -> list[bytes]:
+        """Dates that the kernel reads itself: each field is there once, in its full width."""
+        found = []
+        for form in _ISO if self.form is None else [self.form]:
+            steps = re.findall(r"%?.", form, re.DOTALL)
+            letters = "".join(step[1:] for step in steps)
+            if form and len(set(letters)) == len(letters) and {*letters} <= _STEPS.keys() \
+                    and {"m", "d"} < {*letters} and not {"Y", "y"} <= {*letters} \
+                    and all(step[0] == "%" or step >= " " for step in steps):
+                found.append(b"".join(_STEPS[step[1]] if step[0] == "%" else step.encode()
+                                      for step in steps))
+        return found
+
+
+def _spellings(word: str) -> set[str]:
+    """A word in small letters as most people write it; the kernel asks for other spellings."""
+    letters = [{c, c.upper()} for c in word]
+    usual = map("".join, product(*letters)) if len(word) <= _SHORT else (
+        word, word.upper(), word.capitalize(), word.title())
+    return {text for text in usual if text.lower() == word}
+
+
+def values_of(part: ColumnKind, column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
     """The numbers, or days since 1970, of a column; NaN where a cell says none, or a code for it.
 
     >>> values_of(Number("pain", 0, 10, missing_values=[99]), ["3", "99.0", "none"]).tolist()
     [3.0, nan, nan]
     """
-    if isinstance(part, Date):
+    if part.is_date:
         return days(column, part.format)
-    found = numbers(column, decimal)
+    found = numbers(column, signs)
     if part.missing_values:
         found[np.isin(found, part.missing_values)] = math.nan
     return found
@@ -261,40 +336,42 @@ class NumberRule(NamedTuple):
     edges : of "log", the inner edges of the grid
     grid : the highest code, and that of what is missing
     reach : where values are cut off
+    gone : numbers that stand for none
     """
 
     way: Literal["linear", "log", "around"]
     line: tuple[float, float]
     edges: npt.NDArray[np.float64]
     grid: tuple[int, int]
-    reach: tuple[float, float]
+    reach: tuple[float, float] = (-math.inf, math.inf)
+    gone: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, part: Number | Date) -> NumberRule:
+    def of(cls, part: Any) -> NumberRule:
         """Return the rule of a part of a domain.
 
         >>> rule = NumberRule.of(Number("sodium", 120, 160))
         >>> rule.codes(np.array([140.0, 150.0, np.nan])).tolist()
         [32768, 49152, 32768]
         """
-        used, missing = grid(part)
-        ends, none = (used - 1, missing), np.empty(0)
-        reach = (-math.inf, math.inf) if isinstance(part, Date) else part.reach
-        if isinstance(part, Number) and part.gridless:
-            near, (low, high) = part.near or 0.0, reach
-            if part.low is not None and not part.missing_level:
+        (used, missing), (low, high) = part.grid, part.bounds
+        ends, none, gone = (used - 1, missing), np.empty(0), part.missing_values
+        if part.gridless:
+            near = part.near or 0.0
+            if low > -math.inf and not part.missing_level:
                 # what is missing is in the middle of the bounds
                 middle = np.array([low + (high - low) / 2])
                 ends = used - 1, int(log_linear(middle, near, used, missing)[0])
-            return cls("around", (near, 0.0), none, ends, reach)
-        low, high = bounds(part)
-        if isinstance(part, Number) and part.scale == "log":
-            return cls("log", (0.0, 0.0), log_edges(part), ends, (-math.inf, math.inf))
+            return cls("around", (near, 0.0), none, ends, (low, high), gone)
+        if part.scale == "log":
+            return cls("log", (0.0, 0.0), log_edges(part), ends, gone=gone)
         # At the ends of its grid a value is cut off by its code.
-        return cls("linear", (low, used / (high - low)), none, ends, (-math.inf, math.inf))
+        return cls("linear", (low, used / (high - low)), none, ends, gone=gone)
 
     def codes(self, values: npt.NDArray[np.float64]) -> Codes:
         """Return the code of each value."""
+        if self.gone:
+            values = np.where(np.isin(values, self.gone), math.nan, values)
         (start, step), (top, missing) = self.line, self.grid
         if self.way == "around" or self.reach != (-math.inf, math.inf):
             values = within(values, self.reach)
@@ -306,14 +383,8 @@ class NumberRule(NamedTuple):
 
     def native(self) -> Any:
         """Return the rule as the kernels take it."""
-        return contract.extension.NumberRule(self.way, self.line, self.edges, self.grid, self.reach)
-
-
-def bounds(part: Number | Date) -> tuple[float, float]:
-    """The bounds as numbers, infinite where there are none; those of a date are days since 1970."""
-    if isinstance(part, Date):
-        return date_cell(part.low), date_cell(part.high)
-    return part.reach
+        return contract.extension.NumberRule(self.way, self.line, self.edges, self.grid, self.reach,
+                                             np.array(self.gone, np.float64))
 
 
 def within(values: npt.NDArray[np.float64], reach: tuple[float, float],
@@ -393,7 +464,7 @@ def log_edges(part: Number) -> npt.NDArray[np.float64]:
     return np.maximum.accumulate(edges)[1:-1]
 
 
-def numbers(column: RawColumn, decimal: str = ".") -> npt.NDArray[np.float64]:
+def numbers(column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
     """`number_cell` of each cell; what is not finite is missing.
 
     >>> numbers(["1", "x", None, 2])
@@ -404,9 +475,9 @@ def numbers(column: RawColumn, decimal: str = ".") -> npt.NDArray[np.float64]:
             with np.errstate(all="ignore"):
                 return column.astype(np.float64)
         return np.full(len(column), math.nan)
-    found = _plain_numbers(column, decimal)
+    found = _plain_numbers(column, signs[0])
     if found is None:
-        found = [number_cell(cell, decimal) for cell in column]
+        found = [number_cell(cell, signs) for cell in column]
     return np.array(found, dtype=np.float64)
 
 

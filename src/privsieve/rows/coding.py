@@ -20,10 +20,8 @@ import numpy.typing as npt
 
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.public.canonical import BLANK, FLAGS, check_name, coded, text_of
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
+from privsieve.public.columns import DAY, ColumnKind, Graded, Listed
 from privsieve.rows.cells import (
-    DAY,
-    bounds,
     date_cell,
     distinct,
     number_cell,
@@ -51,7 +49,7 @@ class Coded:
     cells: tuple[float | str, ...]
     codes: npt.NDArray[np.int32]
     dates: bool = False
-    part: Column | Target | None = None
+    part: ColumnKind | None = None
     decimal: str = "."
 
     def numbers(self) -> Doubles | None:
@@ -87,15 +85,18 @@ class Gather:
     >>> coded = column.coded()
     >>> coded.cells, coded.codes.tolist()
     (('A', 'B'), [0, -1, 1, 0])
+    >>> from privsieve.public.columns import Number
     >>> column = Gather("crp", Number("crp", 0, 500), ",")
     >>> column.add(["3,5", "x", "9000"])
     >>> column.coded().cells, column.coded().codes.tolist()
     ((3.5, 500.0), [0, -1, 1])
     """
 
-    def __init__(self, name: str, part: Column | Target | None = None, decimal: str = ".") -> None:
-        self._name, self._part, self._decimal = name, part, decimal
-        self._dates = isinstance(part, Date)
+    def __init__(self, name: str, part: ColumnKind | None = None, decimal: str = ".", *,
+                 ids: bool = False) -> None:
+        #: `ids`: whose row each is, told apart as methods with noise tell persons apart, by texts.
+        self._name, self._part, self._decimal, self._ids = name, part, decimal, ids
+        self._dates = part is not None and part.is_date
         self._known: dict[float | str, int] = {}
         #: The batches: numbers, whose distinct ones are found at the end, or codes.
         self._pieces: list[Doubles | npt.NDArray[np.int32]] = []
@@ -103,9 +104,10 @@ class Gather:
 
     def add(self, raw: RawColumn) -> None:
         """Take another batch."""
-        if isinstance(self._part, Number | Date):
+        raw = texts(raw) if self._ids else raw
+        if isinstance(self._part, Graded):
             found = values_of(self._part, raw, self._decimal)
-            low, high = bounds(self._part)
+            low, high = self._part.bounds
             with np.errstate(invalid="ignore"):
                 self._pieces.append(np.where(np.isfinite(found), np.clip(found, low, high), np.nan))
         elif isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf" and self._part is None:
@@ -142,28 +144,18 @@ class Gather:
         text = text_cell(cell)
         if self._part is None:
             # A point that is no decimal is part of the text: 12.000 is not 12 there.
-            odd = self._decimal != "." and isinstance(cell, str) and "." in cell
+            odd = self._decimal[0] != "." and isinstance(cell, str) and "." in cell
             return cell.strip(BLANK) if odd and isinstance(cell, str) else text
-        known = text.lower() if getattr(self._part, "ignore_case", False) else text
+        known = text.lower() if self._part.ignore_case else text
         return self._spelled.get(known, text if self._other is None else self._other)
 
 
-class Ids(Gather):
-    """The column that says whose row each is, told apart as the private methods tell persons."""
-
-    def add(self, raw: RawColumn) -> None:
-        """Take another batch: whole numbers beyond 2^53 stay apart."""
-        super().add(texts(raw))
-
-
-def _spellings(part: Column | Target | None) -> tuple[Mapping[str, str], str | None]:
+def _spellings(part: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
     """Which listed value each text says, and what all other texts say (None: themselves)."""
-    if not isinstance(part, Category | Label | Flag):
+    if not isinstance(part, Listed):
         return {}, None
-    table, other = known(part)
-    texts = ["0", "1"] if isinstance(part, Flag) else [text_of(value) for value in part.values]
-    spelled = {text: texts[code] for text, code in table.items()}
-    return spelled, None if isinstance(part, Category) else texts[other]
+    spelled = {text: part.texts[code] for text, code in part.table.items()}
+    return spelled, None if part.others_are_a_level else part.texts[part.other]
 
 
 def shown(cell: float | str, *, dates: bool) -> str:
@@ -185,6 +177,8 @@ Mask = npt.NDArray[np.bool_]
 
 #: A column of texts may have this many levels; one with more is cut, or its levels are listed.
 LARGEST_LEVELS = 1000
+#: What a missing cell is called.
+MISSING = "missing"
 #: From so many rows on, a column that differs in most of them is taken for an identifier.
 MANY = 50
 
@@ -201,45 +195,18 @@ class Thermometer:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Points:
-    """A column of numbers or dates, told apart at cut points.
+class Split:
+    """How the distinct cells of a column are told apart: in bins, or as levels.
 
-    numbers : the distinct cells.
+    names : of the bins ("age<18"), or the levels.
+    places : of each distinct cell, the place of its name; `len(names)` where it has none.
+    points : the cut points of bins; None for levels.
     """
 
     column: Coded
-    numbers: Doubles
-    points: tuple[float, ...]
-
-    def names(self) -> list[str]:
-        """What the bins are called; without a cut point there is none."""
-        if not self.points:
-            return []
-        name, ends = self.column.name, [shown(cut, dates=self.column.dates) for cut in self.points]
-        return [f"{name}<{ends[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(ends)),
-                f"{name}>={ends[-1]}"]
-
-    def places(self) -> npt.NDArray[np.intp]:
-        """The bin of each distinct cell."""
-        return np.searchsorted(self.points, self.numbers, side="right")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Levels:
-    """A column of texts, of which these are told apart."""
-
-    column: Coded
-    levels: tuple[str, ...]
-
-    def names(self) -> list[str]:
-        """What the levels are called."""
-        return [f"{self.column.name}={level}" for level in self.levels]
-
-    def places(self) -> npt.NDArray[np.intp]:
-        """The level of each distinct cell, in any spelling; beyond the last where it is none."""
-        table = coded(self.levels)
-        return np.array([table.get(text, len(self.levels)) for text in self.column.texts()],
-                        np.intp)
+    names: tuple[str, ...]
+    places: npt.NDArray[np.intp]
+    points: tuple[float, ...] | None = None
 
 
 def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
@@ -256,39 +223,42 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
     >>> [name for name, _ in encode(column.coded(), [18, 65], Cutting(), "level")]
     ['age<18', 'age=18..65', 'age>=65', 'age=missing']
     """
-    if isinstance(how, Thermometer):
-        told = _at_points(column, how.cuts)
-        found = [(f"{column.name}>={shown(cut, dates=told.column.dates)}",
-                  _mask(told.numbers >= cut)) for cut in told.points]
-    elif (parts := told_apart(column, how, cutting)) is None:
-        found = [(column.name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
+    parts, name, part = split(column, how, cutting), column.name, column.part
+    if parts is None:
+        found = [(name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
+    elif isinstance(how, Thermometer):
+        found = [(f"{name}>={shown(cut, dates=parts.column.dates)}", _mask(parts.places > at))
+                 for at, cut in enumerate(parts.points or ())]
     else:
-        places = parts.places()
-        found = [(name, _mask(places == at)) for at, name in enumerate(parts.names())]
+        found = [(one if parts.points is not None else f"{name}={one}", _mask(parts.places == at))
+                 for at, one in enumerate(parts.names)]
     # The missing cells of a flag are its default, where a domain says that it is one.
-    declared = isinstance(column.part, Number | Date) and column.part.missing_level
-    if (missing == "level" or declared) and not isinstance(column.part, Flag):
-        nothing = np.zeros(len(column.cells) + 1, np.bool_)
+    own = part is not None and part.missing_level
+    if (missing == "level" or own) and not (part is not None and part.is_binary):
+        nothing = _mask(np.zeros(len(column.cells)))
         nothing[-1] = True
-        found.append((f"{column.name}=missing", nothing))
+        found.append((f"{name}={MISSING}", nothing))
     return found
 
 
-def told_apart(column: Coded, how: Any, cutting: Cutting) -> Points | Levels | None:
+def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
     """How the cells of a column are told apart; None: it holds yes and no."""
     part = column.part
-    if how is None and isinstance(part, Number | Date):
-        how = list(part.cuts) or cutting.bins
-    elif how is None and isinstance(part, Category):
-        how = [text_of(value) for value in part.values]
-    elif how is None and isinstance(part, Flag):
-        return None
+    if how is None and part is not None:
+        if part.is_binary:
+            return None
+        how = (part.texts if isinstance(part, Listed) and part.is_column else
+               (list(part.cuts) or cutting.bins) if part.graded else None)
     if how is None:
-        return _by_cells(column, cutting)
+        how = _by_cells(column, cutting)
+        if not isinstance(how, int):
+            return None if how is None else _levels(column, how)
+    if isinstance(how, Thermometer):
+        return _at_points(column, how.cuts)
     if isinstance(how, list | tuple):
-        if any(isinstance(one, str) for one in how) and not column.dates:
-            return Levels(column, tuple(dict.fromkeys(text_of(one) for one in how)))
-        return _at_points(column, how)
+        if not any(isinstance(one, str) for one in how) or column.dates:
+            return _at_points(column, how)
+        return _levels(column, list(dict.fromkeys(map(text_of, how))))
     if isinstance(how, int) and not isinstance(how, bool):
         return _quantiles(column, replace(cutting, bins=how))
     raise ParameterError(f"column {column.name!r} is to be coded by something else than None, "
@@ -327,8 +297,8 @@ def differs(column: Coded) -> bool:
     return rows >= MANY and 2 * len(column.cells) > rows
 
 
-def _by_cells(column: Coded, cutting: Cutting) -> Points | Levels | None:
-    """What the cells say: yes or no, a number, or one of some texts."""
+def _by_cells(column: Coded, cutting: Cutting) -> int | list[str] | None:
+    """What the cells say: yes or no, a number to be cut into bins, or one of some texts."""
     texts = column.texts()
     if {text.lower() for text in texts} <= FLAGS.keys():
         return None
@@ -339,11 +309,11 @@ def _by_cells(column: Coded, cutting: Cutting) -> Points | Levels | None:
                           "an identifier, and no k allows it; leave it out (--without), or say how "
                           "to cut it")
     if numbers is not None:
-        return _quantiles(column, cutting)
+        return cutting.bins
     if len(texts) > LARGEST_LEVELS:
         raise SchemaError(f"column {column.name!r} has more than {LARGEST_LEVELS} levels; list "
                           "those that count, or leave the column out")
-    return Levels(column, tuple(sorted(texts)))
+    return sorted(texts)
 
 
 def _demanded(column: Coded) -> Doubles:
@@ -357,7 +327,7 @@ def _demanded(column: Coded) -> Doubles:
     return numbers
 
 
-def _at_points(column: Coded, cuts: Sequence[object]) -> Points:
+def _at_points(column: Coded, cuts: Sequence[object]) -> Split:
     """Given cut points, checked."""
     if any(isinstance(cut, dt.date | np.datetime64) for cut in cuts):
         column = column.as_dates()
@@ -366,25 +336,40 @@ def _at_points(column: Coded, cuts: Sequence[object]) -> Points:
     if not found or any(cut != cut for cut in found) or sorted(set(found)) != found:  # noqa: PLR0124  # NaN
         raise ParameterError(f"the cuts of column {column.name!r} must be numbers (of a date "
                              "column, dates), each larger than the one before")
-    if isinstance(column.part, Number | Date):
-        low, high = bounds(column.part)
+    if isinstance(column.part, Graded):
+        low, high = column.part.bounds
         for cut in found:
             if not low <= cut <= high:
                 ends = [shown(one, dates=column.dates) for one in (cut, low, high)]
                 raise ParameterError(f"the cut point {ends[0]} of column {column.name!r} lies "
                                      f"outside of its bounds in the domain, {ends[1]} to {ends[2]}"
                                      "; leave it out, or correct the domain")
-    return Points(column, _demanded(column), tuple(found))
+    return _bins(column, _demanded(column), found)
 
 
-def _quantiles(column: Coded, cutting: Cutting) -> Points:
+def _quantiles(column: Coded, cutting: Cutting) -> Split:
     """Cut points with about as many rows between them, each shared by k rows."""
     if cutting.bins < 2:
         raise ParameterError(f"column {column.name!r} is to be cut into {cutting.bins} bins; "
                              "choose from 2")
     numbers = _demanded(column)
-    return Points(column, numbers, tuple(shared_cuts(column.of_rows(numbers), cutting,
-                                                     dates=column.dates)))
+    return _bins(column, numbers, shared_cuts(column.of_rows(numbers), cutting,
+                                              dates=column.dates))
+
+
+def _levels(column: Coded, levels: Sequence[str]) -> Split:
+    """The listed levels of a column, in any spelling."""
+    table = coded(levels)
+    return Split(column, tuple(levels), np.array(
+        [table.get(text, len(levels)) for text in column.texts()], np.intp))
+
+
+def _bins(column: Coded, numbers: Doubles, points: Sequence[float]) -> Split:
+    """The bins between cut points; without a cut point there is none."""
+    name, ends = column.name, [shown(cut, dates=column.dates) for cut in points]
+    names = (f"{name}<{ends[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(ends)),
+             f"{name}>={ends[-1]}") if ends else ()
+    return Split(column, names, np.searchsorted(points, numbers, side="right"), tuple(points))
 
 
 def _mask(marked: Any) -> Mask:

@@ -12,7 +12,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,8 @@ import numpy as np
 from privsieve.errors import DomainError, SchemaError
 from privsieve.kernels import contract
 from privsieve.public.canonical import BLANK, check_name
-from privsieve.public.columns import (
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Number,
-    Target,
-    known,
-)
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import NUMBER, Codes, NumberRule, encoder
+from privsieve.rows.cells import NUMBER, CellRule, Codes
 from privsieve.rows.room import Room
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
@@ -207,8 +197,8 @@ def records_of(csv: Csv, width: int | None, need: int, longest: int) -> Any:
     if codecs.lookup(csv.encoding).name != "utf-8":
         points = np.array([ord(bytes([byte]).decode(csv.encoding, "replace"))
                            for byte in range(256)], np.uint16)
-    return contract.extension.CsvRecords(
-        (ord(csv.delimiter), ord(csv.decimal)), points, width or 0, need, longest)
+    signs = tuple(map(ord, (csv.delimiter, csv.decimal, csv.thousands or "\0")))
+    return contract.extension.CsvRecords(signs, points, width or 0, need, longest)
 
 
 def serves(source: Source) -> bool:
@@ -234,15 +224,15 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     positions = source.positions(names)
     records = records_of(domain.csv, source.file.width, max(positions) + 1,
                          source.file.longest(positions))
-    for position, part in zip(positions, parts, strict=False):
-        _add(records, position, part)
+    rules = [CellRule.of(part, domain.csv.signs) for part in parts]
+    for position, rule in zip(positions, rules, strict=False):
+        records.add(position, rule.native())
     if domain.person is not None:
-        records.add_text(positions[-1])
-    told = [(at, encoder(part, domain.csv.decimal)) for at, part in enumerate(parts)
-            if _is_text(part)]
+        records.add(positions[-1], None)
+    asking = [(at, rule) for at, rule in enumerate(rules) if rule.asks]
 
     def read(block: bytes) -> list[tuple[Any, ...]]:
-        # Of each part a row of codes; of each text which of its different texts a line has.
+        # Of each part a row of codes; of each text that is kept which one a line has.
         end, found = 0, []
         while end < len(block):
             codes, ids, texts, end = records.read(block, end, most)
@@ -252,31 +242,9 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     # Threads run the kernel and no more: what Python does with texts happens here, in their order.
     for codes, ids, texts in chain.from_iterable(
             room.each(source.file.blocks(source.file.longest(positions)), read)):
-        for (at, encode), held, which in zip(told, texts, ids, strict=False):
-            codes[at] = encode(held)[which]
+        for (at, rule), held, which in zip(asking, texts, ids, strict=False):
+            if held:
+                open_ = np.flatnonzero(which >= 0)
+                codes[at, open_] = rule.codes(held)[which[open_]]
         yield codes[:len(parts)], (None if domain.person is None
                                    else np.array(texts[-1], object)[ids[-1]].tolist())
-
-
-def _add(records: Any, position: int, part: Column | Target) -> None:
-    """The rule of `cells.encoder` in the kernel's words."""
-    if _is_text(part):
-        records.add_text(position)
-    elif isinstance(part, (Category, Label, Flag)):
-        table, other = known(part)
-        if isinstance(part, Flag):
-            table = {"".join(letters): code for text, code in table.items()
-                     for letters in product(*({c, c.upper()} for c in text))}
-        records.add_levels(position, [text.encode() for text in table],
-                           np.array(list(table.values()), np.uint16), other)
-    else:
-        assert isinstance(part, Number)
-        records.add_number(position, NumberRule.of(part).native())
-
-
-def _is_text(part: Column | Target) -> bool:
-    """What the kernel tells apart and does not code; a word may have capitals beyond ASCII."""
-    if isinstance(part, Category | Label):
-        return part.ignore_case
-    return (isinstance(part, Date) or (isinstance(part, Flag) and bool(part.true or part.false))
-            or (isinstance(part, Number) and bool(part.missing_values)))

@@ -103,7 +103,7 @@ def _looked(source: Source, names: Sequence[str], facts: TableFacts) -> dict[str
         rows += len(batch[0])
         if rows >= most:
             break
-    decimal = facts.csv.decimal
+    decimal = facts.csv.signs
     return {name: _target(name, count, decimal) if name == facts.target
             else _column(name, count, decimal) for name, count in zip(names, counts, strict=True)}
 

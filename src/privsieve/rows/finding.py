@@ -11,29 +11,22 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.public.canonical import near
 from privsieve.public.columns import (
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Number,
+    ColumnKind,
+    Graded,
+    Listed,
     Scalar,
-    Target,
-    grid,
-    known,
 )
 from privsieve.public.domain import FEW_CODES
 from privsieve.rows.cells import (
     NumberRule,
-    bounds,
     date_cell,
     distinct,
     is_missing,
@@ -121,7 +114,7 @@ class Finding:
     forms : ways to write a date, and how many of the unread cells they would read
     """
 
-    part: Column | Target
+    part: ColumnKind
     rows: int
     missing: int = 0
     unparsable: int = 0
@@ -172,11 +165,11 @@ class Finding:
     def bins(self) -> Ints | None:
         """The rows in each of the equal bins of a public grid; None where there is none."""
         part = self.part
-        if not isinstance(part, Number | Date) or (isinstance(part, Number) and part.gridless):
+        if not isinstance(part, Graded) or part.gridless:
             return None
-        found, many = self.codes
-        inside = found < grid(part)[0]
-        return np.bincount(found[inside] * BINS // grid(part)[0], many[inside],
+        (found, many), used = self.codes, part.grid[0]
+        inside = found < used
+        return np.bincount(found[inside] * BINS // used, many[inside],
                            minlength=BINS).astype(np.int64)
 
     @property
@@ -185,13 +178,13 @@ class Finding:
         if self.bins is None or not self.bins.sum():
             return False
         fullest = int(self.bins.argmax())
-        inside = self.codes[0] * BINS // grid(self.part)[0] == fullest  # type: ignore[arg-type]
+        inside = self.codes[0] * BINS // self.part.grid[0] == fullest  # type: ignore[attr-defined]
         return bool(self.bins[fullest] >= _NEARLY * self.bins.sum() and inside.sum() > 1)
 
     @property
     def crowded(self) -> bool:
         """Whether most values share a few codes though they differ."""
-        if isinstance(self.part, Category | Label | Flag) or self.least == self.largest:
+        if isinstance(self.part, Listed) or self.least == self.largest:
             return False
         codes, many = self.codes
         if len(codes) == 1:
@@ -207,29 +200,30 @@ WORDS = ("missing", "unparsable", "below", "above", "unlisted")
 SUMS = ("rows", *WORDS)
 
 
-def look(part: Column | Target, column: RawColumn, decimal: str, start: int = 1) -> Finding:
+def look(part: ColumnKind, column: RawColumn, decimal: str, start: int = 1) -> Finding:
     """The finding on a piece of one column, whose first cell stands at the place `start`.
 
     >>> from privsieve.public.columns import Flag
     >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
     1
     """
-    if isinstance(part, Category | Label | Flag):
+    if isinstance(part, Listed):
         return _look_values(part, column, start)
+    assert isinstance(part, Graded)
     values = values_of(part, column, decimal)
     good = np.isfinite(values)
-    said = np.isin(numbers(column, decimal), part.missing_values) if isinstance(
-        part, Number) and part.missing_values else np.zeros(len(values), bool)
+    said = np.isin(numbers(column, decimal), part.missing_values) if (
+        part.missing_values) else np.zeros(len(values), bool)
     bad = [int(at) for at in np.flatnonzero(~good & ~said) if not is_missing(column[at])]
     spelled: dict[str, list[int]] = {}
     for at in bad:
         spelled.setdefault(text_cell(column[at]), []).append(at)
-    low, high = bounds(part)
+    low, high = part.bounds
     below, above = ((values < low) & good, (values > high) & good)
     kept = values[good]
     beyond = {word: _first(np.flatnonzero(wrong), start)
               for word, wrong in (("below", below), ("above", above)) if wrong.any()}
-    marked = np.isin(values, _MARKS) & good & isinstance(part, Number)
+    marked = np.isin(values, _MARKS) & good & part.is_number
     rest = values[good & ~marked]
     return Finding(
         part, len(values), int((~good).sum()) - len(bad), len(bad), int(below.sum()),
@@ -242,11 +236,11 @@ def look(part: Column | Target, column: RawColumn, decimal: str, start: int = 1)
         marks={float(mark): (int((values == mark).sum()), int(np.argmax(values == mark)) + start)
                for mark in np.unique(values[marked])},
         others=(float(rest.min()), float(rest.max())) if len(rest) else None,
-        forms=_forms(spelled) if isinstance(part, Date) else {})
+        forms=_forms(spelled) if part.is_date else {})
 
 
-def _look_values(part: Category | Label | Flag, column: RawColumn, start: int) -> Finding:
-    table, _ = known(part)
+def _look_values(part: Listed, column: RawColumn, start: int) -> Finding:
+    table = part.table
     cells, which = distinct(column)
     many = np.bincount(which, minlength=len(cells))
     first = np.zeros(len(cells), np.int64)
@@ -360,17 +354,17 @@ def _stops(found: Finding) -> Iterable[str]:
         yield "almost every row has a text of its own: an identifier, of which nothing is left"
     elif not read:
         yield ("no cell says what the domain lists: nothing is left of it, every cell becomes "
-               f"{becomes(part)}")
-    elif isinstance(part, Label) and lost > _LABELS * present:
-        yield (f"{lost} of {present} labels are not read and become {becomes(part)}: the answer "
+               f"{part.becomes}")
+    elif not part.is_column and lost > _LABELS * present:
+        yield (f"{lost} of {present} labels are not read and become {part.becomes}: the answer "
                "would be to another question")
     elif 2 * lost > present:
-        yield f"more than half of its cells are lost: they become {becomes(part)}"
+        yield f"more than half of its cells are lost: they become {part.becomes}"
     elif 2 * (found.below + found.above) > read:
         yield "more than half of its values lie beyond the bounds: they become a bound"
     elif _constant(found):
-        yield "only one class occurs: there is nothing to tell apart" if isinstance(
-            part, Label) else "the same value in every row that has one: it cannot be found"
+        yield ("the same value in every row that has one: it cannot be found" if part.is_column
+               else "only one class occurs: there is nothing to tell apart")
     elif found.crowded:
         yield ("every row has another whole number, and most share a few codes: an identifier?"
                if whole_and_different(found) else
@@ -390,28 +384,27 @@ def _looks(found: Finding) -> Iterable[str]:
         yield "some cells are not read as they stand"
     if found.rows and 2 * found.missing > found.rows:
         yield "more than half of its cells are empty"
-    if isinstance(found.part, Label) and 0 < len(found.codes[0]) < len(found.part.values):
+    if not found.part.is_column and 0 < len(found.codes[0]) < (found.part.levels or 0):
         yield "a class that the domain lists never occurs"
 
 
 def is_identifier(found: Finding) -> bool:
     """Whether almost every row has a text of its own."""
-    return (isinstance(found.part, Category | Label | Flag) and found.present >= _MANY
+    return (isinstance(found.part, Listed) and found.present >= _MANY
             and found.different.many >= _UNIQUE * found.present)
 
 
 def whole_and_different(found: Finding) -> bool:
     """Whether almost every row has a whole number of its own."""
     read = found.present - found.lost
-    return (isinstance(found.part, Number) and found.whole and read >= _MANY
+    return (found.part.is_number and found.whole and read >= _MANY
             and found.different.many >= (1.0 if found.different.exact else _UNIQUE) * read)
 
 
 def _constant(found: Finding) -> bool:
-    if isinstance(found.part, Category):
-        # What is not listed is a level of its own.
+    if found.part.others_are_a_level:
         return len(found.codes[0]) + (found.unlisted > 0) == 1
-    if isinstance(found.part, Label | Flag):
+    if isinstance(found.part, Listed):
         return len(found.codes[0]) == 1 and not found.lost
     return found.least == found.largest
 
@@ -427,13 +420,6 @@ def suspects(found: Finding) -> list[tuple[float, tuple[int, int]]]:
                              or (mark < 0 <= low and found.whole))]
 
 
-def becomes(part: Column | Target) -> str:
-    """What a cell that is not read becomes, in words."""
-    if isinstance(part, Category):
-        return '"other"'
-    return "the default" if isinstance(part, Label | Flag) else "missing"
-
-
 # --- a text that is not read ---------------------------------------------------------------------
 
 def _loose(text: str) -> str:
@@ -446,19 +432,17 @@ def quoted_value(value: Scalar) -> str:
     return json.dumps(value)
 
 
-def _listed(part: Category | Label | Flag) -> Mapping[str, Scalar]:
+def _listed(part: Listed) -> Mapping[str, Scalar]:
     """Each text that is read, and the declared value that it says."""
-    table, _ = known(part)
-    if isinstance(part, Flag):
-        return {text: text for text in table}
-    return {text: part.values[code] for text, code in table.items()}
+    return {text: text if part.is_binary else part.values[code]
+            for text, code in part.table.items()}
 
 
-def near_value(part: Column | Target, text: str) -> str | None:
+def near_value(part: ColumnKind, text: str) -> str | None:
     """The declared value that is spelled nearly so, as JSON; None where there is none."""
-    if not isinstance(part, Category | Label | Flag):
+    if not isinstance(part, Listed):
         return None
     loose = {_loose(listed): value for listed, value in _listed(part).items()}
-    near = get_close_matches(_loose(text), loose, 1, 0.8) if len(text) > 3 else []
-    found = loose.get(_loose(text), loose[near[0]] if near else None)
+    meant = near(_loose(text), loose, 0.8) if len(text) > 3 else None
+    found = loose.get(_loose(text), None if meant is None else loose[meant])
     return None if found is None else quoted_value(found)

@@ -15,26 +15,21 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privsieve.public.canonical import FLAGS, text_of
+from privsieve.public.canonical import FLAGS, near, text_of
 from privsieve.public.columns import (
     CODES,
-    Category,
-    Column,
-    Date,
-    Flag,
-    Label,
-    Number,
-    Target,
+    ColumnKind,
+    Graded,
+    Listed,
 )
 from privsieve.public.domain import FEW_CODES, Domain
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
-from privsieve.rows.cells import bounds, texts
+from privsieve.rows.cells import texts
 from privsieve.rows.finding import (
     BINS,
     FORMS,
@@ -43,7 +38,6 @@ from privsieve.rows.finding import (
     Finding,
     Verdict,
     Words,
-    becomes,
     is_identifier,
     look,
     near_value,
@@ -54,7 +48,6 @@ from privsieve.rows.finding import (
 )
 from privsieve.rows.source import (
     TEXT_FILES,
-    Shape,
     Source,
     fold,
     needed,
@@ -165,7 +158,7 @@ class Inspection:
             "place": self.place, "target": self.domain.target and self.domain.target.name,
             "written": [{**one._asdict()} for one in self.remarks],
             "write": to_write(self.remarks),
-            "absent": [{"name": name, "near": near} for name, near in self.absent],
+            "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
             "broken": [{"why": one.why, "said": REASONS[one.why][0], "fix": REASONS[one.why][1],
                         "many": one.many, "where": list(one.where)} for one in self.broken],
@@ -180,10 +173,10 @@ class Inspection:
             shown.append("The file is written otherwise than the domain file says; it is looked at "
                          "as it is written:")
             shown += [f"  {one.key} is declared {quoted_sign(one.declared)} and looks like "
-                      f"{quoted_sign(one.found)}: {one.said}" for one in self.remarks]
+                      f"{quoted_sign(one.found)}" for one in self.remarks]
             shown += [f"  -> {line}" for line in to_write(self.remarks)]
-        shown += [f"{name} is not in the table" + (f"; it has {near}" if near else "")
-                  for name, near in self.absent]
+        shown += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
+                  for name, other in self.absent]
         if self.ignored:
             shown.append(f"{len(self.ignored)} columns of the table are not in the domain file and "
                          f"are never read: {', '.join(self.ignored[:8])}"
@@ -268,7 +261,7 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     start = 1 + (source.by == "header")
     rows = 0
     for columns in source.raw(names, size):
-        findings = [found + look(part, column, domain.csv.decimal, start + rows)
+        findings = [found + look(part, column, domain.csv.signs, start + rows)
                     for found, part, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
             people.update(texts(columns[-1]))
@@ -280,7 +273,7 @@ def _looked(source: Source, domain: Domain) -> Inspection:
                       place="line" if source.file else "row")
 
 
-def _there(domain: Domain, shape: Shape) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
+def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
     """The domain without what the table lacks, and that with a name that is near.
 
     Where hardly anything would be left the table is refused as the reader would.
@@ -305,8 +298,8 @@ def _there(domain: Domain, shape: Shape) -> tuple[Domain, tuple[tuple[str, str |
 def _near_name(name: str, names: Iterable[str]) -> str | None:
     """A name of the table that this one may mean."""
     loose = {_plain(other): other for other in names}
-    near = get_close_matches(_plain(name), loose, 1, 0.75)
-    return loose[near[0]] if near else None
+    meant = near(_plain(name), loose, 0.75)
+    return None if meant is None else loose[meant]
 
 
 def _plain(name: str) -> str:
@@ -370,7 +363,7 @@ def _used(found: Finding) -> str:
     part, (codes, _many), bins = found.part, found.codes, found.bins
     about = "" if found.different.exact else "about "
     values = f"{about}{found.different.many} different values"
-    if isinstance(part, Category | Label | Flag):
+    if isinstance(part, Listed):
         return f"{values}; {len(codes)} of {_listed_levels(part)} levels in use"
     said = f"{values}; {len(codes)} of {CODES} codes"
     if bins is None or not bins.sum():
@@ -379,11 +372,9 @@ def _used(found: Finding) -> str:
     return f"{said}, {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
 
 
-def _listed_levels(part: Column | Target) -> int | None:
+def _listed_levels(part: ColumnKind) -> int | None:
     """How many levels the domain lists; None of a number or date."""
-    if isinstance(part, Flag):
-        return 2
-    return len(part.values) if isinstance(part, Category | Label) else None
+    return len(part.values) if isinstance(part, Listed) else None
 
 
 def _shown_spellings(found: Finding, place: str) -> list[str]:
@@ -407,19 +398,17 @@ def fixes(found: Finding) -> tuple[str, ...]:
     """What to write into the domain file, where something should be written."""
     if found.rows and (is_identifier(found) or not found.present):
         return ("take it out of the domain file: nothing in it can be found",)
-    if isinstance(found.part, Category | Label | Flag):
-        return _value_fixes(found)
-    return tuple(_number_fixes(found, found.part))
-
-
-def _value_fixes(found: Finding) -> tuple[str, ...]:
     part = found.part
-    if isinstance(part, Flag) and found.unlisted:
-        return (_FLAG_FIX,)
-    if isinstance(part, Flag) or not found.unlisted:
+    return _value_fixes(found, part) if isinstance(part, Listed) else tuple(
+        _number_fixes(found, part)) if isinstance(part, Graded) else ()
+
+
+def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
+    if not found.unlisted:
         return ()
-    assert isinstance(part, Category | Label)
-    lost = becomes(part)
+    if part.is_binary:
+        return (_FLAG_FIX,)
+    lost = part.becomes
     if len(found.spellings) > _SHOWN:
         said = "list the texts of the code book that matter in values = [...]: the others become"
         return (f"{said} {lost}",)
@@ -438,8 +427,8 @@ def _value_fixes(found: Finding) -> tuple[str, ...]:
     return tuple(fixes)
 
 
-def _number_fixes(found: Finding, part: Number | Date) -> Iterable[str]:
-    low, high = bounds(part)
+def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
+    low, high = part.bounds
     marked = suspects(found)
     if found.below > sum(many for mark, (many, _) in marked if mark < low):
         least = _shown(part, found.least, math.floor)
@@ -450,19 +439,20 @@ def _number_fixes(found: Finding, part: Number | Date) -> Iterable[str]:
         yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
                "more, write its bound")
     if marked:
-        yield ("if the code book says that such a number is a missing value, empty these cells in "
-               "a copy of the table: as they stand they are numbers")
+        codes = ", ".join(f"{mark:g}" for mark, _ in marked)
+        yield (f"if the code book says that such a number is a missing value, write missing_values "
+               f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
     best = max(found.forms.values(), default=0)
     if best:
         fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
         yield (f"format = {fit} would read {best} of them ({FROM_ROWS}: ask who wrote the file); a "
                "column has one format: bring all dates into it")
-    elif found.unparsable and isinstance(part, Number) and {
+    elif found.unparsable and part.is_number and {
             one.text.lower() for one in found.spellings} <= FLAGS.keys():
         yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
                'book says so, write kind = "flag"')
     elif found.unparsable:
-        form = "format" if isinstance(part, Date) else "csv.decimal (or points for thousands)"
+        form = "format" if part.is_date else "csv.decimal, csv.thousands"
         yield (f"these become missing: right for a word that says so, else check {form} and the "
                "kind of the column")
     if whole_and_different(found):
@@ -473,8 +463,8 @@ def _number_fixes(found: Finding, part: Number | Date) -> Iterable[str]:
         yield _BIN_FIX
 
 
-def _shown(part: Column | Target, value: float | None, outward: Callable[[float], int]) -> str:
-    if isinstance(part, Date) and value is not None:
+def _shown(part: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:
+    if part.is_date and value is not None:
         # The day before, or after, so that the bound holds the value.
         return str(np.datetime64(outward(value), "D"))
     return "" if value is None else repr(int(value) if value.is_integer() else value)

@@ -253,7 +253,7 @@ def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None)
         parts |= {domain.target.name: domain.target} if domain.target else {}
     # Users and items are known by their texts, whatever a domain says.
     texts = 2 if what == "the log" else 1
-    decimal = domain.csv.decimal if domain else "."
+    decimal = domain.csv.signs if domain else "."
     return gathered(source, [Gather(name, parts.get(name) if at >= texts else None,
                                     decimal if at >= texts else ".")
                              for at, name in enumerate(names)], names)

@@ -15,7 +15,6 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,8 +23,8 @@ import numpy.typing as npt
 
 from privsieve.entries import load
 from privsieve.errors import DomainError, PrivsieveError, ReleaseFailed, SchemaError
-from privsieve.public.canonical import check_name, is_whole, reads_flags, text_of
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target, known
+from privsieve.public.canonical import check_name, first_of, is_whole
+from privsieve.public.columns import ColumnKind, Listed
 from privsieve.public.domain import Box, Csv, Domain
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ Empty = Callable[[Sequence[int]], dict[int, Callable[[], RawColumn]]]
 #: "unreadable" for what no rule of `cells` reads (durations, lists, records).
 Type = Literal["number", "text", "flag", "date", "other", "unreadable"]
 
-#: So many columns that a table lacks are named.
-MOST_FAULTS = 20
 #: A table with more columns is refused; it is a public cap.
 LARGEST_WIDTH = 100_000
 #: The name under which a source gives a `y` that came apart from its table (no column can be
@@ -53,33 +50,13 @@ TARGET = "\0target"
 _FIELD = r"c[1-9][0-9]{0,5}"
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What the structure of a table says, and no row.
-
-    by : how the domain's columns are found
-        "name" (frames, Parquet), "header" (a CSV file; its fields are never echoed), "position"
-        (arrays), "field" (a CSV file without header: c1, c2, …; any number of them).
-    labelled : whether `y` came apart from the table
-    y_type : the type of that `y`
-    path : whether it is a file, of which columns that the domain does not name are never read
-    partitioned : whether a row lies where its own cells say, or is left out
-    """
-
-    columns: tuple[str, ...]
-    types: tuple[Type, ...]
-    rows: int | None = None
-    by: Literal["name", "header", "position", "field"] = "name"
-    labelled: bool = False
-    y_type: Type = "other"
-    path: bool = False
-    partitioned: bool = False
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A table that was opened: its structure, and two functions that read.
 
+    by : how the domain's columns are found
+        "name" (frames, Parquet), "header" (a CSV file; its fields are never echoed), "position"
+        (arrays), "field" (a CSV file without header: c1, c2, …; any number of them).
     count : () -> rows
         the number of rows, for domains where it is public; None where nobody can know it.
     read : (positions, batch rows) -> batches of raw columns
@@ -87,7 +64,7 @@ class Source:
     y : the target, where it came apart from the table
     file : a CSV file, whose lines a kernel can read
     y_type : the declared type of `y`
-    path : whether it is a file
+    path : whether it is a file, of which columns that the domain does not name are never read
     empty : pieces of no rows, where a library gives the columns: it may not know each type
     arrow : batches of Arrow, whose columns a kernel can code
     partitioned : whether a row lies where its own cells say, as in folders `name=value`, or is
@@ -95,6 +72,7 @@ class Source:
     group : how many rows lie in one piece of a file, at most
     query : the text of SQL whose rows these are
     cluster : the workers that hold the rows, which never come here (of the extra `spark`)
+    rows : how many there are, where the structure was asked to say so
     """
 
     columns: tuple[str, ...]
@@ -112,6 +90,7 @@ class Source:
     group: int = 0
     query: str | None = None
     cluster: Any = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.by in ("name", "header"):
@@ -119,11 +98,10 @@ class Source:
         if self.by == "name":
             check_names(self.columns)
 
-    def shape(self, *, count_rows: bool) -> Shape:
-        """The structure; the number of rows only where the domain makes it public."""
+    def shape(self, *, count_rows: bool) -> Source:
+        """The structure; with the number of rows only where the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
-        return Shape(self.columns, self.types, rows, self.by, self.labelled, self.y_type,
-                     self.path, self.partitioned)
+        return replace(self, rows=rows)
 
     @property
     def labelled(self) -> bool:
@@ -315,13 +293,13 @@ _WAY_OUT = ("give the path of the file, or the column as text (pandas: dtype=str
             "domain")
 
 
-def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
+def check_types(domain: Domain, shape: Source, types: Iterable[Type]) -> None:
     """Refuse a column whose declared type cannot be read as the domain says.
 
     `types` are those of the domain's columns, in its order, then of its target and its person.
     """
     target = [] if domain.target is None else [domain.target]
-    parts: list[Column | Target | str] = [*domain.columns, *target]
+    parts: list[ColumnKind | str] = [*domain.columns, *target]
     if domain.person is not None:
         parts.append(domain.person)
     for part, kind in zip(parts, types, strict=True):
@@ -332,60 +310,36 @@ def check_types(domain: Domain, shape: Shape, types: Iterable[Type]) -> None:
             check_type(part, kind, array=shape.by == "position")
 
 
-def check_type(part: Column | Target, kind: Type, *, array: bool = False) -> None:
+def check_type(part: ColumnKind, kind: Type, *, array: bool = False) -> None:
     """Refuse a declared type whose cells cannot be read as a part of the domain."""
     if reads(part, kind, array=array):
         return
-    what = "target" if isinstance(part, Label) else "column"
+    what = "column" if part.is_column else "target"
     said = f"{what} {part.name!r} holds {_WORDS[kind]} by its type, and the domain says {part.kind}"
-    if kind == "number" and isinstance(part, (Category, Label)):
-        odd = next(text for value in part.values if not is_whole(text := text_of(value)))
+    if kind == "number" and isinstance(part, Listed):
+        odd = next(text for text in part.texts if not is_whole(text))
         said += f" with the value {odd!r}, which no number says"
     raise SchemaError(f"{said}; {_WAY_OUT}")
 
 
-def reads(part: Column | Target, kind: Type, *, array: bool = False) -> bool:
+def reads(part: ColumnKind, kind: Type, *, array: bool = False) -> bool:
     """Whether cells of a declared type are read as a part of the domain.
 
     `array`: all columns have one type, that the caller chose; its true and false are 1 and 0.
 
+    >>> from privsieve.public.columns import Category
     >>> reads(Category("zip", ["01", "02"]), "number"), reads(Category("n", [1, 2]), "number")
     (False, True)
     """
-    if kind in ("text", "other"):
-        return True
-    if kind == "number":
-        return _of_numbers(part)
-    if kind == "flag":
-        if isinstance(part, (Category, Label)):
-            return reads_flags(known(part)[0])
-        return isinstance(part, Flag) or (array and isinstance(part, Number))
-    return kind == "date" and isinstance(part, Date)
-
-
-def _of_numbers(part: Column | Target) -> bool:
-    if isinstance(part, (Category, Label)):
-        table = known(part)[0]
-        whole = {table[text] for text in table if is_whole(text)} if getattr(
-            part, "words", ()) else set()
-        return all(code in whole or is_whole(text_of(value))
-                   for code, value in enumerate(part.values))
-    if isinstance(part, Date):
-        # A year in front keeps its zeros: 20200601 is the text that the format reads.
-        return (part.format is not None and part.format.startswith("%Y")
-                and is_whole(part.low.strftime(part.format)))
-    return True
+    if array and kind == "flag" and part.is_number:
+        kind = "number"
+    return kind in ("text", "other") or part.reads_type(kind)
 
 
 #: What a query begins with, where a table is given by a text.
 SQL = "sql:"
 TEXT_FILES = (".csv", ".tsv", ".txt")
 PARQUET_FILES = (".parquet", ".pq")
-#: Who opens a file, by its ending: a module that is loaded when such a file comes, and a function.
-OPENERS = {
-    **dict.fromkeys(TEXT_FILES, "csv_file.open_csv"),
-    **dict.fromkeys(PARQUET_FILES, "parquet.open_parquet"),
-}
 #: Packages whose tables are queries that run when they are read.
 _LAZY = {"duckdb", "_duckdb", "ibis", "datafusion", "daft"}
 _ACCEPTED = ("give a path (.csv, .tsv, .txt, .parquet, or a folder of Parquet files), an array, a "
@@ -445,14 +399,13 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
     return replace(_open_table(X, cells, home), y_type=kind)
 
 
-def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
+def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
     """Check that a table has what the domain names; a box takes the table's width.
 
     `strict` refuses columns of a frame that the domain does not name; else, and of a file, they are
     never read.
 
-    >>> box = Domain.box(0, 1)
-    >>> resolve(box, Shape(("x0", "x1"), ("number",) * 2, by="position", labelled=True)).names
+    >>> resolve(Domain.box(0, 1), open_source([[0.5, 1]], y=[1])).names
     ('x0', 'x1')
     """
     if isinstance(domain, Box):
@@ -475,7 +428,7 @@ def resolve(domain: Domain, shape: Shape, *, strict: bool = True) -> Domain:
     return domain
 
 
-def needed(domain: Domain, shape: Shape | Source) -> list[str]:
+def needed(domain: Domain, shape: Source) -> list[str]:
     """What is read, by the names of the table: columns, target (or `TARGET`), person."""
     labelled = domain.target is not None and shape.labelled
     if shape.by == "position":
@@ -518,25 +471,20 @@ def _check_connection(connect: object, *, queried: bool) -> None:
                           "or leave it away")
 
 
-def _opened(form: str, *given: Any) -> Source:
-    """What the opener of a form gives."""
-    module, opener = OPENERS[form].split(".")
-    found: Source = getattr(import_module(f"privsieve.rows.{module}"), opener)(*given)
-    return found
-
-
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
-    if path.is_dir():
-        return _opened(PARQUET_FILES[0], path)
-    if ending not in (*TEXT_FILES, *PARQUET_FILES):
+    if not path.is_dir() and ending not in (*TEXT_FILES, *PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
                           ".pq are read: convert or rename it")
-    if not path.is_file():
+    if not path.exists() or not (path.is_file() or path.is_dir()):
         raise SchemaError("the data file does not exist, or is not a file; check the path")
-    if ending in TEXT_FILES:
-        return replace(_opened(ending, path, csv), path=True)
-    return _opened(ending, path)
+    if ending in TEXT_FILES and path.is_file():
+        from privsieve.rows.csv_file import open_csv
+
+        return replace(open_csv(path, csv), path=True)
+    from privsieve.rows.parquet import open_parquet
+
+    return open_parquet(path)
 
 
 def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
@@ -584,7 +532,7 @@ def _homes(X: object) -> set[str]:
     return {kind.__module__.partition(".")[0] for kind in type(X).__mro__}
 
 
-def _check_positions(domain: Domain, shape: Shape) -> None:
+def _check_positions(domain: Domain, shape: Source) -> None:
     """Refuse an array of another width or type; a list without rows has neither."""
     if domain.person is not None:
         raise SchemaError(f"the person {domain.person!r} is a column, and an array has no names; "
@@ -598,14 +546,13 @@ def _check_positions(domain: Domain, shape: Shape) -> None:
         check_types(domain, shape, [*shape.types, *[shape.y_type] * shape.labelled])
 
 
-def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
+def _check_names(domain: Domain, shape: Source, *, strict: bool) -> None:
     names = needed(domain, shape)
     have = set(map(fold, shape.columns))
     faults = [_absent(name, shape) for name in names if name != TARGET and not (
         fold(name) in have if shape.by != "field" else field_position(name) is not None)]
     if faults:
-        more = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
-        raise SchemaError("\n".join([*faults[:MOST_FAULTS], *more]))
+        raise SchemaError("\n".join(first_of(faults)))
     known = {fold(name) for name in names}
     extra = [name for name in shape.columns if fold(name) not in known]
     if strict and extra and not shape.path and shape.by == "name":
@@ -618,7 +565,7 @@ def _check_names(domain: Domain, shape: Shape, *, strict: bool) -> None:
         check_types(domain, shape, [held[fold(name)] for name in names])
 
 
-def _absent(name: str, shape: Shape) -> str:
+def _absent(name: str, shape: Source) -> str:
     if shape.by == "field":
         return (f"column {name!r} cannot be in a file without header, whose columns are c1, c2, "
                 "…; rename it in the domain, or set csv.header = true")

@@ -15,21 +15,20 @@ import numpy.typing as npt
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.canonical import text_of
-from privsieve.public.columns import Category, Column, Date, Flag, Label, Number, Target
+from privsieve.public.columns import ColumnKind, Listed
 from privsieve.public.domain import Box, Domain
 from privsieve.rows.coding import (
     LARGEST_LEVELS,
+    MISSING,
     Coded,
     Gather,
-    Ids,
-    Levels,
-    Points,
+    Split,
     Thermometer,
     differs,
     encode,
     from_columns,
     shown,
-    told_apart,
+    split,
 )
 from privsieve.rows.cutting import BINS, SHARED, Cutting
 from privsieve.rows.matrix import Items, Sensitive
@@ -50,7 +49,6 @@ Places = npt.NDArray[np.intp]
 
 #: What all values are called that a list of levels leaves out.
 OTHER = "other"
-MISSING = "missing"
 
 
 def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
@@ -72,16 +70,15 @@ def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
     """
     part, cutting = column.part, cutting or Cutting()
     missing = -1
-    if how is not None or isinstance(part, Number | Category) or _cut(part):
+    if how is not None or _is_told_apart(part):
         told = _told(column, how, cutting, "target")
         places, names = _named(told)
-        if isinstance(part, Number) and part.missing_level:
+        if part is not None and part.is_number and part.missing_level:
             missing, names = len(names), [*names, f"{column.name}={MISSING}"]
-        elif isinstance(part, Number) and isinstance(told, Points):
+        elif part is not None and part.is_number and told.points is not None:
             missing = int(np.searchsorted(told.points, _middle(part), side="right"))
-    elif isinstance(part, Label):
-        texts = [text_of(value) for value in part.values]
-        places, names = _placed(column.texts(), texts), list(part.values)
+    elif isinstance(part, Listed) and not part.is_binary:
+        places, names = _placed(column.texts(), part.texts), list(part.values)
     else:
         _check_classes(column)
         places, names = _by_label(column)
@@ -109,11 +106,11 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     """
     part, cutting, ordered = column.part, cutting or Cutting(), False
     numbers = column.numbers()
-    if how is not None or isinstance(part, Category) or _cut(part):
+    if how is not None or (part is not None and (part.others_are_a_level or part.cuts)):
         told = _told(column, how, cutting, "sensitive column")
-        (places, names), ordered = _named(told), isinstance(told, Points)
-    elif isinstance(part, Flag):
-        places, names = _placed(column.texts(), ["0", "1"]), ["no", "yes"]
+        (places, names), ordered = _named(told), told.points is not None
+    elif isinstance(part, Listed):
+        places, names = _placed(column.texts(), part.texts), list(map(text_of, part.values))
     elif numbers is not None and len(numbers):
         known, places = np.unique(numbers, return_inverse=True)
         names, ordered = [shown(one, dates=column.dates) for one in known.tolist()], True
@@ -130,30 +127,31 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     return Sensitive(column.name, codes, values, ordered and several)
 
 
-def _cut(part: object) -> bool:
-    """Whether a domain says where a column is cut."""
-    return isinstance(part, Number | Date) and bool(part.cuts)
+def _is_told_apart(part: ColumnKind | None) -> bool:
+    """Whether a target of this kind has bins or levels for classes, and not its own values."""
+    return part is not None and (part.others_are_a_level or part.is_number
+                                 or bool(part.cuts))
 
 
-def _told(column: Coded, how: Any, cutting: Cutting, what: str) -> Points | Levels:
+def _told(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
     """How the cells are told apart, where each row is to have one value."""
     if isinstance(how, Thermometer):
         raise ParameterError(f"the {what} {column.name!r} has one value in each row, and the items "
                              "of a thermometer overlap; cut it (--cut), or list its levels")
-    told = told_apart(column, how, cutting)
+    told = split(column, how, cutting)
     assert told is not None  # that it holds yes and no is said of a column that nobody cuts
-    if isinstance(told, Points) and not told.points:
+    if told.points == ():
         raise SchemaError(f"the {what} {column.name!r} has no cut point that {cutting.k} rows "
                           f"share; give its cut points (--cut {column.name}=…)")
     return told
 
 
-def _named(told: Points | Levels) -> tuple[Places, list[Any]]:
+def _named(told: Split) -> tuple[Places, list[Any]]:
     """The bin or level of each distinct cell, and what these are called."""
-    if isinstance(told, Points):
-        return told.places(), told.names()
-    places, names = told.places(), list(dict.fromkeys([*told.levels, OTHER]))
-    return np.where(places == len(told.levels), names.index(OTHER), places), names
+    if told.points is not None:
+        return told.places, list(told.names)
+    names = list(dict.fromkeys([*told.names, OTHER]))
+    return np.where(told.places == len(told.names), names.index(OTHER), told.places), names
 
 
 def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
@@ -161,14 +159,14 @@ def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
     return np.array([place[text] for text in texts], np.intp)
 
 
-def _middle(part: Number) -> float:
+def _middle(part: Any) -> float:
     """What a missing number of a target is read as."""
     if part.gridless:
-        return part.near or 0.0
+        return float(part.near or 0.0)
     low, high = part.ends
     if part.scale == "log":
         return math.sqrt(low) * math.sqrt(high)
-    return low + (high - low) / 2
+    return float(low + (high - low) / 2)
 
 
 def _demanded(column: Coded, codes: Places) -> Places:
@@ -180,14 +178,12 @@ def _demanded(column: Coded, codes: Places) -> Places:
 
 def _check_classes(column: Coded) -> None:
     """Refuse a target that says whose row it is, or has too many classes."""
-    if differs(column):
-        raise SchemaError(f"the target {column.name!r} tells almost every row from the others: it "
-                          "is an identifier, and no k allows it; choose another target, cut it "
+    many = len(column.cells) > LARGEST_LEVELS
+    if many or differs(column):
+        what = (f"has more than {LARGEST_LEVELS} classes" if many and not differs(column) else
+                "tells almost every row from the others: it is an identifier, and no k allows it")
+        raise SchemaError(f"the target {column.name!r} {what}; choose another target, cut it "
                           f"(--cut {column.name}=…), or merge its classes (--levels "
-                          f"{column.name}=…)")
-    if len(column.cells) > LARGEST_LEVELS:
-        raise SchemaError(f"the target {column.name!r} has more than {LARGEST_LEVELS} classes; "
-                          f"cut it (--cut {column.name}=…), or merge its classes (--levels "
                           f"{column.name}=…)")
 
 
@@ -292,7 +288,7 @@ class _Plan:
     label: str | None
     label_how: Any
     sensitive: dict[str, Any]
-    parts: Mapping[str, Column | Target]
+    parts: Mapping[str, ColumnKind]
     person: str | None
 
 
@@ -312,10 +308,11 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     labelled = label is not None or plan.label is not None or source.y is not None
     columns = [*wanted, *[plan.label or "y"] * labelled]
     read = [*wanted, *[TARGET if source.y is not None else plan.label or ""] * labelled]
-    decimal = domain.csv.decimal if domain else "."
+    decimal = domain.csv.signs if domain else "."
     who = [] if plan.person is None else [plan.person]
-    found = gathered(source, [*map(Ids, who), *(Gather(name, plan.parts.get(name), decimal)
-                                                for name in columns)], [*who, *read])
+    found = gathered(source, [
+        *(Gather(name, ids=True) for name in who),
+        *(Gather(name, plan.parts.get(name), decimal) for name in columns)], [*who, *read])
     rows = len(found[0].codes)
     check_lengths(rows, source.y)
     if who:

@@ -9,30 +9,19 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from privsieve.errors import DomainError, SchemaError
-from privsieve.public.columns import Column, Date, Number, Target
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import date_cell, is_missing, number_cell
 from privsieve.rows.csv_file import File
-from privsieve.rows.finding import FORMS
 from privsieve.rows.source import field_position, fold
 
-#: Lines by which the decimal sign and the forms of dates are judged.
-_SAMPLE = 2000
 #: What may part the fields of a line, the likeliest first.
 DELIMITERS = (",", ";", "\t", "|")
-_HEADER_BYTES, _BODY_BYTES = 2**16, 2**22
-#: What is not UTF-8 and comes from a European office is mostly this.
-_OTHER = "cp1252"
+_HEADER_BYTES, _BODY_BYTES, _LINES = 2**16, 2**22, 2000
 _BOM = b"\xef\xbb\xbf"
 #: How many places of each trouble are kept.
 _PLACES = 3
@@ -56,12 +45,11 @@ REASONS = {
 
 
 class Remark(NamedTuple):
-    """What the file says otherwise than the domain file: a key, both values, and a sentence."""
+    """What the file says otherwise than the domain file: a key, and both values."""
 
     key: str
     declared: str
     found: str
-    said: str
 
     def __repr__(self) -> str:
         return object.__repr__(self)
@@ -84,13 +72,13 @@ def recognised(path: Path) -> Csv:
     """
     try:
         with path.open("rb") as file:
-            head = file.readline(_HEADER_BYTES)
+            line = file.readline(_HEADER_BYTES)
     except (OSError, ValueError):
         raise SchemaError("the data file does not exist, or cannot be read; check the "
                           "path") from None
-    delimiter = guess(head.decode("latin-1"))
+    delimiter = guess(line.decode("latin-1"))
     return Csv(delimiter=delimiter, decimal="," if delimiter == ";" else ".",
-               encoding=_read_as(head))
+               encoding=_encoding(line, "utf-8"))
 
 
 def guess(header: str) -> str:
@@ -102,56 +90,71 @@ def guess(header: str) -> str:
     return max(DELIMITERS, key=header.count)
 
 
-def looked_at(path: Path, csv: Csv) -> Csv:
-    """How a CSV file is written, by its rows.  PRIVATE."""
+def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
+    """How a CSV file is written, by its rows, where that is not as given.  PRIVATE.
+
+    names : the columns that the delimiter should give.
+    """
     with path.open("rb") as file:
         body = file.read(_BODY_BYTES)
     body = body[:body.rfind(b"\n") + 1] or body
-    encoding = _read_as(body)
-    cells = re.split(r"[\r\n" + re.escape(csv.delimiter) + "]",
-                     body.decode(encoding, "replace").replace('"', ""))
-    comma, point = (sum(bool(re.fullmatch(rf"\s*-?\d+{sign}\d+\s*", cell)) for cell in cells)
-                    for sign in (",", r"\."))
-    decimal = csv.decimal if comma == point else "," if comma > point else "."
-    return replace(csv, encoding=encoding,
-                   decimal=decimal if decimal != csv.delimiter else csv.decimal)
+    csv = replace(csv, encoding=_encoding(body, csv.encoding))
+    lines = [line.rstrip(b"\r") for line in body.removeprefix(_BOM).split(b"\n", _LINES)[:_LINES]]
+    delimiter = _delimiter(lines, csv, names)
+    if delimiter != csv.delimiter:
+        csv = replace(csv, delimiter=delimiter, decimal="." if delimiter == "," else csv.decimal)
+    cells = [cell.strip() for cell in re.split(
+        r"[\r\n" + re.escape(csv.delimiter) + "]",
+        body.decode(csv.encoding, "replace").replace('"', ""))]
+    found = {sign: sum(bool(re.fullmatch(rf"-?\d+[{sign}]\d+", cell)) for cell in cells)
+             for sign in ",."}
+    decimal = csv.decimal if found[","] == found["."] else max(found, key=found.__getitem__)
+    parting = "." if decimal == "," else ","
+    grouped = rf"-?\d{{1,3}}(?:[{parting}]\d{{3}})+[{decimal}]\d+"
+    thousands = parting if any(re.fullmatch(grouped, cell) for cell in cells) else csv.thousands
+    if decimal in (csv.delimiter, csv.decimal):
+        decimal = csv.decimal
+    return replace(csv, decimal=decimal, thousands=thousands if thousands != decimal else "")
 
 
-def _read_as(data: bytes) -> str:
-    """utf-8 where the bytes are, else cp1252 where they are, else latin-1, which all bytes are."""
+def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
+    """The domain with what the file shows of how it is written, and what that changed."""
+    found = looked_at(path, domain.csv, needed_names(domain))
+    return replace(domain, csv=found), tuple(
+        Remark(key, getattr(domain.csv, key), getattr(found, key))
+        for key in ("encoding", "delimiter", "decimal", "thousands")
+        if getattr(domain.csv, key) != getattr(found, key))
+
+
+def _encoding(data: bytes, declared: str) -> str:
+    """The declared encoding where it can be right; else utf-8, cp1252, or latin-1."""
     for name in ("utf-8", "cp1252"):
         try:
             data.removeprefix(_BOM).decode(name)
         except UnicodeError:
             continue
-        return name
+        usual = name == "cp1252" and codecs.lookup(declared).name not in ("utf-8", "ascii")
+        return declared if data.isascii() or usual or codecs.lookup(
+            declared).name == name else name
     return "latin-1"
 
 
-def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
-    """The domain with what the file shows of how it is written, and what that changed.
+def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
+    """The declared delimiter, unless with another one more of the columns are there."""
+    need = 1 + max((field_position(name) or 0 for name in names), default=0)
 
-    Each step takes what the one before found: bytes, the delimiter, then cells.
-    """
-    csv, remarks = domain.csv, []
-    for step in (_encoding, _delimiter):
-        remark = step(path, replace(domain, csv=csv))
-        if remark is not None:
-            remarks.append(remark)
-            csv = _changed(csv, remark)
-    sampled = _sample(path, replace(domain, csv=csv))
-    decimal = _decimal(sampled, csv)
-    if decimal is None and csv.decimal != domain.csv.decimal:
-        decimal = Remark("decimal", domain.csv.decimal, csv.decimal, "the comma parts the columns")
-    if decimal is not None:
-        remarks.append(decimal)
-        csv = _changed(csv, decimal)
-    forms = [(part, remark) for part, cells in sampled if isinstance(part, Date)
-             and (remark := _form(part, cells)) is not None]
-    remarks += [remark for _, remark in forms]
-    known = {part.name: replace(part, format=remark.found) for part, remark in forms}
-    columns = tuple(known.get(part.name, part) for part in domain.columns)
-    return replace(domain, columns=columns, csv=csv), tuple(remarks)
+    def given(sign: str) -> int:
+        try:
+            how = replace(csv, delimiter=sign, decimal="." if sign == "," else csv.decimal)
+        except DomainError:
+            return 0
+        file = File(Path(), how, 0)
+        if not csv.header:
+            return sum(file.record(line, need) is not None for line in lines)
+        have = {fold(field.strip()).casefold() for field in file.fields(lines[0]) or []}
+        return sum(fold(name).casefold() in have for name in names)
+
+    return max((csv.delimiter, *DELIMITERS), key=given)
 
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
@@ -189,144 +192,13 @@ def quoted_sign(text: str) -> str:
 def to_write(remarks: Iterable[Remark]) -> list[str]:
     """The lines of a domain file that would say what the file shows."""
     said = {one.key: one.found for one in remarks}
-    csv = [f"{key} = {quoted_sign(said[key])}" for key in ("delimiter", "decimal", "encoding")
-           if key in said]
+    csv = [f"{key} = {quoted_sign(said[key])}" for key in said]
     found = [f"in [table] write csv = {{ {', '.join(csv)} }}"] if csv else []
-    found += [f"to the column {key.removesuffix('.format')} add format = {quoted_sign(form)}"
-              for key, form in said.items() if key.endswith(".format")]
     return [f"{line} ({FROM_ROWS}: who wrote the file can say whether that is so)"
             for line in found]
-
-
-# --- bytes ---------------------------------------------------------------------------------------
-
-def _encoding(path: Path, domain: Domain) -> Remark | None:
-    """Another encoding, where the declared one cannot read the file or misreads it."""
-    high = wrong = first = 0
-    for number, line in enumerate(_lines(path), 1):
-        if line.isascii():
-            continue
-        high += 1
-        try:
-            line.decode("utf-8")
-        except UnicodeDecodeError:
-            wrong, first = wrong + 1, first or number
-    declared = domain.csv.encoding
-    if codecs.lookup(declared).name in ("utf-8", "ascii"):
-        if not wrong:
-            return None
-        mixed = f"; {high - wrong} others are: it mixes two encodings" if high > wrong else ""
-        return Remark("encoding", declared, _OTHER,
-                      f"{wrong} lines are not UTF-8, the first is line {first}{mixed}")
-    if high and not wrong:
-        return Remark("encoding", declared, "utf-8", f"all {high} lines with letters beyond a to z "
-                                                     "are UTF-8")
-    return None
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Whole lines; one without end comes in pieces."""
-    with path.open("rb") as file:
-        while line := file.readline(2**20):
-            yield line
-
-
-def _head(path: Path) -> tuple[bytes, int]:
-    """The first line without its marks, and where the next one begins."""
-    first = next(_lines(path), b"")
-    return first.removeprefix(_BOM).rstrip(b"\r\n"), len(first)
-
-
-def _delimiter(path: Path, domain: Domain) -> Remark | None:
-    """Another delimiter, where it gives more of the names, or without names more fields."""
-    declared = domain.csv.delimiter
-    tried = [declared, *(sign for sign in DELIMITERS if sign != declared)]
-    found = {sign: _names_there(path, domain, sign) for sign in tried}
-    best = max(tried, key=lambda sign: found[sign])
-    if best == declared or not found[best] > found[declared]:
-        return None
-    asked = f"of {len(needed_names(domain))} columns" if domain.csv.header else "lines looked at"
-    return Remark("delimiter", declared, best, f"with it {found[best]} {asked} are there, as "
-                                               f"declared {found[declared]}")
-
-
-def _names_there(path: Path, domain: Domain, sign: str) -> int:
-    """How many of the columns a delimiter gives; without names how many lines have them all."""
-    csv = _with(domain.csv, delimiter=sign)
-    if csv is None:
-        return 0
-    file = File(path, csv, 0)
-    if not csv.header:
-        need = 1 + max((field_position(name) or 0 for name in needed_names(domain)), default=0)
-        lines = (line.rstrip(b"\r\n") for line in islice(_lines(path), _SAMPLE))
-        return sum(file.record(line, need) is not None for line in lines)
-    fields = file.fields(_head(path)[0]) or []
-    have = {fold(name.strip()).casefold() for name in fields}
-    return sum(fold(name).casefold() in have for name in needed_names(domain))
 
 
 def needed_names(domain: Domain) -> list[str]:
     """All columns that the domain names, its target and its person among them."""
     more = [domain.target.name] if domain.target else []
     return [*domain.names, *more, *([domain.person] if domain.person else [])]
-
-
-# --- cells ---------------------------------------------------------------------------------------
-
-def _sample(path: Path, domain: Domain) -> list[tuple[Column | Target, list[str]]]:
-    """Filled cells of numbers and dates from the first lines."""
-    head, end = _head(path)
-    first, named = File(path, domain.csv, 0).fields(head) or [], domain.csv.header
-    file = File(path, domain.csv, end if named else 0, len(first) if named else None)
-    at = {fold(name.strip()).casefold(): j for j, name in enumerate(first)}
-    parts = [(part, at.get(fold(part.name).casefold()) if named
-              else field_position(part.name))
-             for part in (*domain.columns, *([domain.target] if domain.target else []))
-             if isinstance(part, Number | Date)]
-    need = max((j for _, j in parts if j is not None), default=0) + 1
-    lines = islice((line for block in file.lines(2**20) for line in block), _SAMPLE)
-    records = [record for line in lines if (record := file.record(line, need)) is not None]
-    return [(part, [record[j] for record in records if not is_missing(record[j])])
-            for part, j in parts if j is not None]
-
-
-def _decimal(sampled: Iterable[tuple[Column | Target, list[str]]], csv: Csv) -> Remark | None:
-    """The other decimal sign, where more cells can be read with it alone."""
-    cells = [cell for part, found in sampled if isinstance(part, Number) for cell in found]
-    other = "," if csv.decimal == "." else "."
-    one, two = (np.array([isfinite(number_cell(cell, sign)) for cell in cells], np.bool_)
-                for sign in (csv.decimal, other))
-    here, there = int((one & ~two).sum()), int((two & ~one).sum())
-    if there <= here or _with(csv, decimal=other) is None:
-        return None
-    return Remark("decimal", csv.decimal, other,
-                  f"of {len(cells)} numbers looked at, {there} can be read with it alone")
-
-
-def _form(part: Date, cells: Sequence[str]) -> Remark | None:
-    """Another way to write dates, where it reads more of them."""
-    read = {form: sum(isfinite(date_cell(cell, form)) for cell in set(cells))
-            for form in (part.format, *FORMS)}
-    best = max(FORMS, key=lambda form: read[form])
-    if read[best] <= read[part.format]:
-        return None
-    also = [form for form in FORMS if form != best and read[form] == read[best]]
-    doubt = f"; so does {' and '.join(also)}, ask which it is" if also else ""
-    return Remark(f"{part.name}.format", part.format or "ISO 8601", best,
-                  f"it reads {read[best]} of {len(set(cells))} dates looked at, as declared "
-                  f"{read[part.format]}{doubt}")
-
-
-def _with(csv: Csv, **changed: Any) -> Csv | None:
-    """How else it may be written; None where a delimiter and a decimal sign are the same."""
-    more: dict[str, Any] = {"decimal": "."} if changed.get("delimiter") == "," else {}
-    try:
-        return replace(csv, **more, **changed)
-    except DomainError:
-        return None
-
-
-def _changed(csv: Csv, remark: Remark) -> Csv:
-    found = _with(csv, **{remark.key: remark.found})
-    assert found is not None  # it was tried
-    return found

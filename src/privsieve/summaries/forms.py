@@ -95,6 +95,9 @@ class Planes(NamedTuple):
     words: Ints
     rows: Ints
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Signs(Kept):
@@ -176,6 +179,9 @@ class Cells(NamedTuple):
     bins: npt.NDArray[np.uint8]
     starts: Ints
     weight: Ints | None
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)  # its fields are private
 
 
 class PairRules(Summary):

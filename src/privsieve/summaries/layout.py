@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.public.columns import CODES, MIDDLE, MISSING, Category, Column, Number
+from privsieve.public.columns import CODES, MIDDLE, MISSING, Column, Graded
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import log_linear
 
@@ -88,10 +88,11 @@ def cell_edges(column: Column, steps: int = FINEST) -> Ints:
 
     Between bounds they are equal steps; without bounds, powers of two to both sides of `near`.
 
+    >>> from privsieve.public.columns import Number
     >>> cell_edges(Number("age", 0, 16))[:3].tolist(), len(cell_edges(Number("sodium")))
     ([4096, 8192, 12288], 15)
     """
-    if isinstance(column, Number) and column.gridless:
+    if isinstance(column, Graded) and column.gridless:
         return _edges_around(*column.reach, column.near or 0.0, steps)
     return np.arange(1, steps) * (CODES // steps)
 
@@ -105,6 +106,6 @@ def _edges_around(low: float, high: float, near: float, steps: int) -> Ints:
 
 
 def _kind(column: Column) -> int:
-    if isinstance(column, Category):
-        return SUBSETS if column.levels <= LARGEST_SUBSET else ONE_LEVEL
+    if column.unordered:
+        return SUBSETS if column.unordered <= LARGEST_SUBSET else ONE_LEVEL
     return ORDERED_WITH_MISSING if column.missing_level else ORDERED

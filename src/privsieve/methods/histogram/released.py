@@ -23,10 +23,10 @@ import numpy.typing as npt
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import canonical, digest, quoted, text_of
-from privsieve.public.columns import CODES, Date, Flag, Number
+from privsieve.public.columns import CODES, DAY, Date, Flag, Number
 from privsieve.public.domain import demand_cells, part_of
 from privsieve.release import WRONG, Histogram, TableCells
-from privsieve.rows.cells import DAY, bounds, log_edges
+from privsieve.rows.cells import log_edges
 
 Ints = npt.NDArray[np.int64]
 
@@ -225,7 +225,7 @@ def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
     [1.0, 2.0, 4.0, 16.0]
     """
     places = np.asarray(codes, np.float64)
-    low, high = bounds(column)
+    low, high = column.bounds
     if isinstance(column, Number) and column.scale == "log":
         known = np.concatenate([[low], log_edges(column), [high]])
         return known[np.minimum(places, CODES).astype(np.intp)]

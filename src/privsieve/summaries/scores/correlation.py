@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from privsieve.errors import DomainError
-from privsieve.public.columns import CODES, Category, Column, Label, Number, Target
+from privsieve.public.columns import CODES, Column, Label, Number, Target
 from privsieve.summaries import Summary
 from privsieve.summaries.scores import Public, Weights
 
@@ -127,7 +127,7 @@ class Correlation:
             mine = slice(at, at + _slots(column))
             at += _slots(column)
             x, xy = summary.x[mine], 2 * summary.xy[mine] - ONE * summary.x[mine]
-            several = isinstance(column, Category)
+            several = bool(column.unordered)
             if not several:
                 # [middle] the same of x
                 x, xy = 2 * x - ONE * one, 2 * xy - ONE * y
@@ -145,7 +145,7 @@ class Correlation:
 
 
 def _slots(column: Column) -> int:
-    return column.levels if isinstance(column, Category) else 1
+    return column.unordered or 1
 
 
 def _sums(codes: Ints, column: Column, by: Ints) -> list[int]:
@@ -153,8 +153,8 @@ def _sums(codes: Ints, column: Column, by: Ints) -> list[int]:
     import numpy as np
 
     # [exact] below 2^62 in a chunk; of levels, as doubles, below 2^46
-    if isinstance(column, Category):
-        sums: list[int] = np.bincount(codes, by, column.levels).astype(np.int64).tolist()
+    if column.unordered:
+        sums: list[int] = np.bincount(codes, by, column.unordered).astype(np.int64).tolist()
         return sums
     x = codes * ONE if column.levels else _value(codes, column)
     return [int(x @ by)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from privsieve.public.columns import CODES, Category, Column
+from privsieve.public.columns import CODES, Column
 from privsieve.summaries import Summary
 from privsieve.summaries.scores import Public, Weights
 
@@ -89,7 +89,7 @@ class MeanDifference:
             value = times * codes - less
             if beyond := free(column):
                 # [free] each level of a category, or the missing level of a number: no mean
-                at = codes if isinstance(column, Category) else (codes != ONE).astype(np.int64)
+                at = codes if column.unordered else (codes != ONE).astype(np.int64)
                 levels.append(tally(at, beyond + 1, batch, weight, domain.classes)[:, :beyond])
                 value[at < beyond] = 0
             sums.append(inside @ (value if weight is None else weight * value))
@@ -113,8 +113,7 @@ class MeanDifference:
 
     def _chance(self, column: Column, squares: int) -> int:
         # [chance] sqrt(2 levels squares / pi): public or released numbers only
-        levels = column.levels if isinstance(column, Category) else 0
-        return self.public.weight * isqrt(636_620 * levels * squares // 1_000_000)
+        return self.public.weight * isqrt(636_620 * column.unordered * squares // 1_000_000)
 
     def sensitivity(self, weights: Weights | None) -> int:
         """Twice 65535 times the largest weight for a replaced unit, once if one comes or goes."""
@@ -126,13 +125,13 @@ class MeanDifference:
 def free(column: Column) -> int:
     """How many levels of a column have no place on its scale.
 
-    >>> from privsieve.public.columns import Flag, Number
+    >>> from privsieve.public.columns import Category, Flag, Number
     >>> free(Category("ward", ["A", "B"])), free(Flag("smoker"))
     (3, 0)
     >>> free(Number("age", 0, 110, missing="level"))
     1
     """
-    return column.levels if isinstance(column, Category) else int(column.missing_level)
+    return column.unordered or int(column.missing_level)
 
 
 def _line(column: Column) -> tuple[int, int]:
