@@ -12,7 +12,7 @@ import pytest
 from exact import gumbel_order, order_law
 from privsieve.errors import ParameterError
 from privsieve.noise import approximate
-from privsieve.noise.approximate import MOST, by_tail, concentrated, gumbel_scale, lost
+from privsieve.noise.approximate import MOST, concentrated, gumbel_scale, lost
 
 TINY = Fraction(1, 10**6)
 
@@ -151,18 +151,6 @@ def test_a_scale_is_at_most_the_two_others():
         for m, scale in zip((1, 2, 3, 10, 30, MOST + 1), scales, strict=True):
             assert scale <= 2 * m / exact[0]
             assert float(scale) <= math.sqrt(m / (2 * rho)) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(("choices", "epsilon", "delta", "least", "most"), [
-    (20, "1", "1e-6", .78, .79), (8, "1", "1e-6", .76, .77), (10, "1", "1e-6", .77, .775),
-    (20, "1", "1e-9", .82, .825), (20, "4", "1e-6", .835, .84), (50, "1", "1e-6", .79, .80),
-])
-def test_noise_beside_that_of_the_tail_bound(choices, epsilon, delta, least, most):
-    """Scales are this part of those by the plain tail bound."""
-    plain = math.sqrt(choices / (2 * float(by_tail(Fraction(epsilon), Fraction(delta)))))
-    now = gumbel_scale(choices, Fraction(epsilon), Fraction(delta))
-
-    assert least < float(now) / plain < most
 
 
 def test_no_choice_is_refused():

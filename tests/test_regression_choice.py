@@ -10,18 +10,12 @@ import numpy as np
 import pytest
 
 from privsieve.errors import ParameterError
-from privsieve.methods.ridge.sensitivity import expected_error, ridge, suggest_lambda
+from privsieve.methods.ridge.sensitivity import expected_error, suggest_lambda
 from privsieve.papers.kernel_ridge import printed_sensitivity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 import least_squares as paper
-
-
-def test_what_is_suggested_can_be_used():
-    """A suggested lam is a ridge in range."""
-    for m in (30, 1000, 10**6):
-        assert ridge(suggest_lambda(m, "0.3")) > 0
 
 
 @pytest.mark.parametrize(("m", "epsilon", "G", "kappa", "M"), [
@@ -35,14 +29,6 @@ def test_the_suggested_lambda_is_the_best(m, epsilon, G, kappa, M):
 
     assert min(others) <= best * (1 + 1e-9)
     assert best <= min(others) * 1.01
-
-
-def test_the_better_lambda_is_better():
-    """At 10,000 records the balance of what matters expects a tenth of the rule's error."""
-    rule = paper.suggest(10_000, 0.5)
-
-    assert expected_error(10_000, 1, suggest_lambda(10_000, 1)) < 0.025
-    assert expected_error(10_000, *rule) > 0.2
 
 
 @pytest.mark.parametrize(("r", "slope"), [(0.25, -2 / 9), (0.5, -1 / 3), (1, -1 / 3)])
