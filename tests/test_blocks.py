@@ -210,6 +210,19 @@ def test_rows_are_dealt(implementation):
 # merge
 
 
+@pytest.mark.parametrize("person", [None, 60])
+@pytest.mark.parametrize("kinds", ["nmfcw", "ffc"])
+def test_any_cut_and_any_order_give_the_same_votes(kinds, person):
+    """One batch, many batches, batches in another order: identical integers."""
+    rng = np.random.default_rng(7)
+    domain, options = tables.domain(kinds, 3), {"block": 4, "parts": 3, "key": 77, "tau": 9**9}
+    whole = tables.batch(*random_table(rng, 300, kinds, 3, person))
+    parts = cut(whole, rng, 9)
+
+    assert [voted(whole, domain, **options)] * 2 == [
+        voted(some, domain, **options) for some in (parts, parts[::-1])]
+
+
 class Counted(np.ndarray):
     """Codes that count how many of their cells are looked at."""
 

@@ -88,6 +88,19 @@ def test_counts_equal_the_loops(seed, delta):
     assert naive(batch, letters, bins, classes) == as_cells(summed(made, [batch]))
 
 
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+def test_any_cut_gives_the_same_counts(delta):
+    """One batch or many: identical integers, also where a person's rows lie in several."""
+    rng = np.random.default_rng(5)
+    domain = tables.domain("nmfc", 3, person="id", persons=90, rows_per_person=3)
+    whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200),
+                         rng.integers(0, 70, 200))
+    once, several = (as_cells(summed(planned(domain, delta=delta), batches, key=7))
+                     for batches in ([whole], cut(whole, rng, 9)))
+
+    assert once == several
+
+
 def test_what_waits_for_a_choice_is_read_again():
     """The table after a choice is of the rows that chose, however cut and wherever they lie."""
     rng = np.random.default_rng(6)

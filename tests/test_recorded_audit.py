@@ -24,6 +24,7 @@ from privsieve.errors import PrivsieveError, ReleaseFailed
 from privsieve.local import constants
 from privsieve.methods import block_fwell, labels, noisy_top_k, rule_sieve
 from privsieve.methods.histogram import noisy_histogram
+from privsieve.methods.ridge import answers as session_answers
 from privsieve.methods.ridge import ridge
 from privsieve.noise import race, values
 from privsieve.public.plan import Cost
@@ -121,11 +122,13 @@ FAMILIES = (
     Family("windows", ps.FELP, {**_K, "block": 3, "repeats": 4, "beta": "0.5", "lam": 1}),
     Family("ridge delta", ps.PrivateKernelRidge, {
         "kernel": "rbf", "features": 40, "delta": "0.01"}, COSTS),
-    Family("polynomial", ps.PrivateKernelRidge, {"kernel": "polynomial"}, GRADED),
-    Family("cosine", ps.PrivateKernelRidge, {"kernel": "cosine", "degree": 2}, GRADED),
+    Family("polynomial", ps.PrivateKernelRidge, {"kernel": "polynomial", "lam": 100}, GRADED),
+    Family("cosine", ps.PrivateKernelRidge, {"kernel": "cosine", "degree": 2, "lam": 100},
+           GRADED),
     Family("named cells", ps.NoisyHistogram, {"columns": ["f", "c"], "delta": "1e-6"}),
     Family("bins", ps.NoisyHistogram, {"columns": ["m", "c"], "bins": 3}, MANY),
-    *(Family(f"session {answers} {kernel}", answers, {"kernel": kernel}, POINTS)
+    *(Family(f"session {answers} {kernel}", answers, {"kernel": kernel, "lam": 100},
+             POINTS)
       for answers in ("one", "batch") for kernel in ("rbf", "linear", "polynomial")),
 )
 
@@ -554,6 +557,8 @@ PLANTED = {
     "a score that moves twice": ("counts ordered", ClassCounts, "values", _doubled, BEYOND),
     "half the sensitivity of votes": ("clip", block_fwell.Voting, "sensitivity", _halved, BEYOND),
     "half the sensitivity of a model": ("cosine", ridge.LeastSquares, "sensitivity", _halved,
+                                        BEYOND),
+    "half the sensitivity of answers": ("session batch rbf", session_answers, "sensitivity", _less,
                                         BEYOND),
     "half of what a vector moves weights": ("weights against public rows", constants, "output",
                                             _less, BEYOND),
