@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -27,12 +28,15 @@ import rule_sieve_needs as needs
 import synthetic_rows
 from methods import OURS, PRINTED
 from privsieve.containment import forward
+from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
+from privsieve.methods.ridge.sensitivity import expected_error
 from privsieve.noise.streams import replay
 from privsieve.papers.felp import FwellEN, felp
 from privsieve.papers.fwell import Variant
+from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.papers.private_fwell import objective_fwell, private_fwell
 from privsieve.public.domain import Domain
 from privsieve.rows.matrix import Items
@@ -317,3 +321,60 @@ def test_the_peer_gets_all_that_its_epsilon_allows():
     assert 1.0 == pytest.approx(found, abs=1e-3)
     assert by_tail(Fraction(1), Fraction(1, 10**9)) < rho
     assert rho == pytest.approx(float(concentrated(Fraction(1), Fraction(1, 10**9))), rel=1e-3)
+
+
+@pytest.mark.parametrize(("r", "slope"), [(0.25, -2 / 9), (0.5, -1 / 3), (1, -1 / 3)])
+def test_the_rule_has_the_rate_of_theorem_3(r, slope):
+    """Epsilon falls by the exponent of the theorem, and so does the bound at the rule's choice."""
+    m = [10**k for k in range(4, 13)]
+    made = [least_squares.suggest(one, r) for one in m]
+    bounds = [least_squares.error_bound(one, found.epsilon, found.lam, r)
+              for one, found in zip(m, made, strict=True)]
+
+    assert slope == pytest.approx(np.polyfit(np.log(m), np.log(bounds), 1)[0], abs=1e-3)
+    assert slope == pytest.approx(np.polyfit(np.log(m), np.log([a for a, _ in made]), 1)[0],
+                                  abs=1e-3)
+
+
+@pytest.mark.parametrize(("r", "slope"), [(0.25, -2 / 7), (0.5, -1 / 2), (2, -1 / 2)])
+def test_the_rule_for_a_fixed_epsilon_has_the_rate_of_theorem_2(r, slope):
+    """The bound of Theorem 2 falls by its exponent, whatever the epsilon."""
+    for epsilon in (0.1, 1.0):
+        m = [10**k for k in range(4, 12)]
+        bounds = [least_squares.fixed_epsilon_bound(
+            one, epsilon, least_squares.suggest(one, r, epsilon).lam, r) for one in m]
+
+        assert slope == pytest.approx(np.polyfit(np.log(m), np.log(bounds), 1)[0], abs=0.02)
+
+
+def test_bounds_are_as_printed():
+    """Theorem 3's terms by hand, with the noise of Lemma 2, and without the sample term."""
+    m, epsilon, lam, r, G, kappa, M = 5000, 0.2, 0.03, 0.75, 2.0, 1.5, 3.0
+    scale = printed_sensitivity(m, lam, kappa, M) / epsilon
+    ridge_term = lam * (kappa**1 + kappa**-1 + 2) * G
+
+    assert least_squares.error_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
+        8 * M**2 * epsilon + 6 * scale**2 + ridge_term)
+    assert least_squares.fixed_epsilon_bound(m, epsilon, lam, r, G, (kappa, M)) == pytest.approx(
+        6 * scale**2 + 1.4 * ridge_term)
+
+
+def test_the_gap_is_below_the_printed_one():
+    """e^epsilon - 1 is at most 2 epsilon where the paper speaks, and is attained by a coin."""
+    for epsilon in (0.01, 0.3, 1.0):
+        assert epsilon < least_squares.generalisation_gap(epsilon) < 2 * epsilon
+    assert least_squares.generalisation_gap(1, 2.0) == pytest.approx(2 * math.expm1(1))
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda: least_squares.suggest(0, 1), lambda: least_squares.suggest(10, 0),
+    lambda: expected_error(10, 0, "0.1"), lambda: expected_error(10, 1, "0.1", 0),
+    lambda: least_squares.error_bound(10, 2.0, 0.1, 1),
+    lambda: least_squares.error_bound(10, 1.0, 1.1, 1),
+    lambda: least_squares.fixed_epsilon_bound(10, 1.0, 0.1, 1, 0.0),
+    lambda: least_squares.generalisation_gap(1, -1),
+])
+def test_what_makes_no_sense_to_a_bound_is_refused(wrong):
+    """Numbers outside of what was derived are refused with their value."""
+    with pytest.raises(ParameterError, match=r"m is|epsilon is"):
+        wrong()
