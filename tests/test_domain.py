@@ -342,3 +342,11 @@ def test_missing_values_of_a_file(tmp_path):
 def test_negative_zero():
     """Equal domains have equal digests."""
     assert Domain([Number("x", -0.0, 1)]).digest() == Domain([Number("x", 0, 1)]).digest()
+
+
+def test_a_target_in_python_has_no_role():
+    """What a domain file refuses is refused in Python."""
+    with pytest.raises(DomainError, match="role is for columns"):
+        Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
+    with pytest.raises(DomainError, match="a point at each place"):
+        Number("age", 0, 110, cuts=[None])

@@ -251,6 +251,8 @@ EDITS = {
     "a publication": (said("UPDATE publication SET k = 99"), True),
     "an entry of another kind": (said("UPDATE entry SET kind = 'commit' WHERE seq = (SELECT "
                                       "max(seq) FROM request)"), True),
+    "an entry of no text": (said("UPDATE entry SET payload = 'garbage' WHERE seq = (SELECT "
+                                 "max(seq) FROM request)"), True),
     "a trigger": (said("CREATE TABLE more(a BIGINT)"), True),
     "a publication gone": (said("DELETE FROM publication"), True),
     "the newest checkpoint's text": (said(_TEXT + _MARK.format("max")), True),

@@ -232,6 +232,7 @@ def test_noise_is_sized_for_the_cheaper_side():
     sizes = [Race(10, k, 3, Fraction(1, 2)).scale for k in (1, 5, 7, 9, 10)]
     orders = [Race(10, k, 3, Fraction(1, 2), ordered=True).scale for k in (1, 7, 10)]
 
+    assert [Fraction(1, 8), 0] == [Race(10, k, 3, Fraction(1, 2)).rho for k in (5, 10)]
     assert [12 * m for m in (1, 5, 3, 1, 0)] == sizes
     assert [12 * m for m in (1, 7, 9)] == orders
 

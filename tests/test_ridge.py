@@ -124,11 +124,12 @@ def test_the_largest_sums_fit():
     assert {2**18 * 4095 * ONE**2} == set(once.with_target.tolist())
 
 
+@pytest.mark.parametrize("kinds", ["nc", "fc"])
 @pytest.mark.parametrize("options", KERNELS, ids=str)
-def test_no_rows_and_constant_rows_have_an_answer(options):
+def test_no_rows_and_constant_rows_have_an_answer(options, kinds):
     """Under add-remove a table may be empty: the weights are 0; equal rows have weights, too."""
-    known = model(domain("nc", neighbours="add-remove", rows=10), **options)
-    equal = tables.batch(np.full((20, 2), 3), np.full(20, 65535))
+    known = model(domain(kinds, neighbours="add-remove", rows=10), **options)
+    equal = tables.batch(np.full((20, 2), 1), np.full(20, 65535))
 
     assert [0] * known.map.width == ridge.weights(ridge.summarise([], 0, model=known), known)
     assert any(found(equal, known))

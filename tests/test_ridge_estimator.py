@@ -68,6 +68,7 @@ def test_one_charge_and_free_predictions_for_ever(kernel, ledger, tmp_path):
     held = table(), pl.from_pandas(table()), pa.Table.from_pandas(table(), preserve_index=False)
     assert [first.tolist()] * 3 == [again.predict(one).tolist() for one in held]
     assert (0,) == again.predict(table(0)).shape
+    assert fitted.weights_.tolist() == again.weights_.tolist()
     assert ((first >= 0) & (first <= 40)).all()
     assert ps.verify(tmp_path / "out" / "certificate.json", tmp_path / "out" / "release.json",
                      ledger=ledger.path).valid
@@ -111,6 +112,7 @@ def test_variables_are_chosen_by_released_weights():
         fitted = made(kernel, domain=box).fit(X, y)
         chosen = SelectFromModel(fitted, prefit=True, max_features=2, threshold=-np.inf)
 
+        assert fitted.release_.body["plan"] == fitted.plan(rows=20_000).json()
         assert [1, 4] == np.flatnonzero(chosen.get_support()).tolist(), kernel
         assert {1, 2} == set(fitted.ranking_[[4, 1]]), kernel
     assert not hasattr(made("rbf", domain=box).fit(X, y), "feature_importances_")

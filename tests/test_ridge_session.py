@@ -469,3 +469,31 @@ def test_a_session_takes_paths(tmp_path):
     assert domain.names == session.release_.columns
     with pytest.raises(DomainError, match="give a Domain, or the path"):
         KernelRidgeSession([[1.0]] * 9, [1.0] * 9, domain=7)
+
+
+def test_every_release_verifies(ledger, tmp_path):
+    """What a session releases is saved with its page, and its certificate holds."""
+    X, y = table()
+    with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
+        session.predict_one([0.5, 0.5], epsilon=1)
+        made = [session.release_]
+        session.predict_batch(X[:4], epsilon=1)
+        made.append(session.release_)
+    for at, release in enumerate(made):
+        place = tmp_path / str(at)
+        release.save(place)
+
+        assert ps.verify(place / "certificate.json", release=place / "release.json").valid
+        assert (place / "report.html").exists()
+    assert 2 == len({release.sha256 for release in made})
+
+
+def test_a_release_names_its_kernel_and_a_log_scale():
+    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
+    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
+    kernel = Kernel.of(domain, "polynomial", degree=3)
+    made = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
+
+    assert {"kernel": "polynomial", "degree": 3} == kernel.json()
+    assert float(made["noise_each"]) == pytest.approx(
+        float(made["noise_prediction"]) * np.log(100) / 2, rel=1e-4)

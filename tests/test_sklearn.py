@@ -242,3 +242,12 @@ def test_sparse_rows_are_made_dense_in_batches():
     zeros = np.zeros(50)
     assert codes(part.toarray(), ps.Domain.box(0, 1), zeros) == codes(
         part, ps.Domain.box(0, 1), zeros)
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_an_array_has_the_names_of_the_domain(kind):
+    """The columns of an array are called as the domain calls them."""
+    X, y = rows()
+    fitted = made(kind, TABLE).fit(X, y)
+
+    assert fitted.release_.selected == tuple(fitted.get_feature_names_out())

@@ -23,6 +23,7 @@ from privsieve.methods.histogram.released import as_csv
 from privsieve.public.columns import Category, Date, Flag, Number
 from privsieve.public.domain import demand_cells
 from privsieve.rows import Source
+from privsieve.rows import batch as reader
 from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401  # fixtures
 
 GIVEN = ("--domain", "domain.toml", "--epsilon", "1", "--rows", "300")
@@ -282,3 +283,17 @@ def test_synthetic_rows_are_a_table_for_the_same_domain(privsieve):  # noqa: F81
     assert made.counts_.tolist() == again.counts_.tolist()
     assert "synthetic.csv" == synthesize.NAME
     assert os.access("first/synthetic.csv", os.R_OK)
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("row 17 says 42"), KeyboardInterrupt()])
+def test_failed_after_the_charge(privsieve, monkeypatch, fault):  # noqa: F811  # the fixture
+    """A fault after the charge has one text and code 6, and the charge stays."""
+    def broken(*_args, **_options):
+        raise fault
+
+    monkeypatch.setattr(reader, "batches", broken)
+    code, out, err = privsieve(*call())
+
+    said = err.splitlines()[-1]
+    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
+    assert 1 == spent()
