@@ -10,7 +10,7 @@ import pytest
 
 import naive_scores as naive
 import tables
-from privsieve.errors import DomainError
+from privsieve.errors import DomainError, ParameterError
 from privsieve.methods.labels import Labellings
 from privsieve.public.columns import Number
 from privsieve.public.domain import Domain
@@ -257,3 +257,9 @@ def test_a_mean_moves_by_the_largest_weight(share, largest):
 
     assert Fraction(worst, 18 * 2 * 65535) == largest
     assert worst == score.sensitivity(weights)
+
+
+def test_a_score_that_is_not_there_is_refused():
+    """The message names those that are."""
+    with pytest.raises(ParameterError, match="known are: mean-difference"):
+        score_of("chi-square", Public(tables.domain("n"), 9))

@@ -246,8 +246,12 @@ def test_sparse_rows_are_made_dense_in_batches():
 
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_an_array_has_the_names_of_the_domain(kind):
-    """The columns of an array are called as the domain calls them."""
+    """The columns of an array are called as the domain calls them, and no row is shown."""
     X, y = rows()
-    fitted = made(kind, TABLE).fit(X, y)
+    fitted = made(kind, TABLE).fit(*framed())
+    assert kind.__name__ in fitted._repr_html_()
+    assert "release_" not in repr(fitted)
 
+    fitted.fit(X, y)
     assert fitted.release_.selected == tuple(fitted.get_feature_names_out())
+    assert not hasattr(fitted, "feature_names_in_")
