@@ -399,7 +399,8 @@ def _chain():
     ("commit", {"population": "q", "request": "a"}),
     ("commit", {"population": "p", "request": "b"}),
     ("publish", {"population": "q", "snapshot": "s", "columns": [], "k": 2, "model": "m"}),
-    ("refund", {"population": "p", "units": 1}),
+    ("refund", {"population": "p", "units": 1}), ("reserve", {"population": "p"}),
+    ("grant", {"population": "r", "account": []}), ("commit", {}),
 ])
 def test_an_impossible_entry_is_found(kind, body):
     """A chain whose hashes fit, and whose amounts or states cannot be, does not pass."""
