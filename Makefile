@@ -22,8 +22,7 @@ PYTEST = $(if $(IN_MEMORY),PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) )$(PY) -m pytest -
 #: Laws that hold of every method, what is stored, and the shape of the house.
 LAWS := laws net option race_inputs merge layers names public proofs house dependencies canonical cost
 #: Tests that attack a release; PRIVSIEVE_RUNS says how often.
-ATTACKS := attack audit faults block_fwell class_rules histogram noisy_top_k objective regression_session \
-	released_weights ridge numeric_sensitivity
+ATTACKS := attack audit faults class_rules objective_fwell numeric_sensitivity
 #: Tests that look for a counterexample as long as they are told.
 SEARCHES := ledger_kill ledger_crash neighbours honest_attacker kernel_fuzz csv_kernel closed \
 	recorded_audit hostile_tables

@@ -26,8 +26,6 @@ from privsieve.summaries.blocks import (
 )
 from test_merge import cut
 
-PAIRS = 1000
-
 
 @pytest.fixture(params=["native", "numpy"])
 def implementation(request, monkeypatch):
@@ -212,25 +210,17 @@ def test_rows_are_dealt(implementation):
 # merge
 
 
-@pytest.mark.parametrize("person", [None, "id"])
-@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_any_cut_and_any_order_give_the_same_votes(person, neighbours, implementation):
+@pytest.mark.parametrize("person", [None, 60])
+@pytest.mark.parametrize("kinds", ["nmfcw", "ffc"])
+def test_any_cut_and_any_order_give_the_same_votes(kinds, person):
     """One batch, many batches, batches in another order: identical integers."""
     rng = np.random.default_rng(7)
-    for n in (1, 13, 64, 300):
-        codes, label, unit = random_table(rng, n, "nmfcw", 3, n // 2 + 1 if person else None)
-        if neighbours == "add-remove" and unit is None:
-            unit = rng.permutation(2**10)[:n]
-        domain = tables.domain("nmfcw", 3)
-        whole = tables.batch(codes, label, unit)
-        options = {"block": 4, "parts": 3, "key": 77,
-                   "blocks": 5 if neighbours == "add-remove" else None}
-        expected = voted(whole, domain, **options)
+    domain, options = tables.domain(kinds, 3), {"block": 4, "parts": 3, "key": 77, "tau": 9**9}
+    whole = tables.batch(*random_table(rng, 300, kinds, 3, person))
+    parts = cut(whole, rng, 9)
 
-        for pieces in (2, 3, 9):
-            parts = cut(whole, rng, pieces)
-            assert expected == voted(parts, domain, **options)
-            assert expected == voted(parts[::-1], domain, **options)
+    assert [voted(whole, domain, **options)] * 2 == [
+        voted(some, domain, **options) for some in (parts, parts[::-1])]
 
 
 class Counted(np.ndarray):
@@ -308,70 +298,6 @@ def random_pair(rng, letters, n, classes):
     return (codes, label), (other, other_label), one
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_replacing_a_row_moves_no_sum_beyond_two_votes_a_repeat(seed):
-    """800 random and adversarial pairs: 2 T for signs, 2 T tau where votes are clipped."""
-    rng = np.random.default_rng(seed)
-    for _ in range(PAIRS // 4):
-        letters = "".join(rng.choice(list("nnmfcw"), rng.integers(1, 5)))
-        classes, tau = int(rng.integers(2, 5)), int(rng.choice([0, 3, 20_000]))
-        first, second, _ = random_pair(rng, letters, int(rng.integers(6, 30)), classes)
-        domain = tables.domain(letters, classes)
-        options = {"block": int(rng.integers(3, 7)), "repeats": int(rng.integers(1, 6)),
-                   "parts": int(rng.integers(1, 3)), "tau": tau, "key": int(rng.integers(2**63))}
-
-        moved = np.abs(np.subtract(voted(tables.batch(*first), domain, **options),
-                                   voted(tables.batch(*second), domain, **options))).max()
-
-        assert moved <= 2 * options["repeats"] * (tau or 1)
-
-
-def test_removing_a_row_moves_no_sum_beyond_two_votes_a_repeat():
-    """Under add-remove one block a repeat has another list of rows, and no more."""
-    rng = np.random.default_rng(9)
-    worst = 0
-    for _ in range(PAIRS):
-        letters = "".join(rng.choice(list("nnmfc"), rng.integers(1, 5)))
-        (codes, label), _, one = random_pair(rng, letters, int(rng.integers(2, 30)), 2)
-        domain = tables.domain(letters, 2)
-        unit = rng.permutation(2**10)[:len(codes)]
-        kept = np.delete(np.arange(len(codes)), one)
-        options = {"block": int(rng.integers(3, 7)), "repeats": int(rng.integers(1, 6)),
-                   "blocks": int(rng.integers(1, 6)), "key": int(rng.integers(2**63))}
-
-        moved = np.abs(np.subtract(
-            voted(tables.batch(codes, label, unit), domain, **options),
-            voted(tables.batch(codes[kept], label[kept], unit[kept]), domain, **options))).max()
-
-        assert moved <= 2 * options["repeats"]
-        worst = max(worst, moved / options["repeats"])
-    assert 2 == worst
-
-
-@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_replacing_a_person_moves_no_sum_beyond_two_votes_a_repeat(neighbours):
-    """A person with 1 to 50 rows is one unit, however many rows they have."""
-    rng = np.random.default_rng(10)
-    for _ in range(PAIRS):
-        letters = "".join(rng.choice(list("nnmfc"), rng.integers(1, 4)))
-        many = int(rng.integers(6, 14))
-        drawn = [_person(rng, letters, 7919 * unit + 5) for unit in range(many)]
-        changed = list(drawn)
-        one = int(rng.integers(many))
-        if neighbours == "replace-one":
-            changed[one] = _person(rng, letters, 7919 * one + 5)
-        else:  # and so where a person who is replaced has no id any more
-            del changed[one]
-        options = {"block": int(rng.integers(3, 7)), "repeats": int(rng.integers(1, 6)),
-                   "blocks": int(rng.integers(1, 4)), "key": int(rng.integers(2**63))}
-        domain = tables.domain(letters)
-
-        moved = np.abs(np.subtract(voted(_joined(rng, drawn), domain, **options),
-                                   voted(_joined(rng, changed), domain, **options))).max()
-
-        assert moved <= 2 * options["repeats"]
-
-
 def _person(rng, letters, unit):
     rows = int(rng.choice([1, 1, 2, 3, 7, 50]))
     codes, label, _ = random_table(rng, rows, letters, 2)
@@ -380,28 +306,6 @@ def _person(rng, letters, unit):
 
 def _joined(rng, persons):
     return tables.batch(*(np.concatenate([p[i] for p in persons]) for i in range(3)))
-
-
-def test_one_vote_against_a_reference():
-    """Replacing a unit moves a sum by two votes at most, leaving it out by one; both occur."""
-    rng = np.random.default_rng(11)
-    replaced, removed = 0, 0
-    for _ in range(PAIRS):
-        letters = "".join(rng.choice(list("nmfc"), rng.integers(1, 4)))
-        (codes, label), second, one = random_pair(rng, letters, 6, 2)
-        known = kernel.Rows(np.ascontiguousarray(tables.random_codes(rng, letters, 5)),
-                            np.array([0, 1, 0, 1, 1], np.int32), np.arange(6))
-        domain = tables.domain(letters)
-        kept = np.delete(np.arange(6), one)
-
-        base, other, less = (np.array(reference_votes(
-            [tables.batch(*table)], 0, domain=domain, scheme=scheme(block=1, repeats=1),
-            reference=known).votes) for table in
-            ((codes, label), second, (codes[kept], label[kept])))
-
-        replaced = max(replaced, np.abs(base - other).max())
-        removed = max(removed, np.abs(base - less).max())
-    assert (2, 1) == (replaced, removed)
 
 
 #: Where five rows stand so that a sixth, of another class, is nearer than any of them to another
@@ -416,22 +320,6 @@ def test_the_bound_is_attained(repeats):
 
         assert [-repeats, repeats] == before
         assert [repeats, -repeats] == after
-
-
-def test_a_hub_moves_its_own_block_only():
-    """Where one row is the nearest of all others, all of them turn, and the votes hardly move."""
-    n, repeats = 3000, 8
-    codes = np.zeros((n, 2))
-    label = np.zeros(n, int)
-    codes[-2], label[-2:] = [65535, 65535], 1
-    codes[-1] = [65535, 0]
-    moved = codes.copy()
-    moved[-1] = [0, 65535]
-
-    before, after = (voted(tables.batch(table, label), tables.domain("nn"), key=3,
-                           repeats=repeats) for table in (codes, moved))
-
-    assert 0 < np.abs(np.subtract(before, after)).max() <= 2 * repeats
 
 
 def test_an_order_by_content_would_be_seen():
@@ -449,3 +337,25 @@ def test_an_order_by_content_would_be_seen():
         worst = max(worst, np.abs(np.subtract(one, two)).max())
 
     assert worst > 2
+
+
+def test_one_vote_against_a_reference():
+    """Replacing a unit moves a sum by two votes at most, leaving it out by one; both occur."""
+    rng = np.random.default_rng(11)
+    replaced, removed = 0, 0
+    for _ in range(200):
+        letters = "".join(rng.choice(list("nmfc"), rng.integers(1, 4)))
+        (codes, label), second, one = random_pair(rng, letters, 6, 2)
+        known = kernel.Rows(np.ascontiguousarray(tables.random_codes(rng, letters, 5)),
+                            np.array([0, 1, 0, 1, 1], np.int32), np.arange(6))
+        domain = tables.domain(letters)
+        kept = np.delete(np.arange(6), one)
+
+        base, other, less = (np.array(reference_votes(
+            [tables.batch(*table)], 0, domain=domain, scheme=scheme(block=1, repeats=1),
+            reference=known).votes) for table in
+            ((codes, label), second, (codes[kept], label[kept])))
+
+        replaced = max(replaced, np.abs(base - other).max())
+        removed = max(removed, np.abs(base - less).max())
+    assert (2, 1) == (replaced, removed)

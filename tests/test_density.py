@@ -138,25 +138,6 @@ def test_gaussian_values(off, right):
         assert stats.pearsonr(drawn[:, i] ** 2, drawn[:, j] ** 2).pvalue > MILLIONTH
 
 
-def test_races_differ_at_ties():
-    """Integer and real races are told apart where ties are common."""
-    noise = replay(4)
-    expected = set_law((0, 0), 1, 2, geometric_order)
-    drawn = [gumbel_race((0, 0), 1, Fraction(2), noise) for _ in range(3000)]
-
-    assert not lawful(drawn, expected)
-
-
-def test_hardly_any_epsilon_is_a_fair_lottery():
-    """At epsilon = 1e-6 every set is as likely as every other."""
-    noise = replay(5)
-    expected = dict.fromkeys(set_law((0,) * 5, 2, 1, geometric_order), 0.1)
-    race = Race(5, 2, 1, Fraction(1, 10**6))
-    drawn = (top_k((9, 0, 3, 7, 1), race, noise) for _ in range(3000))
-
-    assert lawful(drawn, expected)
-
-
 def sample(d, beta, count, seed, k=-20):
     """Vectors of noise as an array, in units of 1."""
     noise = replay(seed)

@@ -16,7 +16,7 @@ from privsieve.errors import ParameterError
 from privsieve.noise import discrete
 from privsieve.noise.discrete import LARGEST_COUNT, above, noisy, threshold, two_sided
 from privsieve.noise.streams import Noise, replay, system
-from test_density import MILLIONTH, SCALES, fits, lawful
+from test_density import MILLIONTH, SCALES, lawful
 
 MEANS = [Fraction(1, 100), Fraction(3, 10), Fraction(2), Fraction(31, 3), Fraction(10**6)]
 
@@ -43,15 +43,6 @@ def law(mean, far=400):
 def test_two_sided(mean, off, right):
     """P(Z = z) is proportional to exp(-|z| / mean)."""
     assert right == lawful(two_sided(mean * off, 20_000, replay(2)).tolist(), law(mean))
-
-
-@pytest.mark.parametrize("mean", [Fraction(1, 1000), Fraction(1, 500), Fraction(2**30)])
-def test_the_smallest_and_the_largest_noise_are_drawn(mean):
-    """Almost no noise and almost too much of it are ordinary draws."""
-    drawn = two_sided(mean, 3000, system())
-
-    assert drawn.any() == (mean > 1)
-    assert np.abs(drawn).max() < 60 * mean
 
 
 def test_opendp_draws_alike():
@@ -104,15 +95,6 @@ def test_what_lies_beyond_the_digits_is_drawn():
                       for words in (small, larger)]
 
 
-def test_draws_do_not_depend_on_their_number():
-    """A million cells are drawn in pieces; each piece has digits of its own."""
-    drawn = two_sided(Fraction(2), 300_000, system())
-
-    assert len({part.tobytes() for part in np.array_split(drawn, 3)}) == 3
-    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 0.02
-    assert abs(drawn.std() - 2.7985) < 0.05
-
-
 def test_counts_are_clamped():
     """An answer is an integer far below 2^53, however large a count is."""
     found = noisy(np.array([2**60, -(2**60)]), Fraction(1), system())
@@ -149,9 +131,8 @@ def joint(laws):
     return found
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_all_neighbours_stay_within_epsilon(n):
-    """Every table of n rows in 3 cells, every neighbour, every answer: e^epsilon, and attained."""
+def test_all_neighbours_stay_within_epsilon():
+    """All tables of three rows in 3 cells, neighbours, answers: e^epsilon, and attained."""
     epsilon, reach = 0.7, np.arange(-30, 36)
     q = math.exp(-epsilon / 2)
 
@@ -159,7 +140,7 @@ def test_all_neighbours_stay_within_epsilon(n):
         each = [np.abs(reach - c) * math.log(q) for c in counts]
         return sum(np.meshgrid(*each, indexing="ij")).ravel()
 
-    worst = max(np.abs(log_law(a) - log_law(b)).max() for a, b in neighbours(n))
+    worst = max(np.abs(log_law(a) - log_law(b)).max() for a, b in neighbours(3))
 
     assert worst == pytest.approx(epsilon, abs=1e-12)
 
@@ -228,13 +209,3 @@ def test_only_what_reaches_the_threshold_is_named():
 
     assert [1, 4] == nothing[where].tolist()
     assert (np.abs(what - [900, 500]) < 100).all()
-
-
-@pytest.mark.parametrize(("off", "right"), [(0, True), (-1, False), (1, False)])
-def test_what_is_named_follows_its_law(off, right):
-    """A cell of 2 rows is named, and told, as the law with this threshold says: 20,000 of them."""
-    where, what = above(np.full(20_000, 2), Fraction(2), 5 + off, replay(6))
-    law = named(2, math.exp(-0.5), 5)
-    found = np.bincount(np.maximum(what - 5, 0), minlength=90)[:90]
-
-    assert right == fits([20_000 - len(where), *found], law)

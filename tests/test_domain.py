@@ -19,42 +19,6 @@ from privsieve.rows.cells import encoder
 from privsieve.rows.coding import Gather
 from privsieve.rows.inspect import inspect
 
-ARCHITECTURE = """
-[table]
-unit = "person"            # "row" | "person"
-person = "patient_id"
-rows_per_person = 4
-neighbours = "replace-one"
-csv = { delimiter = ";", decimal = ",", encoding = "cp1252", header = true }
-[[column]]
-name = "age"
-kind = "number"
-low = 0
-high = 110
-scale = "linear"
-missing = "middle"
-[[column]]
-name = "ward"
-kind = "category"
-values = ["A", "B"]
-[target]
-name = "readmitted"
-kind = "label"
-values = [0, 1]
-default = 0
-"""
-
-
-def test_architecture():
-    """The file that the architecture shows is the domain that it says."""
-    expected = Domain([Number("age", 0, 110), Category("ward", ["A", "B"])],
-                      target=Label("readmitted", [0, 1]), person="patient_id", rows_per_person=4,
-                      csv=SEMICOLON)
-
-    assert expected == parse(ARCHITECTURE)
-    assert expected.digest() == parse(ARCHITECTURE).digest()
-
-
 names = st.text(st.characters(exclude_categories=("C",)), min_size=1, max_size=6).filter(str.strip)
 scalars = st.one_of(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=4)
                     .filter(lambda text: text.strip(" \t")), st.integers(-5, 5), st.booleans())
@@ -122,23 +86,6 @@ def test_a_domain_file_of_version_0_1_0():
         parse(text.format("  <- fill in"))
 
 
-def test_roles_and_cuts_that_are_not_said():
-    """A domain without roles and cuts, or with the usual ones, says none of them."""
-    parts = [Number("age", 0, 110), Date("d", "2020-01-01", "2021-01-01"), Flag("s"),
-             Category("c", ["A", 1])]
-    usual = [Number("age", 0, 110, cuts=[], role="known"),
-             Date("d", "2020-01-01", "2021-01-01", cuts=(), role="known"), Flag("s", role="known"),
-             Category("c", ["A", 1], role="known")]
-    other = [Number("age", 0, 110, cuts=[18]), Date("d", "2020-01-01", "2021-01-01", role="both"),
-             Flag("s", role="presences"), Category("c", ["A", 1], "sensitive")]
-
-    assert Domain(parts).json() == Domain(usual).json()
-    assert not {"cuts", "role"} & {key for one in Domain(parts).json()["columns"] for key in one}
-    assert {"cuts": ["18.0"]}.items() <= Domain(other).json()["columns"][0].items()
-    assert 5 == len({Domain([*parts[:j], other[j], *parts[j + 1:]]).digest() for j in range(4)}
-                    | {Domain(parts).digest()})
-
-
 CUT = '[[column]]\nname = "age"\nkind = "number"\nlow = 0\nhigh = 110\n'
 DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-31\n'
 
@@ -166,14 +113,6 @@ def test_roles_and_cuts_are_refused_in_words(text, said):
     """A role that is none, or of a target, and cut points that fit no column, are refused."""
     with pytest.raises(DomainError, match=said):
         parse(text)
-
-
-def test_a_target_in_python_has_no_role():
-    """What a domain file refuses is refused in Python."""
-    with pytest.raises(DomainError, match="role is for columns"):
-        Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
-    with pytest.raises(DomainError, match="write a list of points"):
-        Number("age", 0, 110, cuts=[None])
 
 
 @pytest.mark.parametrize("content", [None, b"\xff"])
@@ -403,3 +342,11 @@ def test_missing_values_of_a_file(tmp_path):
 def test_negative_zero():
     """Equal domains have equal digests."""
     assert Domain([Number("x", -0.0, 1)]).digest() == Domain([Number("x", 0, 1)]).digest()
+
+
+def test_a_target_in_python_has_no_role():
+    """What a domain file refuses is refused in Python."""
+    with pytest.raises(DomainError, match="role is for columns"):
+        Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
+    with pytest.raises(DomainError, match="a point at each place"):
+        Number("age", 0, 110, cuts=[None])

@@ -7,9 +7,6 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from scipy.optimize import minimize
-from sklearn.neighbors import NearestNeighbors
 
 import privsieve as ps
 from kernel_calls import serve
@@ -19,7 +16,6 @@ from privsieve.local import fwell as local
 from privsieve.local.fwell import margins
 from privsieve.local.solver import Minimum, minimise
 from privsieve.methods.estimators import Selector
-from real_data import folder
 
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) ** 2,
         "hamming": lambda a, b: float(a != b)}
@@ -152,25 +148,6 @@ def test_weights_are_those_of_descent(table, lam):
     assert np.linalg.norm(found - w) <= error + slope / (2 * lam) + 1e-14
 
 
-@pytest.mark.parametrize("name", ["one class", "all alone", "two rows"])
-@pytest.mark.parametrize("kind", [ps.FWELL, ps.FWELLEnsemble])
-def test_without_hits_or_misses(kind, name):
-    """Where no row has a hit and a miss, all weights are zero, and the first columns come."""
-    X, y = tables()[name]
-    fitted = kind(1).fit(X, y)
-
-    assert [0.0] * X.shape[1] == fitted.weights_.tolist()
-    assert [0] == fitted.get_support(indices=True).tolist()
-    assert 1 == kind("positive").fit(X, y).get_support().sum()
-
-
-def test_constant_columns_weigh_nothing():
-    """A column with one value has the weight zero."""
-    X, y = tables()["constant"]
-
-    assert [0.0, 0.0] == ps.FWELL().fit(X, y).weights_[:2].tolist()
-
-
 @pytest.mark.parametrize("kind", [ps.FWELL, ps.FWELLEnsemble])
 def test_categories_are_equal_or_different(kind):
     """A category adds 1 to the distance where values differ: as loops over the table have it.
@@ -242,19 +219,6 @@ def test_a_sample_is_rounded_up():
     assert 7 == local.sample_size(61, np.float64(0.1))
 
 
-def test_sparse_and_frames():
-    """A sparse table or a frame with labels in words has the weights of the array."""
-    X, y = tables()["flags"]
-    words = np.array(["no", "yes"], object)[y]
-    expected = ps.FWELL(metric="hamming").fit(X, y).weights_.tolist()
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    fitted = ps.FWELL(2, metric="hamming").set_output(transform="pandas").fit(frame, words)
-
-    assert expected == ps.FWELL(metric="hamming").fit(sparse.csr_array(X), words).weights_.tolist()
-    assert expected == fitted.weights_.tolist()
-    assert list(fitted.get_feature_names_out()) == list(fitted.transform(frame).columns)
-
-
 @pytest.mark.parametrize(("options", "text"), [
     ({"lam": 0}, r"lam is 0; it must be between 1e-6"),
     ({"lam": 1e-9}, r"lam is 1e-09; it must be between 1e-6"),
@@ -311,38 +275,3 @@ def test_they_say_that_they_are_not_private():
         assert "RuleSieve" in rest
         assert not issubclass(kind, Selector)
         assert not {"epsilon", "domain", "ledger"} & set(inspect.signature(kind).parameters)
-
-
-def test_breast_cancer():
-    """On the paper's table scikit-learn's neighbours and SciPy's minimiser choose the same."""
-    import pyarrow.parquet as pq
-
-    frame = pq.read_table(folder("wdbc") / "data.parquet").to_pandas()
-    y = frame.pop("y").to_numpy()
-    X = frame.to_numpy(float)
-    X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    nearby = []
-    for same in (True, False):
-        kept = np.empty(len(X), int)
-        for c in np.unique(y):
-            pool = np.flatnonzero((y == c) == same)
-            rows = np.flatnonzero(y == c)
-            at = NearestNeighbors(n_neighbors=2, metric="manhattan", algorithm="brute").fit(
-                X[pool]).kneighbors(X[rows], return_distance=False)
-            kept[rows] = pool[at[:, int(same)]]
-        nearby.append(kept)
-    z = np.abs(X - X[nearby[1]]) - np.abs(X - X[nearby[0]])
-
-    def loss(w):
-        t = z @ w
-        slope = 0.02 * w - (z / (1 + np.exp(t))[:, None]).mean(axis=0)
-        return np.logaddexp(0, -t).mean() + 0.01 * w @ w, slope
-
-    expected = minimize(loss, np.zeros(30), jac=True, method="L-BFGS-B",
-                        options={"ftol": 0, "gtol": 1e-9, "maxiter": 5000}).x
-    fitted = ps.FWELL(3).fit(X, y)
-    several = ps.FWELLEnsemble(3, random_state=0).fit(X, y)
-
-    assert np.abs(expected - fitted.weights_).max() < 1e-5
-    assert set(np.argsort(-expected)[:3]) == set(fitted.get_support(indices=True))
-    assert (fitted.get_support() & several.get_support()).sum() >= 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
-import pickle
 from fractions import Fraction
 from functools import partial
 
@@ -16,8 +15,6 @@ import pytest
 import every_method
 import privsieve as ps
 import tables
-from attacks import RUNS, near, refuted, stands
-from privsieve import fit as fitting
 from privsieve.errors import (
     DomainError,
     ParameterError,
@@ -25,11 +22,9 @@ from privsieve.errors import (
 )
 from privsieve.fit import fit
 from privsieve.methods.histogram import released
-from privsieve.methods.histogram.noisy_histogram import MOST_NOISE, Axis
+from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.methods.histogram.released import CountTable, nearest, scaled, shared
-from privsieve.noise.discrete import LARGEST_MEAN
 from privsieve.noise.streams import replay
-from privsieve.public.canonical import LARGEST
 from privsieve.rows import open_source, resolve
 from privsieve.rows.batch import Passes
 from privsieve.rows.cells import encoder
@@ -39,7 +34,6 @@ from test_merge import cut
 ROWS, WARD = every_method.ROWS, every_method.WARD
 plan = partial(ps.plan, "noisy-histogram")
 BOX = ps.Domain.box(0, 1, columns=4)
-PAIRS = 600
 
 
 def planned(domain=BOX, **options):
@@ -94,28 +88,17 @@ def test_counts_equal_the_loops(seed, delta):
     assert naive(batch, letters, bins, classes) == as_cells(summed(made, [batch]))
 
 
-@pytest.mark.parametrize("person", [None, "id"])
-@pytest.mark.parametrize("options", [
-    {}, {"delta": "1e-9"}, {"k": 2}, {"k": 2, "delta": "1e-9"}], ids=str)
-def test_any_cut_gives_the_same_counts(options, person):
-    """One batch or many: identical integers, also of rows that wait for a choice."""
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+def test_any_cut_gives_the_same_counts(delta):
+    """One batch or many: identical integers, also where a person's rows lie in several."""
     rng = np.random.default_rng(5)
-    more = {"person": "id", "persons": 90, "rows_per_person": 3} if person else {}
-    made = planned(tables.domain("nmfc", 3, **more), **options)
-    unit = rng.integers(0, 70, 200) if person else None
-    whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200), unit)
+    domain = tables.domain("nmfc", 3, person="id", persons=90, rows_per_person=3)
+    whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200),
+                         rng.integers(0, 70, 200))
+    once, several = (as_cells(summed(planned(domain, delta=delta), batches, key=7))
+                     for batches in ([whole], cut(whole, rng, 9)))
 
-    def said(batches):
-        found = summed(made, batches, key=7)
-        if "k" in options:
-            return made.mechanism(found, replay(3))
-        return as_cells(found)
-
-    for pieces in (2, 3, 9):
-        assert said([whole]) == said(cut(whole, rng, pieces))
-    if not person and "k" not in options:
-        parts = [summed(made, [part]) for part in cut(whole, rng, 5)]
-        assert said([whole]) == as_cells(parts[3] + parts[0] + parts[4] + parts[2] + parts[1])
+    assert once == several
 
 
 def test_what_waits_for_a_choice_is_read_again():
@@ -151,75 +134,7 @@ def test_a_numeric_target_has_bins():
     assert ("15", 1, 1) == (made.forecast["cells"], counts[0], counts[-1])
 
 
-# what one unit moves
-
-
-def moved(made, first, second, key):
-    """The sum of all cells' moves between two tables."""
-    one, two = (as_cells(summed(made, [batch], key)) for batch in (first, second))
-    return sum(abs(one.get(p, 0) - two.get(p, 0)) for p in {*one, *two})
-
-
-def random_units(rng, letters, classes, persons):
-    """Some rows of some units."""
-    n = int(rng.integers(1, 25))
-    unit = np.sort(rng.integers(0, persons, n)) if persons else np.arange(n)
-    return tables.random_codes(rng, letters, n), rng.integers(0, classes, n), unit
-
-
-@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("most", [None, 1, 3])
-def test_no_unit_moves_more_than_the_plan_says(neighbours, most):
-    """2,000 random pairs for rows and persons: L1 is within the sensitivity, which is reached."""
-    rng, worst = np.random.default_rng(7), 0
-    more = {} if most is None else {"person": "id", "persons": 90, "rows_per_person": most}
-    more |= {"neighbours": neighbours} | ({"rows": 30} if neighbours == "add-remove" else {})
-    for i in range(PAIRS // 3):
-        letters = "".join(rng.choice(list("nmfc"), rng.integers(1, 4)))
-        made = planned(tables.domain(letters, 2, **more), bins=4, delta=0 if i % 2 else "1e-9")
-        codes, label, unit = random_units(rng, letters, 2, 8 if most else None)
-        first = tables.batch(codes, label, unit)
-        stay = unit != rng.choice(unit)
-        if neighbours == "add-remove":
-            second = first.take(np.flatnonzero(stay))
-        else:
-            other, classes, _ = random_units(rng, letters, 2, None)
-            many = min(len(other), int(rng.integers(0, 9))) if most else 1
-            second = tables.batch(
-                np.concatenate([codes[stay], other[:many]]),
-                np.concatenate([label[stay], classes[:many]]),
-                np.concatenate([unit[stay], np.full(many, unit[~stay][0])]))
-        key = int(rng.integers(2**63))
-        found = moved(made, first, second, key)
-        sensitivity = made.mechanism.keywords["run"].sensitivity
-        worst = max(worst, found)
-
-        assert found <= sensitivity
-    assert worst == sensitivity == (2 if neighbours == "replace-one" else 1) * (most or 1)
-
-
-def test_noise_is_the_sensitivity_over_epsilon():
-    """Rows 2 / epsilon, coming and going 1 / epsilon, persons as many times as they have rows."""
-    coming = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=3000)
-    people = ps.Domain(BOX.columns, target=BOX.target, person="id", persons=900, rows_per_person=4)
-
-    assert [4, 2, 16] == [planned(domain, epsilon="0.5", columns=["x0"]).noise.amount
-                          for domain in (BOX, coming, people)]
-
-
 # the plan
-
-
-def test_a_plan_says_what_shapes_it():
-    """Kind, settings, forecast: public numbers as text, and the names in the domain's order."""
-    made = planned(columns=["x2", "x0"], bins=4)
-
-    assert ("histogram", "noisy-histogram") == (made.kind, made.theorem)
-    assert made.noise.amount == 2
-    assert {"k": 2, "columns": ["x0", "x2"], "target": "y", "bins": 4, "threshold": None,
-            "choice": None} == made.json()["settings"]
-    assert {"noise_each": "2.8", "cells": "32", "expected_error": "0.01"} == made.forecast
-    assert made.warning is None
 
 
 def test_the_forecast_is_what_is_measured():
@@ -253,16 +168,6 @@ def test_public_mistakes_are_refused(options, word):
         planned(**options)
 
 
-def test_a_domain_that_lacks_a_fact_is_refused():
-    """No width, no number of persons, no classes to choose by."""
-    for domain, options, word in (
-            (ps.Domain.box(0, 1), {}, "columns=30"),
-            (ps.Domain(BOX.columns, person="id"), {}, "persons"),
-            (ps.Domain(BOX.columns), {"k": 2}, "classes")):
-        with pytest.raises(DomainError, match=word):
-            planned(domain, **options)
-
-
 def test_more_cells_need_a_delta():
     """Beyond 2^20 cells a table is refused, and with a delta named by threshold."""
     wide = ps.Domain.box(0, 1, columns=12)
@@ -286,89 +191,6 @@ def test_a_hopeless_plan_says_so(options, words):
     said = planned(**options).warning
 
     assert all(word in said for word in words), said
-
-
-def test_refused_noise_fits_the_sampler():
-    """What a plan allows, the sampler draws."""
-    assert MOST_NOISE <= LARGEST_MEAN
-
-
-# the promise
-
-
-def attacked(epsilon, **options):
-    """Summary and noise as `fit` calls them, on rows of one column of two cells."""
-    domain, noise = ps.Domain([ps.Flag("ill")]), replay(11)
-    made = plan(domain, epsilon=epsilon, rows=1, **options)
-
-    def mechanism(codes):
-        read = [tables.batch(np.array(codes)[:, None], [0] * len(codes))]
-        found = made.mechanism(made.summarise(read, noise.key()), noise)
-        return np.array(found.counts) if found.places is None else tuple(found.places)
-
-    return mechanism
-
-
-@pytest.mark.slow
-def test_the_worst_pair_keeps_the_claim_and_comes_near_it():
-    """One row of three moves from a cell to the other: the loss at epsilon 1 is seen."""
-    assert stands(attacked(1), [0, 0, 1], [0, 1, 1], epsilon=1, profile=RUNS, least=near(0.7))
-
-
-@pytest.mark.slow
-def test_half_the_noise_is_caught():
-    """A twin that adds half of the noise (it runs at epsilon 2) is found out."""
-    assert refuted(attacked(2), [0, 0, 1], [0, 1, 1], epsilon=1, profile=RUNS)
-
-
-def test_a_threshold_that_is_too_low_is_caught():
-    """A table that names every cell with a row gives away who is alone in one."""
-    right, twin = attacked(1, delta="0.01"), attacked(1, delta="0.9")
-
-    assert stands(right, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01)
-    assert refuted(twin, [0, 0, 1], [0, 0, 0], epsilon=0.1, delta=0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "caught"), [(1, False), (2 if RUNS >= 30_000 else 3, True)])
-def test_a_choice_and_its_table_cost_what_they_claim_together(epsilon, caught):
-    """Both in one release stay within 1; a twin in which each of them has all of it is found.
-
-    Few runs see one that has three times as much.
-    """
-    domain = ps.Domain([ps.Flag("a"), ps.Flag("b")], target=ps.Label("y", [0, 1]))
-    made = plan(domain, k=1, epsilon=epsilon, rows=4, choice={"depth": 1, "class_prior": None})
-    noise = replay(6)
-
-    first = [(0, 0, 0), (0, 0, 0), (1, 1, 1), (1, 1, 1)]
-    second = [*first[:3], (0, 1, 1)]
-    summaries = [made.summarise([tables.batch([row[:2] for row in rows],
-                                              [row[2] for row in rows])], noise.key())
-                 for rows in (first, second)]
-
-    def mechanism(which):
-        found = made.mechanism(summaries[which], noise)
-        return np.array([float(found.names[0] == "a"), *found.counts])
-
-    judged = refuted if caught else stands
-    assert judged(mechanism, 0, 1, epsilon=1, profile=RUNS)
-
-
-def test_the_law_of_the_table():
-    """The counts that leave follow the product of two-sided geometric laws."""
-    from test_density import fits
-
-    made = plan(ps.Domain([ps.Flag("ill")]), epsilon=1, rows=3)
-    batch, noise = tables.batch([[0], [0], [1]], [0] * 3), replay(8)
-    drawn = [made.mechanism(summed(made, [batch]), noise).counts for _ in range(6000)]
-    q, reach = math.exp(-0.5), range(-40, 44)
-    law = {(a, b): ((1 - q) / (1 + q)) ** 2 * q ** (abs(a - 2) + abs(b - 1))
-           for a in reach for b in reach}
-    found = dict.fromkeys(law, 0)
-    for one in drawn:
-        found[tuple(one)] += 1
-
-    assert fits(list(found.values()), list(law.values()))
 
 
 # a choice first
@@ -458,33 +280,6 @@ OPTIONS = [{"columns": ["age", "ward"]}, {"n_features_to_select": 2},
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_table_without_rows_is_silent(options, ledger, caplog, capfd, recwarn):
-    """What was declared and is not there raises nothing, warns of nothing, and prints nothing."""
-    made = ps.NoisyHistogram(epsilon=1, domain=WARD, **options).plan(rows=ROWS)
-    release = fitting.fit(made, open_source(table(0), csv=WARD.csv), ledger=ledger)
-
-    assert 2 == len(release.selected)
-    assert ([], [], ("", "")) == (list(recwarn), caplog.records, tuple(capfd.readouterr()))
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_pickle_holds_no_row(options, ledger):
-    """Neither values nor codes of a column are in the pickle of a fitted one."""
-    frame = table()
-    frame["stay"] = 3 + 7e-13 * np.arange(ROWS)  # a number that the release cannot know
-    made = ps.NoisyHistogram(epsilon=1, domain=WARD, ledger=ledger, **options)
-    kept = pickle.dumps(made.fit(frame))
-
-    for column in frame.select_dtypes("number"):
-        for form in ("<f8", ">f8", "<i8", "<u2"):
-            assert frame[column].to_numpy().astype(form)[:40].tobytes() not in kept, column
-    codes = encoder(WARD.columns[0], ".")(frame["age"].tolist())
-    assert codes[:20].tobytes() not in kept
-    assert repr(frame["stay"][77]).encode() not in kept
-    assert made.release_ == pickle.loads(kept).release_
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_release_folder_serves(options, ledger, tmp_path):
     """What a folder holds is verified, loaded, and gives the same table."""
     made = ps.NoisyHistogram(epsilon=1, domain=WARD, ledger=ledger, **options).fit(table())
@@ -509,15 +304,6 @@ def test_a_release_of_another_kind_is_refused():
                   {"place": "some"}, {"names": ["x9", "y"]}):
         with pytest.raises(SchemaError):
             CountTable.of({**body, "cells": {**body["cells"], **cells}})
-
-
-def test_a_release_is_small_integers():
-    """Every number of a release has a canonical form."""
-    found = fit(planned(columns=["x0"], epsilon="0.00001"),
-                open_source(np.zeros((9, 4)), np.zeros(9)), noise=replay(1))
-
-    assert max(map(abs, found.body["cells"]["q"])) < LARGEST
-    assert found.bytes
 
 
 # afterwards
@@ -685,21 +471,6 @@ def test_almost_no_noise_and_almost_nothing_else(options):
     assert float(made.release_.body["noise"]["each"]) > 0
     assert options["epsilon"] != 1000 or [30, 20] == made.counts_.tolist()
     assert 9 == len(made.sample(9)["a"])
-
-
-def test_an_array_of_any_width_and_a_clone():
-    """A box domain fits the array that it meets; a clone has the parameters and no release."""
-    from sklearn.base import clone
-
-    X, y = strong(500)
-    made = ps.NoisyHistogram(["x2"], bins=3, epsilon=1, domain=ps.Domain.box(0, 1)).fit(X, y)
-    fresh = clone(made)
-
-    assert (3, 2) == made.counts_.shape
-    assert (made.get_params(), False) == (fresh.get_params(), hasattr(fresh, "release_"))
-    assert "NoisyHistogram" in repr(made)
-    with pytest.raises(AttributeError):
-        fresh.sample(3)
 
 
 def test_a_table_without_target_or_ledger():

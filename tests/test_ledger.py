@@ -2,11 +2,9 @@
 
 import contextlib
 import dataclasses
-import os
 import pickle
 import sqlite3
 import stat
-import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from fractions import Fraction
@@ -99,18 +97,6 @@ def test_a_refusal_charges_nothing_and_names_the_amounts(ledger):
     assert 2 == len(ledger.entries())
     ledger.reserve(Cost.of("0.5"), CLAIM)
     assert Fraction(0) == ledger.left()
-
-
-def test_ten_tenths_spend_one(tmp_path):
-    """Ten charges of 0.1 use a limit of 1 to the last unit."""
-    ledger = Ledger(str(tmp_path / "b.db"), population="p")
-    ledger.grant(1)
-    for _ in range(10):
-        ledger.reserve(Cost.of(0.1), CLAIM)
-
-    assert Fraction(0) == ledger.left()
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve(Cost.of("1e-9"), CLAIM)
 
 
 def test_a_free_cost_is_not_reserved(ledger):
@@ -283,44 +269,6 @@ def test_a_missing_ledger_says_how_to_grant(tmp_path):
     assert ["b.db"] == _names(tmp_path)
 
 
-def test_a_stale_log_is_not_replayed(tmp_path):
-    """A -wal file of a deleted ledger is never read into a new one."""
-    (tmp_path / "b.db-wal").write_bytes(b"old")
-
-    with pytest.raises(LedgerError, match="deleted ledger"):
-        _bad(tmp_path / "b.db").grant(1)
-
-
-@contextlib.contextmanager
-def _nobody():
-    """Without the rights of the superuser, where the tests run as one."""
-    before = os.geteuid()
-    if before == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(before)
-
-
-def test_a_read_only_ledger_is_said():
-    """A ledger without write access refuses a charge in words."""
-    with _nobody(), tempfile.TemporaryDirectory() as place:
-        ledger = _bad(Path(place) / "b.db")
-        ledger.grant(1)
-        Path(ledger.path).chmod(0o400)
-        with pytest.raises(LedgerError, match="write access"):
-            ledger.reserve(Cost.of(1), CLAIM)
-        Path(ledger.path).chmod(0o600)
-        Path(place).chmod(0o500)
-        with pytest.raises(LedgerError, match="write access"):
-            ledger.reserve(Cost.of(1), CLAIM)
-        with pytest.raises(LedgerError, match="must exist and be writable"):
-            _bad(Path(place) / "c.db").grant(1)
-        Path(place).chmod(0o700)
-        assert Fraction(1) == ledger.left()
-
-
 def test_a_busy_ledger_is_said(ledger, monkeypatch):
     """A ledger that another process holds for too long refuses, and charges nothing."""
     monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
@@ -412,60 +360,6 @@ def test_the_file_defends_itself(ledger, statement):
             db.execute(statement)
 
 
-def _tamper(path, *statements):
-    """Change a file as its owner could: without triggers and checks, which then come back."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("PRAGMA ignore_check_constraints=ON")
-        triggers = db.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
-        for name, _sql in triggers:
-            db.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
-            db.execute(statement)
-        for _name, sql in triggers:
-            db.execute(sql)
-
-
-@pytest.mark.parametrize(("statements", "reason"), [
-    (["UPDATE population SET spent = 0"], "table population"),
-    (["UPDATE population SET lim = 10 * lim"], "table population"),
-    (["UPDATE population SET account = 'approximate', delta_lim = 5"], "table population"),
-    (["UPDATE population SET unit = 'row', neighbours = 'add-remove'"], "table population"),
-    (["UPDATE population SET rho_spent = rho_spent - 1"], "table population"),
-    (["UPDATE request SET factor = '2'"], "table request"),
-    (["UPDATE request SET delta_units = 5"], "table request"),
-    (["DELETE FROM population"], "table population"),
-    (["DELETE FROM entry WHERE seq = 2"], "entry 3 does not follow entry 1"),
-    (["UPDATE entry SET payload = replace(payload, '500000000', '100000000') WHERE seq = 2"],
-     "entry 2 does not match its hash"),
-    (["UPDATE entry SET payload = 'garbage' WHERE seq = 2"], "entry 2 does not match its hash"),
-    (["UPDATE entry SET kind = 'commit' WHERE seq = 2"], "entry 2 is not possible"),
-    (["UPDATE entry SET hash = upper(hash) WHERE seq = 4"], "entry 4 does not match its hash"),
-    (["UPDATE entry SET prev = 'no hash' WHERE seq = 3"], "entry 3 does not match its hash"),
-    (["DELETE FROM request"], "table request"),
-    (["UPDATE request SET state = 'reserved'"], "table request"),
-    (["DELETE FROM publication"], "table publication"),
-    (["UPDATE publication SET k = 99"], "table publication"),
-    (["DROP TABLE publication", "CREATE TABLE publication(a, b, c, d, e, f)"], "were changed"),
-    (["CREATE TRIGGER free AFTER INSERT ON request BEGIN DELETE FROM entry; END"],
-     "were changed"),
-])
-def test_tampering_is_found(ledger, statements, reason):
-    """A recount from the entries alone finds each change of balances, entries and requests."""
-    ledger.commit(ledger.reserve(Cost.of("0.5"), CLAIM), DIGEST)
-    ledger.reserve(Cost.of("0.5"), CLAIM)
-    ledger.publish("s", ["a"], 2, "m", claim={})
-    assert () == ledger.verify_chain().reasons
-    _tamper(ledger.path, *statements)
-
-    report = ledger.verify_chain()
-    for act in (ledger.left, ledger.entries, ledger.orphans, ledger.publications):
-        with contextlib.suppress(LedgerError):
-            act()
-
-    assert not report.valid
-    assert reason in " / ".join(report.reasons)
-
-
 def _granted(population, limit, delta="0", /, **more):
     """The body of a grant; `more` makes it one that cannot be."""
     made = accounts.granted(limit, units_of(delta, DELTA_UNITS))
@@ -505,7 +399,7 @@ def _chain():
     ("commit", {"population": "q", "request": "a"}),
     ("commit", {"population": "p", "request": "b"}),
     ("publish", {"population": "q", "snapshot": "s", "columns": [], "k": 2, "model": "m"}),
-    ("refund", {"population": "p", "units": 1}),
+    ("refund", {"population": "p", "units": 1}), ("commit", {}),
 ])
 def test_an_impossible_entry_is_found(kind, body):
     """A chain whose hashes fit, and whose amounts or states cannot be, does not pass."""
@@ -516,6 +410,18 @@ def test_an_impossible_entry_is_found(kind, body):
         [grant, reserve, commit, Entry.after(commit, kind, body)])[2]
 
 
+@pytest.mark.parametrize("change", [
+    {"prev": "no hash"}, {"payload": "garbage"}, {"hash": "A" * 64}, {"kind": "commit"},
+    {"seq": 4}])
+def test_an_entry_that_was_changed_is_found(change):
+    """What is not as it was hashed does not pass, whichever part it is."""
+    grant, reserve, commit = _chain()
+    reasons = replay([grant, dataclasses.replace(reserve, **change), commit])[2]
+
+    assert reasons
+    assert "entry" in reasons[0]
+
+
 @pytest.mark.parametrize(("kind", "body"), [
     ("grant", _granted("q", 5, "0.1")), ("reserve", _reserved(6, "0.04")),
     ("people", {"population": "q"})])
@@ -524,22 +430,6 @@ def test_what_is_possible_passes(kind, body):
     *_, commit = made = _chain()
 
     assert () == replay([*made, Entry.after(commit, kind, body)])[2]
-
-
-def test_a_charge_is_committed_once():
-    """A second completion of one charge is not possible."""
-    *_, commit = made = _chain()
-    again = Entry.after(commit, "commit", {"population": "p", "request": "a"})
-
-    assert 1 == len(replay([*made, again])[2])
-
-
-def test_lost_triggers_are_found(ledger):
-    """A file without its safeguards does not pass, though its amounts add up."""
-    with contextlib.closing(sqlite3.connect(ledger.path)) as db:
-        db.execute("DROP TRIGGER entry_delete")
-
-    assert ("the tables, checks or triggers were changed",) == ledger.verify_chain().reasons
 
 
 def test_damaged_pages_never_become_a_traceback(ledger):
@@ -585,16 +475,6 @@ def test_a_delta_is_charged_with_its_epsilon(tmp_path):
     assert (6, ()) == (ledger.verify_chain().entries, ledger.verify_chain().reasons)
 
 
-def test_a_short_epsilon_keeps_the_delta(tmp_path):
-    """A charge that its epsilon does not cover takes no delta."""
-    ledger = Ledger(str(tmp_path / "b.db"), population="p")
-    ledger.grant(1, delta="1e-6")
-    with pytest.raises(BudgetExceeded, match="asked, epsilon 1 and delta"):
-        ledger.reserve(Cost.of(2, delta="1e-7"), CLAIM)
-
-    assert (Fraction(1), Fraction(1, 10**6)) == (ledger.left(), ledger.delta_left())
-
-
 def test_a_pure_account_has_no_delta(ledger):
     """A release that needs a delta is refused by people to whom none was granted."""
     with pytest.raises(BudgetExceeded, match="the account is pure: it has no delta"):
@@ -602,41 +482,6 @@ def test_a_pure_account_has_no_delta(ledger):
 
     assert (Fraction(3), Fraction(0)) == (ledger.left(), ledger.delta_limit())
     assert 1 == len(ledger.entries())
-
-
-def test_a_large_delta_stands_in_the_chain(tmp_path):
-    """A delta whose units no JSON integer holds is kept exactly."""
-    ledger = Ledger(str(tmp_path / "b.db"), population="p")
-    ledger.introduce()
-    ledger.grant(1, delta="0.999999999999999999")
-    ledger.reserve(Cost.of(1, delta="0.5"), CLAIM)
-
-    assert Fraction(499999999999999999, 10**18) == ledger.delta_left()
-    assert ledger.verify_chain().valid
-
-
-@dataclasses.dataclass(frozen=True)
-class CheckThenAct:
-    """A ledger with the classic mistake: two callers can both pass the check."""
-
-    path: str
-    population: str
-
-    def grant(self, epsilon):
-        """Set the limit."""
-        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("CREATE TABLE p(lim, spent)")
-            db.execute("INSERT INTO p VALUES (?, 0)", (Cost.of(epsilon).units,))
-
-    def reserve(self, cost, claim):
-        """Look, then write."""
-        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None,
-                                                timeout=60)) as db:
-            lim, spent = db.execute("SELECT lim, spent FROM p").fetchone()
-            if spent + cost.units > lim:
-                raise BudgetExceeded
-            db.execute("UPDATE p SET spent = ?", (spent + cost.units,))
 
 
 def _attempts(ledger, times, start, delta=0):
@@ -675,29 +520,6 @@ def test_a_race_grants_exactly_the_limit(tmp_path, pool, workers, times):
     assert (31, ()) == (ledger.verify_chain().entries, ledger.verify_chain().reasons)
 
 
-@pytest.mark.parametrize(("pool", "workers", "times"), POOLS[:1])
-def test_a_race_for_delta_grants_exactly_its_limit(tmp_path, pool, workers, times):
-    """64 attempts of 1e-7 at once on a delta of 1.9e-6 are granted 19 times."""
-    ledger = Ledger(str(tmp_path / "b.db"), population="p")
-    ledger.grant(30, delta="1.9e-6")
-
-    assert 19 == _race(pool(), ledger, workers, times, "1e-7")
-    assert (Fraction(281, 10), Fraction(0)) == (ledger.left(), ledger.delta_left())
-    assert ledger.verify_chain().valid
-
-
-@pytest.mark.parametrize(("pool", "workers", "times"), POOLS)
-def test_the_race_catches_check_then_act(tmp_path, pool, workers, times):
-    """The same race overspends a ledger that looks before it writes: the test has power."""
-    def raced(attempt):
-        ledger = CheckThenAct(str(tmp_path / f"{attempt}.db"), population="p")
-        ledger.grant(3)
-        return _race(pool(), ledger, workers, times)
-
-    # One race may go well by luck, on a machine that lets nobody run at once.
-    assert any(raced(attempt) > 30 for attempt in range(20))
-
-
 def test_granting_at_once_makes_one_ledger(tmp_path):
     """Eight threads that grant a new file make one ledger and one limit."""
     ledger = Ledger(str(tmp_path / "b.db"), population="p")
@@ -714,16 +536,3 @@ def test_granting_at_once_makes_one_ledger(tmp_path):
     assert (1, Fraction(2)) == (granted, ledger.limit())
     assert ledger.verify_chain().valid
     assert ["b.db"] == _names(tmp_path)
-
-
-def test_publishing_at_once_loses_nothing(ledger):
-    """Publications of eight threads all stand: each change takes its lock before it looks."""
-    def publish(number):
-        for k in range(1, 6):
-            ledger.publish(f"s{number}", ["a"], k, "m", claim={})
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(publish, range(8)))
-
-    assert 40 == len(ledger.publications())
-    assert ledger.verify_chain().valid

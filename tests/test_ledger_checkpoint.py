@@ -242,6 +242,14 @@ EDITS = {
                               "request) - 3"), True),
     "the newest charge": (chained(lambda entries: [len(entries) - 1],
                                   lambda _entry, body: body.update(units=1)), True),
+    "a limit": (said("UPDATE population SET lim = 10 * lim WHERE id = 'p'"), True),
+    "a newest state": (said("UPDATE request SET state = 'reserved' WHERE seq = (SELECT max(seq) "
+                            "FROM request)"), True),
+    "a publication": (said("UPDATE publication SET k = 99"), True),
+    "an entry of another kind": (said("UPDATE entry SET kind = 'commit' WHERE seq = (SELECT "
+                                      "max(seq) FROM request)"), True),
+    "an entry of no text": (said("UPDATE entry SET payload = 'garbage' WHERE seq = (SELECT "
+                                 "max(seq) FROM request)"), True),
     "a trigger": (said("CREATE TABLE more(a BIGINT)"), True),
     "a publication gone": (said("DELETE FROM publication"), True),
     "the newest checkpoint's text": (said(_TEXT + _MARK.format("max")), True),

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -277,23 +276,6 @@ def mounting(place, *words):
         subprocess.run(["umount", place], check=True)
 
 
-@pytest.mark.parametrize("disk", ["the file may not grow", "the disk is full"])
-def test_a_disk_without_room(tmp_path, disk):
-    """A charge is refused in words, and what was acknowledged stays."""
-    grows = disk == "the disk is full"
-    with (mounting(tmp_path, "-t", "tmpfs", "-o", "size=200k", "tmpfs") if grows
-          else contextlib.nullcontext()):
-        ledger = Ledger(str(tmp_path / "b.db"), "p")
-        ledger.grant(1000)
-        granted, said = filled(
-            ledger.path, 0 if grows else Path(ledger.path).stat().st_size + 60_000)
-
-        assert "make room and try again" in said
-        assert granted > 3
-        assert Fraction(granted, 100) == ledger.spent()
-        assert () == ledger.verify_chain().reasons
-
-
 def test_a_file_with_two_names(tmp_path, monkeypatch):
     """A hard link is refused under both names, a symbolic link is the file itself."""
     monkeypatch.setattr(ledger_file, "MAKING", 0)
@@ -345,14 +327,3 @@ def test_a_file_that_is_mounted_alone(tmp_path):
 
         assert Fraction(1, 2) == Ledger(str(alone), "p").left()
     assert Fraction(1, 2) == ledger.left()
-
-
-def test_a_journal_is_where_sqlite_says(shim, base):
-    """The crashes leave journals that SQLite itself takes for hot ones: the test has power."""
-    magic = bytes.fromhex("d9d505f920a163d7")
-    found = [struct.unpack(">I", (place / "b.db-journal").read_bytes()[8:12])[0]
-             for place, _ in die_everywhere(shim, base)
-             if (place / "b.db-journal").exists()
-             and (place / "b.db-journal").read_bytes()[:8] == magic]
-
-    assert sum(count > 0 for count in found) > 3

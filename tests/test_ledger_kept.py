@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import json
 import os
 import shutil
@@ -25,13 +24,10 @@ from privsieve.cli import run
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import file as ledger_file
 from privsieve.ledger import head as heads
-from privsieve.ledger import ledger as ledger_module
-from privsieve.ledger import sql
 from privsieve.ledger.chain import Entry, exported, imported, replay
 from privsieve.ledger.ledger import Ledger, populations, recount, recount_export
 from privsieve.public.plan import UNIT, Cost
 
-SOURCES = str(Path(privsieve.__file__).parents[1])
 DIGEST = "ab" * 32
 BY = ("A. Clerk", "B. Board")
 ROW = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}}
@@ -370,44 +366,6 @@ def test_a_full_disk_of_a_copy_is_the_copys(ledger, tmp_path, monkeypatch):
     assert ["away", "b.db"] == sorted(item.name for item in tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("change", ["population SET spent = 0", "request SET state = 'reserved'",
-                                    "request SET units = 1"])
-def test_what_does_not_add_up_is_not_written(ledger, change):
-    """What was set back by hand charges nothing, in this process or in another."""
-    table, ledger = change.split()[0], Ledger(ledger.path, "p")
-    sql._counted.clear()
-    ledger.commit(ledger.reserve(Cost.of("0.1"), ROW), DIGEST)  # its entries are not counted yet
-    with contextlib.closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
-        (text,) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?",
-                             (f"{table}_update",)).fetchone()
-        db.execute(f"DROP TRIGGER {table}_update")
-        db.execute(f"UPDATE {change}")
-        db.execute(text)
-    for known in (True, False):
-        if not known:
-            sql._counted.clear()
-        with pytest.raises(LedgerError, match="does not add up, and nothing was written"):
-            ledger.reserve(Cost.of("0.5"), ROW)
-
-    assert 5 == ledger.verify_chain().entries
-
-
-@pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_another_database_stays_as_it_is(tmp_path, journal):
-    """What is no ledger is refused by who writes, reads and copies, and no byte of it changes."""
-    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as db:
-        db.execute(f"PRAGMA journal_mode={journal}")
-        db.execute("CREATE TABLE x(a)")
-    before, other = (tmp_path / "x.db").read_bytes(), Ledger(str(tmp_path / "x.db"), "p")
-    for act in (lambda: other.grant(1), lambda: other.reserve(Cost.of(1), ROW), other.left,
-                lambda: other.backup(str(tmp_path / "copy.db"))):
-        with pytest.raises(LedgerError, match="not a privsieve ledger"):
-            act()
-
-    assert before == (tmp_path / "x.db").read_bytes()
-    assert [tmp_path / "x.db"] == list(tmp_path.iterdir())
-
-
 # --- the disk -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph",
@@ -500,22 +458,6 @@ def test_who_may_not_write_is_told_of_a_crash(shown):
     assert (4, 1) == (len(said), len(set(said)))
     assert "let somebody who may write it run" in said[0]
     assert Fraction(1) == Ledger(str(path), "p").left()
-
-
-def test_a_clock_that_goes_back_changes_nothing(ledger, monkeypatch):
-    """Order is the chain's; a time of a charge is what the clock said."""
-    class Earlier(dt.datetime):
-        """A clock that was set back to the beginning."""
-
-        @classmethod
-        def now(cls, zone=None):
-            return cls(1970, 1, 1, tzinfo=zone)
-
-    monkeypatch.setattr(ledger_module.dt, "datetime", Earlier)
-    entry = ledger.reserve(Cost.of("0.5"), ROW)
-
-    assert ("1970-01-01T00:00:00Z", 4) == (entry.body["reserved_at"], entry.seq)
-    assert () == ledger.verify_chain().reasons
 
 
 # --- copies and texts ---------------------------------------------------------------------------

@@ -39,20 +39,6 @@ def reserve(self, cost, claim):
         return charge(self, db, cost)
 module.Ledger.reserve = reserve
 """,
-    # The same, with an addition that is atomic: nothing is lost, and the limit is passed.
-    "check, then add": BLIND + """
-def reserve(self, cost, claim):
-    has = self.account()
-    made = account.charge(cost.units, cost.delta_units, cost.rho_units, 1)
-    if has.plus(made) is None:
-        raise BudgetExceeded
-    time.sleep(0.005)
-    with file.transaction(self.path) as db:
-        db.execute("UPDATE population SET spent = spent + ?, delta_spent = delta_spent + ?, "
-                   "rho_spent = rho_spent + ? WHERE id = ?", (*made, self.population))
-        return charge(self, db, cost)
-module.Ledger.reserve = reserve
-""",
 }
 #: The rest of a charge, for a planted fault.
 CHARGE = """

@@ -20,7 +20,6 @@ from privsieve.summaries.moves import (
     reference_moves,
 )
 from test_blocks import implementation, random_table, rows_of, scheme
-from test_merge import cut
 
 __all__ = ["implementation"]
 
@@ -129,27 +128,6 @@ def test_the_largest_sum_fits(implementation):
 
 
 # merge
-
-
-@pytest.mark.parametrize("person", [None, "id"])
-def test_any_cut_and_any_order_give_the_same_rows(person, implementation):
-    """One batch, many batches, batches in another order: identical bits."""
-    rng = np.random.default_rng(7)
-    for n in (1, 13, 64, 300):
-        codes, label, unit = random_table(rng, n, "nmfcw", 3, n // 2 + 1 if person else None)
-        domain = tables.domain("nmfcw", 3)
-        whole = tables.batch(codes, label, unit)
-
-        def rows(batches, domain=domain):
-            found = made(batches, domain, 77, block=4, parts=3, repeats=2)
-            return [found.rows(found.of_repeat(repeat), 20, 4 * 65535, 5e4).tolist()
-                    for repeat in range(2)]
-
-        expected = rows(whole)
-        for pieces in (2, 3, 9):
-            parts = cut(whole, rng, pieces)
-            assert expected == rows(parts)
-            assert expected == rows(parts[::-1])
 
 
 def test_moves_add_up():

@@ -124,55 +124,6 @@ def signs_of(t, planes):
 
 
 # The referee's exact tables: codes 0..7, bins of two, class 1 weighs +, class 0 weighs -.
-EXACT = {
-    "xor": ([[0, 0], [0, 7], [7, 0], [7, 7], [1, 1], [1, 6], [6, 1], [6, 6]],
-            [0, 1, 1, 0, 0, 1, 1, 0], (1, 1), range(8),
-            [0, 0], [8], [8, 8], [8, 8], [0, 0]),
-    "three, odd": ([[0, 3, 5], [1, 6, 2], [2, 1, 7], [3, 5, 0], [4, 0, 6], [5, 7, 1], [6, 2, 3]],
-                   [0, 0, 1, 0, 1, 1, 1], (1, 1), range(7),
-                   [5, 7, 3], [7, 7, 5], [2, 2, 2], [1, 1, 1], [2, 2, 2]),
-    "ties": ([[0, 0, 4], [0, 0, 4], [0, 5, 4], [3, 0, 4], [3, 5, 4], [7, 5, 4]],
-             [0, 1, 1, 1, 0, 0], (1, 1), [3, 0, 5, 1, 4, 2],
-             [2, 2, 0], [4, 2, 2], [2, 2, 0], [4, 4, 4], [2, 2, 2]),
-    "weights": ([[0, 1, 2], [1, 7, 3], [2, 3, 6], [5, 2, 1], [6, 6, 7], [7, 0, 5]],
-                [1, 0, 0, 0, 0, 0], (12, 64), range(6),
-                [124] * 3, [124, 100, 124], [24] * 3, [100, 100, 52], [76] * 3),
-    "3-parity": ([[0, 1, 2, 3], [0, 1, 5, 6], [0, 6, 2, 0], [0, 6, 5, 3],
-                  [7, 1, 2, 2], [7, 1, 5, 5], [7, 6, 2, 7], [7, 6, 5, 2]],
-                 [0, 1, 1, 0, 1, 0, 0, 1], (1, 1), range(8),
-                 [0, 0, 0, 6], [0, 0, 6, 0, 4, 4], [4, 2, 2, 4], [4, 4, 0, 4], [8, 8, 8, 4]),
-    "one class": ([[0, 4], [3, 1], [6, 6]], [1, 1, 1], (1, 1), range(3),
-                  [3, 3], [3], [0, 0], [1, 1], [0, 0]),
-}
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_referee(name):
-    """The referee's exact tables give the referee's exact scores."""
-    rows, label, (low, high), tie, k2, p2, g2, x, y = EXACT[name]
-    order = np.argsort(label, kind="stable")
-    codes = np.array(rows, np.uint16)[order].T
-    starts = np.searchsorted(np.array(label)[order], range(3)).astype(np.int64)
-    labellings, ordered = np.array([[-low, high]]), np.zeros(len(codes), np.uint8)
-    # the tie order of the table is put into the codes: the kernel's own keys then decide nothing
-    ranks = np.ascontiguousarray(codes * 8 + np.array(tie)[order]).astype(np.uint16)
-    ids = np.stack([np.arange(len(label), dtype=np.uint64)] * 2)
-    planes = kernels.sign_planes(ranks, starts, ids, 5,
-                                 naive.cuts(ranks, *ids, 5, ordered), ordered)
-    signs = *planes, kernels.plane_words(starts), np.diff(starts), labellings
-    pairs = (codes // 2).astype(np.uint8), starts, None, labellings, 4, ordered
-    codes = np.ascontiguousarray(codes)
-
-    assert [k2] == kernels.interval(kernels.runs(codes, starts), labellings, ordered).tolist()
-    assert p2 == kernels.pair_best(*map(contiguous, pairs)).tolist()
-    assert g2 == kernels.pair_gain(*map(contiguous, pairs)).tolist()
-    assert x == kernels.sign_pairs(*signs).tolist()
-    assert y == kernels.sign_triples(*signs).tolist()
-
-
-def contiguous(value):
-    """An array in C order; anything else as it is."""
-    return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
 
 
 def test_hash():
@@ -348,36 +299,6 @@ def test_the_few_rows_of_a_tie(seed):
                 zip(found.tolist(), rows.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_products_of_parts(seed):
-    """Planes of parts, laid side by side inside each class, give the products of the whole."""
-    t, rng = Table(seed, kinds=(0,) if seed % 2 else (0, 1)), np.random.default_rng([seed, 2])
-    where, cuts = rng.integers(0, 2, t.n), t.cut()
-    parts = [t.take(np.flatnonzero(where == p)) for p in (0, 1)]
-    made = [p.planes(cuts) for p in parts]
-    shift = np.diff([m[3] for m in made], axis=1)
-    words = made[0][3] + made[1][3]
-
-    def joined(which):
-        split = [np.split(m[which], m[3][1:-1], axis=1) for m in made]
-        return np.ascontiguousarray(np.concatenate(
-            [piece for pair in zip(*split, strict=True) for piece in pair], axis=1))
-
-    zeros = []
-    for own in zip(made[0][2], made[1][2], strict=True):
-        p = int(own[1] >= 0)
-        c = np.searchsorted(made[p][3], own[p] // 64, side="right") - 1
-        before = words[c] + (shift[0][c] if p else 0)
-        zeros.append(own[p] if own[p] < 0 else own[p] + 64 * (before - made[p][3][c]))
-    signs = (joined(0), None if made[0][1] is None else joined(1), np.array(zeros, np.int64),
-             words, np.diff(t.starts), t.labellings)
-
-    assert kernels.sign_pairs(*signs_of(t, t.planes())).tolist() == kernels.sign_pairs(
-        *signs).tolist()
-    assert kernels.sign_triples(*signs_of(t, t.planes())).tolist() == kernels.sign_triples(
-        *signs).tolist()
-
-
 @pytest.mark.parametrize("seed", MANY)
 def test_pairs_of_columns(seed):
     """Four-cell rules and their gain are the best of all rules on the grid, weighted or not."""
@@ -404,13 +325,18 @@ def test_ways_to_value_pairs(grid, rows, largest, monkeypatch):
     for many, weight in ((1, None), (3, None), (1, rng.integers(0, 2521, rows)), (2, 1)):
         each = np.full(rows, weight) if isinstance(weight, int) else weight
         by = rng.choice([-largest, largest], (many, classes)) // rng.integers(1, 3, (many, classes))
-        rules = bins, starts, each, by, grid, nominal
-        found = []
-        for which in ("native", "numpy"):
-            serve(which, monkeypatch)
-            found.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
 
-        assert found[0] == found[1]
+        assert_alike(monkeypatch, bins, starts, each, by, grid, nominal)
+
+
+def assert_alike(monkeypatch, *rules):
+    """Both implementations give the same pairs of columns."""
+    found = []
+    for which in ("native", "numpy"):
+        serve(which, monkeypatch)
+        found.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
+
+    assert found[0] == found[1]
 
 
 @once
@@ -426,14 +352,8 @@ def test_pairs_of_columns_in_two_bins(grid, rows, others, monkeypatch):
     bins[0], bins[1:1 + others] = grid - 1, rng.integers(0, grid, (others, rows))
     nominal = rng.integers(0, 2, 8).astype(np.uint8)
     for many in (1, 3):
-        rules = (bins.astype(np.uint8), starts, None, rng.integers(-4096, 4096, (many, 3)), grid,
-                 nominal)
-        found = []
-        for which in ("native", "numpy"):
-            serve(which, monkeypatch)
-            found.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
-
-        assert found[0] == found[1]
+        assert_alike(monkeypatch, bins.astype(np.uint8), starts, None,
+                     rng.integers(-4096, 4096, (many, 3)), grid, nominal)
 
 
 @once

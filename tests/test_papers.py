@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import naive_containment as naive
+import naive_mining
 from privsieve.errors import ParameterError
+from privsieve.kernels.patterns import Rule
 from privsieve.papers import containment as paper
 from privsieve.papers.dp_baselines import ACCOUNTINGS, Baseline, sensitivity
 from privsieve.papers.random_flips import random_flips
@@ -24,90 +27,56 @@ TOY = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
 TOY_Y = [1, 0, 1, 1, 0, 0]
 
 
-# -- the definitions, as loops over rows ---------------------------------------------------------
+# -- the definitions, by the loops of the pattern kernels ------------------------------------------
 
 
-def projected(rows, selected):
-    """The rows on some columns."""
-    return [tuple(row[j] for j in selected) for row in rows]
+class Loops:
+    """A table as sets of columns, its labels, and the definitions word by word."""
 
+    def __init__(self, rows, y):
+        self.rows = [{j for j, cell in enumerate(row) if cell} for row in rows]
+        self.y, self.hidden, self.columns = y, [label < 0 for label in y], range(len(rows[0]))
+        self.pairs = y.count(1) * y.count(0)
 
-def naive_level(rows, selected, model="containment"):
-    """Definitions 4 and 6 word by word: the smallest number of rows that hold all of a row."""
-    view = projected(rows, selected)
-    if model == "k-anonymity":
-        return min(sum(other == one for other in view) for one in view)
-    return min(sum(all(o >= e for o, e in zip(other, one, strict=True)) for other in view)
-               for one in view)
+    def level(self, selected, model="containment"):
+        """Definitions 4 and 6: the smallest number of rows that hold all of a row."""
+        rule = Rule(1, 1, model=model)
+        return min(len(naive.group(self.rows, i, set(selected), rule))
+                   for i in range(len(self.rows)))
 
+    def hamdist(self, selected):
+        """Definition 8."""
+        return Fraction(naive.differences(self.rows, self.y, self.hidden, set(selected)),
+                        self.pairs)
 
-def naive_hamdist(rows, y, selected):
-    """Definition 8 word by word."""
-    view = projected(rows, selected)
-    pairs = [(a, b) for a, u in zip(view, y, strict=True) for b, v in zip(view, y, strict=True)
-             if (u, v) == (1, 0)]
-    return Fraction(sum(s != t for a, b in pairs for s, t in zip(a, b, strict=True)), len(pairs))
+    def told_apart(self, selected):
+        """Definition 9, times the number of pairs."""
+        return naive.told_apart(self.rows, self.y, self.hidden, set(selected))
 
+    def metric(self, selected, k):
+        """Definition 2; only rows with a label are counted as wrong."""
+        return naive.errors(self.rows, self.y, self.hidden, set(selected), k)
 
-def naive_distcnt(rows, y, selected):
-    """Definition 9 word by word."""
-    view = projected(rows, selected)
-    pairs = [(a, b) for a, u in zip(view, y, strict=True) for b, v in zip(view, y, strict=True)
-             if (u, v) == (1, 0)]
-    return Fraction(sum(a != b for a, b in pairs), len(pairs))
+    def ranking(self, k, model):
+        """Algorithm 2."""
+        order = sorted(self.columns, key=lambda j: (-self.hamdist([j]), j))
+        return tuple(sorted(naive.greedy(self.rows, self.y, order, Rule(k, 1, "break", model))))
 
+    def best_first(self, k, model):
+        """Algorithm 3 as it is meant: the largest gain of DistCnt, until it is 0 or breaks k."""
+        return tuple(sorted(naive.best_first(self.rows, self.y, self.columns, [], Rule(
+            k, 1, "break", model), self.told_apart, 1)))
 
-def naive_metric(rows, y, selected, k):
-    """Definition 2 word by word; only rows with a label are counted as wrong."""
-    view, wrong = projected(rows, selected), 0
-    for one in set(view):
-        labels = [label for row, label in zip(view, y, strict=True) if row == one]
-        known = [labels.count(1), labels.count(0)]
-        wrong += sum(known) if len(labels) < k else min(known)
-    return wrong
-
-
-def naive_pairs(rows, y, k, model):
-    """Algorithm 3 as it is meant: the largest gain of DistCnt, until it is 0 or breaks k."""
-    chosen = []
-    while True:
-        gains = [(naive_distcnt(rows, y, [*chosen, j]) - naive_distcnt(rows, y, chosen), -j)
-                 for j in range(len(rows[0]))]
-        gain, j = max(gains)
-        if not gain or naive_level(rows, [*chosen, -j], model) < k:
-            return tuple(sorted(chosen))
-        chosen.append(-j)
-
-
-def naive_cm(rows, y, k):
-    """CM Greedy: the smallest metric, then the largest HamDist, until it breaks k."""
-    chosen = []
-    while len(chosen) < len(rows[0]):
-        _, _, j = min((naive_metric(rows, y, [*chosen, j], k), -naive_hamdist(rows, y, [j]), j)
-                      for j in range(len(rows[0])) if j not in chosen)
-        if naive_level(rows, [*chosen, j]) < k:
-            break
-        chosen.append(j)
-    return tuple(sorted(chosen))
-
-
-def naive_ranking(rows, y, k, model):
-    """Algorithm 2 word by word."""
-    order = sorted(range(len(rows[0])), key=lambda j: (-naive_hamdist(rows, y, [j]), j))
-    chosen = []
-    for j in order:
-        if naive_level(rows, [*chosen, j], model) < k:
-            break
-        chosen.append(j)
-    return tuple(sorted(chosen))
-
-
-def naive_largest(rows, k):
-    """All maximal frequent sets, by trying every set; none where no column has k rows."""
-    d = len(rows[0])
-    frequent = [set(s) for size in range(1, d + 1) for s in combinations(range(d), size)
-                if sum(all(row[j] for j in s) for row in rows) >= k]
-    return [tuple(sorted(s)) for s in frequent if not any(s < other for other in frequent)]
+    def cm(self, k):
+        """CM Greedy: the smallest metric, then the largest HamDist, until it breaks k."""
+        chosen, left = [], list(self.columns)
+        while left:
+            best = min(left, key=lambda j: (self.metric([*chosen, j], k), -self.hamdist([j]), j))
+            if self.level([*chosen, best]) < k:
+                break
+            chosen.append(best)
+            left.remove(best)
+        return tuple(sorted(chosen))
 
 
 def small_tables(seed, how_many):
@@ -148,10 +117,10 @@ def test_definitions_are_the_papers():
         items = Items.dense(rows)
         selected = np.flatnonzero(rng.random(len(items)) < 0.6).tolist()
 
-        expected = (naive_level(rows, selected), naive_level(rows, selected, "k-anonymity"),
-                    naive_hamdist(rows, y, selected), naive_distcnt(rows, y, selected),
-                    naive_metric(rows, y, selected, k))
-        assert expected == (
+        loops = Loops(rows, y)
+        assert (loops.level(selected), loops.level(selected, "k-anonymity"),
+                loops.hamdist(selected), Fraction(loops.told_apart(selected), loops.pairs),
+                loops.metric(selected, k)) == (
             paper.level(items, selected), paper.level(items, selected, "k-anonymity"),
             paper.hamdist(items, y, selected), paper.distcnt(items, y, selected),
             paper.classification_metric(items, y, selected, k))
@@ -161,13 +130,12 @@ def test_definitions_are_the_papers():
 def test_algorithms_are_the_papers(model):
     """Both greedy algorithms and CM Greedy choose as the pseudocode does, on 300 random tables."""
     for rows, y, k in small_tables(2, 300):
-        items = Items.dense(rows)
+        items, loops = Items.dense(rows), Loops(rows, y)
 
-        assert naive_ranking(rows, y, k, model) == (
-            paper.greedy_hamdist(items, y, k, model).selected)
-        assert naive_pairs(rows, y, k, model) == paper.greedy_distcnt(items, y, k, model).selected
+        assert loops.ranking(k, model) == paper.greedy_hamdist(items, y, k, model).selected
+        assert loops.best_first(k, model) == paper.greedy_distcnt(items, y, k, model).selected
         if model == "containment":
-            assert naive_cm(rows, y, k) == paper.cm_greedy(items, y, k).selected
+            assert loops.cm(k) == paper.cm_greedy(items, y, k).selected
 
 
 def test_maximal_is_the_best_of_the_largest():
@@ -175,9 +143,10 @@ def test_maximal_is_the_best_of_the_largest():
     for rows, y, k in small_tables(3, 200):
         found = paper.maximal(Items.dense(rows), y, k, r=200).selected
 
-        best = max((naive_hamdist(rows, y, s) for s in naive_largest(rows, k)), default=0)
-        assert best == naive_hamdist(rows, y, found)
-        assert naive_level(rows, found) >= k
+        loops = Loops(rows, y)
+        largest = naive_mining.maximal(loops.rows, y, loops.columns, k)
+        assert loops.hamdist(found) == max((loops.hamdist(s) for s, _ in largest), default=0)
+        assert loops.level(found) >= k
 
 
 def test_bad_parameters_are_refused():
@@ -320,17 +289,6 @@ def test_clusters_start_from_afar():
         pairs = {frozenset(order[flipped.cluster == c].tolist()) for c in range(5)}
 
         assert {frozenset({i, i + 1}) for i in range(0, 10, 2)} == pairs
-
-
-def test_majority_flips_least():
-    """No vector for the rows of a cluster flips fewer cells than their majority."""
-    for seed, (rows, _, k) in enumerate(small_tables(5, 100)):
-        flipped = random_flips(Items.dense(rows), k, rule="majority", random_state=seed)
-        held = np.array(rows, bool)
-        least = sum(np.minimum(one.sum(axis=0), (~one).sum(axis=0)).sum()
-                    for one in (held[flipped.cluster == c] for c in np.unique(flipped.cluster)))
-
-        assert least == flipped.flips
 
 
 # -- private baselines ---------------------------------------------------------------------------

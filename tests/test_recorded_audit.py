@@ -21,8 +21,11 @@ import privsieve as ps
 from every_method import COSTS, ESTIMATORS, GRADED, POINTS
 from privsieve import fit as fitting
 from privsieve.errors import PrivsieveError, ReleaseFailed
-from privsieve.methods import labels, noisy_top_k, rule_sieve
+from privsieve.local import constants
+from privsieve.methods import block_fwell, labels, noisy_top_k, rule_sieve
 from privsieve.methods.histogram import noisy_histogram
+from privsieve.methods.ridge import answers as session_answers
+from privsieve.methods.ridge import ridge
 from privsieve.noise import race, values
 from privsieve.public.plan import Cost
 from privsieve.rows import open_source, resolve
@@ -63,6 +66,10 @@ FREE = ps.Domain([ps.Number("u"), ps.Number("v", near=0.5, missing="level"), ps.
                  target=ps.Label("y", [0, 1]))
 WIDE = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(24)], target=ps.Label("y", [0, 1]))
 NUMERIC = replace(TWO, target=ps.Number("y", 0, 9, missing="level"))
+#: Public rows to look into.
+KNOWN = {"reference": pa.table({
+    "n": [0.1, 0.9, 0.5, 0.0, 1.0], "m": [None, 0.3, 0.7, 1.0, 0.0], "l": [0.01, 0.1, 1, 0.5, 0.3],
+    "f": [0, 1, 0, 1, 1], "c": ["A", "B", "C", "A", "z"], "y": [0, 1, 0, 1, 1]})}
 
 
 @dataclass(frozen=True)
@@ -106,16 +113,22 @@ FAMILIES = (
     Family("correlation", ps.NoisyTopK, {**_K, "score": "correlation"}, NUMERIC),
     Family("clip", ps.BlockFWELL, {**_K, "votes": "clip", "tau": "0.5", "block": 3}),
     Family("repeats", ps.BlockFWELL, {**_K, "repeats": 3, "block": 3}),
+    Family("votes against public rows", ps.BlockFWELL, {**_K, **KNOWN}),
+    Family("weights against public rows", ps.OutputFWELL, {**_K, **KNOWN}),
+    Family("windows against public rows", ps.FELP, {**_K, **KNOWN, "repeats": 3, "lam": 1}),
+    Family("objective against public rows", ps.ObjectiveFWELL, {**_K, **KNOWN}),
     Family("output delta", ps.OutputFWELL, {**_K, "delta": "0.01", "block": 3}, WIDE),
     Family("objective repeats", ps.ObjectiveFWELL, {**_K, "block": 3, "repeats": 3}),
-    Family("windows", ps.FELP, {**_K, "block": 3, "repeats": 4, "beta": "0.5"}),
+    Family("windows", ps.FELP, {**_K, "block": 3, "repeats": 4, "beta": "0.5", "lam": 1}),
     Family("ridge delta", ps.PrivateKernelRidge, {
         "kernel": "rbf", "features": 40, "delta": "0.01"}, COSTS),
-    Family("cosine", ps.PrivateKernelRidge, {"kernel": "cosine"}, GRADED),
+    Family("cosine", ps.PrivateKernelRidge, {"kernel": "cosine", "degree": 2, "lam": 100},
+           GRADED),
     Family("named cells", ps.NoisyHistogram, {"columns": ["f", "c"], "delta": "1e-6"}),
     Family("bins", ps.NoisyHistogram, {"columns": ["m", "c"], "bins": 3}, MANY),
-    *(Family(f"session {answers}", answers, {}, POINTS)
-      for answers in ("one", "batch")),
+    *(Family(f"session {answers} {kernel}", answers, {"kernel": kernel, "lam": 100},
+             POINTS)
+      for answers in ("one", "batch") for kernel in ("rbf", "linear")),
 )
 
 
@@ -323,7 +336,7 @@ def run(where, made, record):
     with recording(record):
         if where.plan is not None:
             return fitting.fit(where.plan, source, noise=coins, room=Room()).body
-        with ps.KernelRidgeSession(source, domain=where.domain) as session:
+        with ps.KernelRidgeSession(source, domain=where.domain, **where.family.options) as session:
             session._noise = coins
             answer = _asked(session, where)
         return {"answer": answer, "release": session.release_.body}
@@ -508,6 +521,24 @@ def _doubled(original):
     return lambda *given: [2 * score for score in original(*given)]
 
 
+def _halved(known):
+    def half(made):
+        whole = known.__get__(made)
+        return whole // 2 if isinstance(whole, int) else whole / 2
+    return property(half)
+
+
+def _less(known):
+    return lambda *given, **how: known(*given, **how) / 2
+
+
+def _more(known):
+    def shares(*given, **how):
+        noise, second = known(*given, **how)
+        return 2 * noise, second
+    return shares
+
+
 LESS, BEYOND, OTHER = "has noise for", "moved by", "and was"
 #: A mistake: the family that makes it, where and how it is planted, and what is said of it.
 PLANTED = {
@@ -523,6 +554,16 @@ PLANTED = {
         lambda *given: known(*given) // 2), BEYOND),
     "no limit to a person's rows": ("first order", persons, "row_weights", _unbounded, BEYOND),
     "a score that moves twice": ("counts ordered", ClassCounts, "values", _doubled, BEYOND),
+    "half the sensitivity of votes": ("clip", block_fwell.Voting, "sensitivity", _halved, BEYOND),
+    "half the sensitivity of a model": ("cosine", ridge.LeastSquares, "sensitivity", _halved,
+                                        BEYOND),
+    "half the sensitivity of answers": ("session batch rbf", session_answers, "sensitivity", _less,
+                                        BEYOND),
+    "half of what a vector moves weights": ("weights against public rows", constants, "output",
+                                            _less, BEYOND),
+    "half of what a window moves weights": ("windows", constants, "ensemble", _less, BEYOND),
+    "twice the share of the objective": ("objective against public rows", constants, "objective",
+                                         _more, BEYOND),
     "a sensitivity from the table": ("correlation", noisy_top_k, "weighed", _from_the_table, OTHER),
     "a call less": ("first order", rule_sieve, "labellings", _skipping, OTHER),
     "a release that tells a row": ("bins", noisy_histogram, "mechanism", _telling,

@@ -157,26 +157,6 @@ def test_fourier_features_are_near_their_kernel():
     assert np.sqrt((err**2).mean()) < 1.5 / math.sqrt(2 * made.pairs)
 
 
-def test_levels_lie_at_distance_one():
-    """Two levels, yes and no, and missing from the middle: each is exp(-gamma) apart."""
-    made = map_of(COLUMNS, "rbf", features=1000, gamma="1")
-    some = np.array([[0, 32767, 0, 0], [0, 32767, 0, 1], [0, 32767, 1, 0], [0, 65535, 0, 0]],
-                    np.uint16)
-    phi = features(made, some) / WHOLE
-
-    assert np.allclose(math.exp(-1), (phi[1:] @ phi[0]) / made.slots, atol=0.1)
-
-
-def test_the_linear_kernel_is_exact():
-    """One and the products of columns, over one more than their number."""
-    made = map_of([Number("a", 0, 1), Number("b", 0, 1)], "linear")
-    codes = np.array([[0, 65535], [65535, 65535], [49151, 32768]], np.uint16)
-    x = (2 * codes.astype(float) - ONE) / ONE
-
-    phi = features(made, codes) / ONE
-    assert np.allclose((1 + x @ x.T) / 3, phi @ phi.T / made.slots, rtol=1e-12)
-
-
 def test_targets_are_in_the_middle():
     """The ends are +-65535, what is missing as a level is the middle."""
     assert [-65535, -1, 1, 65535] == target(

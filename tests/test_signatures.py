@@ -17,8 +17,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from securesystemslib.dsse import Envelope as OtherEnvelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
@@ -150,14 +148,6 @@ def test_signing_later_changes_nothing(plain):
     assert 0o600 == stat.S_IMODE((plain / "signatures.json").stat().st_mode)
 
 
-def test_signatures_are_readable_as_the_release_is(plain):
-    """Who opened the release to others opened its signatures, too."""
-    (plain / "certificate.json").chmod(0o644)
-    sign_folder(plain, ANNA, "approver")
-
-    assert 0o644 == stat.S_IMODE((plain / "signatures.json").stat().st_mode) | 0o044
-
-
 def others_keys(*keys):
     """The keys as another library knows them."""
     return [SSlibKey(key.public.keyid, "ed25519", "ed25519", {"public": key.public.raw.hex()})
@@ -178,38 +168,15 @@ def test_another_library_agrees(folder):
     only(ps.verify(folder, signers=BOTH), "a signature is not the one of its key")
 
 
-def test_by_hand(folder):
-    """Ten lines with `cryptography` alone check one signature, as the documents show them."""
-    body, said = opened(folder)
-    message = b"DSSEv1 28 application/vnd.in-toto+json %d %s" % (
-        len(canonical(said)), base64.b64decode(body["payload"]))
-    for one, key in zip(body["signatures"], (MAKER, ANNA), strict=True):
-        public = load_pem_public_key(key.public.pem)
-        assert one["keyid"] == "ed25519:" + public.public_bytes_raw().hex()
-        public.verify(base64.b64decode(one["sig"]), message)
-    with pytest.raises(InvalidSignature):
-        public.verify(base64.b64decode(one["sig"]), message + b" ")
-
-
-def test_every_kind_is_signed(tmp_path):
-    """A publication is signed, too, with its table; a table of counts with its rows."""
-    from forged import _published, table
-
-    _published(tmp_path, table()[0])
-    sign_folder(tmp_path / "containment", MAKER, "maker")
-    _body, said = opened(tmp_path / "containment")
-
-    assert "urn:privsieve:containment/v1" == said["predicateType"]
-    assert "table.csv" in {one["name"] for one in said["subject"]}
-    assert ps.verify(tmp_path / "containment", signers=wanted(MAKER)).valid
-
-
-def test_a_page_denies_no_signature(folder, tmp_path):
+def test_a_publication_is_signed_and_no_page_denies_it(folder, tmp_path):
     """A page is written before anybody signs: it says where signatures lie, and how to see them."""
     from forged import _published, table
 
     _published(tmp_path, table()[0])
     sign_folder(tmp_path / "containment", MAKER, "maker")
+    said = opened(tmp_path / "containment")[1]
+    assert "urn:privsieve:containment/v1" == said["predicateType"]
+    assert "table.csv" in {one["name"] for one in said["subject"]}
     for at in (folder, tmp_path / "containment"):
         text = (at / "report.html").read_text()
         row, = re.findall('<tr><th scope="row">(?:<[^>]*>)?Signatures?<.*?</tr>', text)
@@ -228,68 +195,115 @@ def test_an_approver_may_be_alone(plain):
         sign_folder(plain, MAKER, "maker")
 
 
-def test_an_envelope_without_signatures_is_found(plain):
-    """A statement that nobody signed is worth nothing, also where it names no maker."""
-    sign_folder(plain, ANNA, "approver")
-    body, _ = opened(plain)
-    put(plain, {**body, "signatures": []})
-
-    only(ps.verify(plain), "the envelope holds no signature")
-    assert 2 == len(ps.verify(plain, signers=wanted(ANNA),
-                              plan=plain / "signatures.json").reasons)
-
-
 # --- what is found -------------------------------------------------------------------------------
 
 FILES = ("release.json", "certificate.json", "report.html")
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_another_file_is_found(folder, whole, name):
-    """Each file of another release in the place of its own is a reason."""
-    shutil.copy(whole / "other" / name, folder / name)
+def envelope(change):
+    """Another envelope, by a change of the one that is there."""
+    return lambda at, _whole: put(at, change(opened(at)[0]))
+
+
+def signature(**more):
+    """The first signature alone, with these fields."""
+    return envelope(lambda body: {**body, "signatures": [{**body["signatures"][0], **more}]})
+
+
+def text(write):
+    """Another text of the envelope."""
+    return lambda at, _whole: (at / "signatures.json").write_bytes(write(opened(at)[0]))
+
+
+def statement(change):
+    """Another statement, signed anew by both keys."""
+    def act(at, _whole):
+        body, said = opened(at)
+        put(at, body, change(said) or said, (MAKER, ANNA))
+    return act
+
+
+def another(*names):
+    """Files of another release in the place of its own."""
+    return lambda at, whole: [shutil.copy(whole / "other" / name, at / name) for name in names]
+
+
+NOT_SIGNED, NOT_A_STATEMENT = "is not as it was signed", "not an in-toto statement"
+NOT_SAID, ODD_NAME = "not what the certificate", "names files as no release"
+NOT_DSSE, OTHERS = "not DSSE in canonical form", "other files were signed"
+#: What may become of a signed folder, and the reason that is said; "" where there are several.
+SPOILT = [
+    *((another(name), "") for name in FILES), (another(*FILES), NOT_SIGNED),
+    (lambda at, _: (at / "report.html").write_bytes((at / "report.html").read_bytes().replace(
+        b'content="privsieve ', b'content="other ')), NOT_SIGNED),  # a page of another version
+    (lambda at, _: (at / "more.html").write_text("x"), OTHERS),
+    (lambda at, _: (at / "report.html").unlink(), OTHERS),
+    (lambda at, _: (at / "more.html").symlink_to("report.html"), "links or folders, which cannot"),
+    (lambda at, _: (at / "more").mkdir(), "links or folders, which cannot be signed"),
+    (envelope(lambda b: {**b, "payloadType": "application/json"}), "another type of payload"),
+    *((envelope(lambda b, odd=odd: {**b, "payload": odd(b["payload"])}), "") for odd in (
+        lambda p: p + "=", lambda p: "\n" + p, lambda p: p[:-5] + "\u00e9" + p[-4:],
+        lambda _: None)),
+    *((envelope(lambda b, odd=odd: {**b, "signatures": odd}), "") for odd in ({}, None)),
+    (envelope(lambda b: {**b, "signatures": []}), "the envelope holds no signature"),
+    (envelope(lambda b: {**b, "signatures": b["signatures"] * 2}), "two signatures by one key"),
+    (envelope(lambda b: {**b, "signatures": b["signatures"][1:]}), "has not signed"),
+    (envelope(lambda b: {**b, "signatures": [{"sig": b["signatures"][0]["sig"]}]}), ""),
+    (envelope(lambda b: {**b, "more": None}), ""), (envelope(lambda b: [b]), ""),
+    (signature(more=1), ""), (signature(sig="AAAA"), ""), (signature(sig="A" * 88), ""),
+    *((signature(keyid=odd), "") for odd in ("", None, "ed25519:" + "0" * 64)),
+    (envelope(lambda b: {**b, "signatures": [
+        {**one, "keyid": other["keyid"]} for one, other in zip(
+            b["signatures"], b["signatures"][::-1], strict=True)]}), "not the one of its key"),
+    *((text(write), NOT_DSSE) for write in (
+        lambda b: json.dumps(b).encode(), lambda b: canonical(b) + b"\n", lambda _: b"",
+        lambda _: b"\xff", lambda _: b"[" * 100_000,
+        lambda b: canonical(b).replace(b'"payload":', b'"payload":"","payload":'))),
+    *((statement(write), NOT_A_STATEMENT + " in canonical form") for write in (
+        lambda s: json.dumps(s).encode(), lambda s: canonical(s) + b" ", lambda _: b"{}",
+        lambda _: b"\xff", lambda _: b"1",
+        lambda s: canonical(s).replace(b'"subject":', b'"subject":[],"subject":'))),
+    (statement(lambda s: s["subject"].pop() and None), OTHERS),
+    (statement(lambda s: s["subject"].append({"name": "z.txt", "digest": {"sha256": "0" * 64}})),
+     OTHERS),
+    (statement(lambda s: s["subject"][0]["digest"].update(sha256="0" * 64)), NOT_SIGNED),
+    *((statement(lambda s, name=name: s["subject"][0].update(name=name)), ODD_NAME)
+      for name in ("../certificate.json", "/etc/passwd", "..")),
+    (statement(lambda s: s["subject"][0]["digest"].update(sha256="x" * 64)), ODD_NAME),
+    (statement(lambda s: s["subject"].append(s["subject"][-1])), NOT_A_STATEMENT),
+    (statement(lambda s: s["subject"].reverse()), NOT_A_STATEMENT),
+    (statement(lambda s: s["subject"][0]["digest"].update(sha512="0")), NOT_A_STATEMENT),
+    (statement(lambda s: s.update(_type="https://in-toto.io/Statement/v0.1")), NOT_A_STATEMENT),
+    (statement(lambda s: s.update(more=1)), NOT_A_STATEMENT),
+    (statement(lambda s: s.pop("predicate") and None), NOT_A_STATEMENT),
+    (statement(lambda s: s.update(predicateType="urn:privsieve:containment/v1")), NOT_SAID),
+    (statement(lambda s: s["predicate"]["claim"].update(epsilon="0.001")), NOT_SAID),
+    (statement(lambda s: s["predicate"].update(more="x")), NOT_SAID),
+    (statement(lambda s: s["predicate"].update(population="town")), NOT_SAID),
+    (statement(lambda s: s["predicate"].pop("ledger") and None), NOT_SAID),
+    *((statement(lambda s, odd=odd: s["predicate"].update(maker=odd)), "names no maker")
+      for odd in ("anna", [])),
+]
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILT)
+def test_what_was_changed_is_found(folder, whole, spoil, said):
+    """Files, envelope, signatures or statement: even who holds both keys cannot sign another."""
+    spoil(folder, whole)
+    found = ps.verify(folder)
 
     assert not ps.verify(folder, signers=BOTH).valid
-    assert not ps.verify(folder).valid
+    assert not found.valid
+    if said:
+        only(found, said)
 
 
-def test_a_folder_that_holds_and_was_not_signed_is_found(folder, whole):
-    """Another whole release under these signatures: the signatures are of another folder."""
-    for name in FILES:
-        shutil.copy(whole / "other" / name, folder / name)
-
-    only(ps.verify(folder), "a file of the folder is not as it was signed")
-
-
-def test_a_page_of_another_version_is_bound_by_the_signatures(folder):
-    """What cannot be compared any more was signed, and may not change."""
-    page = (folder / "report.html").read_bytes()
-    (folder / "report.html").write_bytes(page.replace(b'content="privsieve ', b'content="other '))
-
-    only(ps.verify(folder, signers=BOTH), "a file of the folder is not as it was signed")
-
-
-@pytest.mark.parametrize("act", ["add", "remove", "hide", "link", "inner"])
-def test_files_are_those_that_were_signed(folder, act):
-    """A file, link or folder more, or a page less, is a reason; hidden files are named."""
-    if act == "add":
-        (folder / "more.html").write_text("x")
-    elif act == "remove":
-        (folder / "report.html").unlink()
-    elif act == "link":
-        (folder / "more.html").symlink_to("report.html")
-    elif act == "inner":
-        (folder / "more").mkdir()
-    else:
-        (folder / ".DS_Store").write_text("x")
+def test_a_hidden_file_is_named(folder):
+    """It was not signed, and the folder holds."""
+    (folder / ".DS_Store").write_text("x")
     found = ps.verify(folder, signers=BOTH)
 
-    if act == "hide":
-        assert (True, [".DS_Store"]) == (found.valid, [one.strip("'") for one in found.unchecked])
-    elif act in ("link", "inner"):
-        only(found, "links or folders, which cannot be signed")
-    else:
-        only(found, "other files were signed than lie in the folder")
+    assert (True, [".DS_Store"]) == (found.valid, [one.strip("'") for one in found.unchecked])
 
 
 @pytest.mark.parametrize("signers", [wanted(MAKER), BOTH, wanted(MAKER, EVE, threshold=1)])
@@ -315,128 +329,26 @@ def test_one_signature_less_is_a_reason(folder):
     only(ps.verify(folder, signers=wanted(ANNA)), "the maker that was signed has not signed")
 
 
-def signed_anew(folder, change, keys=(MAKER, ANNA)):
-    """The statement changed and signed again by these keys."""
-    body, said = opened(folder)
-    change(said)
-    put(folder, body, said, keys)
-    return ps.verify(folder, signers=BOTH)
-
-
-@pytest.mark.parametrize(("change", "said"), [
-    (lambda s: s["subject"].pop(), "other files were signed"),
-    (lambda s: s["subject"].append({"name": "z.txt", "digest": {"sha256": "0" * 64}}),
-     "other files were signed"),
-    (lambda s: s["subject"][0]["digest"].update(sha256="0" * 64), "not as it was signed"),
-    (lambda s: s["subject"][0].update(name="../certificate.json"), "names files as no release"),
-    (lambda s: s["subject"][0].update(name="/etc/passwd"), "names files as no release"),
-    (lambda s: s["subject"][0].update(name=".."), "names files as no release"),
-    (lambda s: s["subject"].append(s["subject"][-1]), "not an in-toto statement"),
-    (lambda s: s["subject"].reverse(), "not an in-toto statement"),
-    (lambda s: s["subject"][0]["digest"].update(sha512="0"), "not an in-toto statement"),
-    (lambda s: s["subject"][0]["digest"].update(sha256="x" * 64), "names files as no release"),
-    (lambda s: s.update(_type="https://in-toto.io/Statement/v0.1"), "not an in-toto statement"),
-    (lambda s: s.update(predicateType="urn:privsieve:containment/v1"), "not what the certificate"),
-    (lambda s: s.update(more=1), "not an in-toto statement"),
-    (lambda s: s.pop("predicate"), "not an in-toto statement"),
-    (lambda s: s["predicate"]["claim"].update(epsilon="0.001"), "not what the certificate"),
-    (lambda s: s["predicate"].update(more="x"), "not what the certificate"),
-    (lambda s: s["predicate"].update(population="town"), "not what the certificate"),
-    (lambda s: s["predicate"].update(maker="anna"), "names no maker"),
-    (lambda s: s["predicate"].update(maker=[]), "names no maker"),
-    (lambda s: s["predicate"].pop("ledger"), "not what the certificate"),
-])
-def test_another_statement_is_found(folder, change, said):
-    """Even who holds both keys cannot sign what is not in the folder."""
-    only(signed_anew(folder, change), said)
-
-
-def test_swapped_parts_are_found(folder):
-    """Maker and approver cannot take each other's part, neither by the order nor by a new name."""
+def test_parts_are_what_the_statement_says(folder, whole):
+    """The order of signatures says nothing; who is named as another maker, or as none, is found."""
     body, _ = opened(folder)
     put(folder, {**body, "signatures": body["signatures"][::-1]})
-    assert ps.verify(folder, signers=BOTH).valid  # the order says nothing
+    assert ps.verify(folder, signers=BOTH).valid
 
-    swapped = [{**one, "keyid": other["keyid"]} for one, other in zip(
-        body["signatures"], body["signatures"][::-1], strict=True)]
-    put(folder, {**body, "signatures": swapped})
-    only(ps.verify(folder, signers=BOTH), "a signature is not the one of its key")
-    found = signed_anew(folder, lambda s: s["predicate"].update(maker=ANNA.public.keyid))
-    only(found, "of the 2 keys that are wanted 0 have signed")
+    for maker, signed in ((ANNA.public.keyid, 0), (None, 1)):
+        statement(lambda s, maker=maker: s["predicate"].update(maker=maker))(folder, whole)
+        only(ps.verify(folder, signers=BOTH), f"of the 2 keys that are wanted {signed} have signed")
 
 
-def test_no_maker_named_is_another_part(folder):
-    """A statement without its maker makes approvers of both."""
-    only(signed_anew(folder, lambda s: s["predicate"].update(maker=None)), "1 have signed")
-
-
-@pytest.mark.parametrize("spoil", [
-    lambda b: {**b, "payloadType": "application/json"},
-    lambda b: {**b, "payload": b["payload"] + "="},
-    lambda b: {**b, "payload": "\n" + b["payload"]},
-    lambda b: {**b, "payload": b["payload"][:-5] + "\u00e9" + b["payload"][-4:]},
-    lambda b: {**b, "signatures": []},
-    lambda b: {**b, "signatures": {}},
-    lambda b: {**b, "signatures": b["signatures"] * 2},
-    lambda b: {**b, "signatures": [b["signatures"][0]] * 65},
-    lambda b: {**b, "signatures": [{**b["signatures"][0], "more": 1}]},
-    lambda b: {**b, "signatures": [{"sig": b["signatures"][0]["sig"]}]},
-    lambda b: {**b, "signatures": [{**b["signatures"][0], "sig": "AAAA"}]},
-    lambda b: {**b, "signatures": [{**b["signatures"][0], "sig": "A" * 88}]},
-    lambda b: {**b, "signatures": [{**b["signatures"][0],
-                                    "keyid": b["signatures"][0]["keyid"].upper()}]},
-    lambda b: {**b, "signatures": [{**b["signatures"][0], "keyid": ""}]},
-    lambda b: {**b, "signatures": [{**b["signatures"][0], "keyid": "ed25519:" + "0" * 64}]},
-    lambda b: {**b, "signatures": [{**b["signatures"][0], "keyid": None}]},
-    lambda b: {**b, "more": None},
-    lambda b: {"payload": b["payload"]},
-    lambda b: {**b, "payload": None},
-    lambda b: [b],
-])
-def test_a_spoilt_envelope_is_found(folder, spoil):
-    """Another type, other base64, keys twice or odd, fields more or less: each is a reason."""
+def test_so_many_keys_may_sign(folder):
+    """64, and no more."""
     body, _ = opened(folder)
-    put(folder, spoil(body))
-
-    assert 1 == len(ps.verify(folder).reasons)
-    assert 1 == len(ps.verify(folder, signers=BOTH).reasons)
-
-
-def test_a_spoilt_envelope_is_named(folder):
-    """Type, keys twice and too many keys are told apart in words."""
-    body, _ = opened(folder)
-    put(folder, {**body, "payloadType": "application/json"})
-    only(ps.verify(folder), "another type of payload")
-    put(folder, {**body, "signatures": body["signatures"] * 2})
-    only(ps.verify(folder), "two signatures by one key, or more than 64")
     put(folder, body, keys=[PrivateKey.make() for _ in range(64)] + [MAKER])
     only(ps.verify(folder), "two signatures by one key, or more than 64")
     put(folder, body, keys=[PrivateKey.make() for _ in range(63)] + [MAKER])
     assert 64 == len(ps.verify(folder, signers=wanted(MAKER)).signed)
     with pytest.raises(ParameterError, match="64 keys have signed"):
         sign_folder(folder, EVE, "approver")
-
-
-@pytest.mark.parametrize("write", [
-    lambda body: json.dumps(body).encode(), lambda body: canonical(body) + b"\n",
-    lambda _: b"", lambda _: b"{", lambda _: b"\xff", lambda _: b"[" * 100_000,
-    lambda body: canonical(body).replace(b'"payload":', b'"payload":"","payload":'),
-])
-def test_another_writing_of_the_envelope_is_found(folder, write):
-    """An envelope has one text."""
-    (folder / "signatures.json").write_bytes(write(opened(folder)[0]))
-
-    only(ps.verify(folder), "not DSSE in canonical form")
-
-
-def test_another_writing_of_the_statement_is_found(folder):
-    """The same statement with spaces, signed by both keys, is not the one that we write."""
-    body, said = opened(folder)
-    for data in (json.dumps(said).encode(), canonical(said) + b" ", b"{}", b"\xff", b"1",
-                 canonical(said).replace(b'"subject":', b'"subject":[],"subject":')):
-        put(folder, body, data, (MAKER, ANNA))
-
-        only(ps.verify(folder), "not an in-toto statement in canonical form")
 
 
 def test_a_huge_envelope_is_found(folder, monkeypatch):
@@ -446,14 +358,6 @@ def test_a_huge_envelope_is_found(folder, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(CheckFailed, match="larger than 32 MB"):
         Envelope.read(b" " * (envelopes.LARGEST_ENVELOPE + 1))
-
-
-def test_every_truncation_is_found(folder):
-    """An envelope that ends early is no envelope."""
-    data = (folder / "signatures.json").read_bytes()
-    for length in range(0, len(data), 97):
-        (folder / "signatures.json").write_bytes(data[:length])
-        assert not ps.verify(folder).valid
 
 
 def test_every_byte_counts(folder):
@@ -515,11 +419,6 @@ def test_a_revoked_key_is_a_reason(folder, tmp_path):
         gone.write_text(text)
         with pytest.raises(ParameterError, match="list of revoked keys"):
             Signers.of(revoked=gone)
-
-
-def test_signers_are_of_folders(folder):
-    """A certificate alone cannot be signed, and says so."""
-    assert not ps.verify(folder / "certificate.json", signers=BOTH).valid
 
 
 # --- signing -------------------------------------------------------------------------------------
@@ -732,15 +631,9 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
     code, out, _ = privsieve("verify", "first", "--plan", "plan.signed.json", "--revoked",
                              "revoked.txt")
     assert 7 == code
-
-    assert 2 == privsieve("sign", "plan.json", "--key", "maker.pem")[0]  # nothing is overwritten
-    assert 2 == privsieve("sign", "plan.signed.json", "--key", "maker.pem")[0]  # signed already
-    assert 2 == privsieve("sign", "plan.json", "--key", "maker.pem", "--as", "maker")[0]
-    assert 2 == privsieve("sign", "plan.signed.json", "--key", "anna.pem", "--out", "x")[0]
-    assert 2 == privsieve("sign", "domain.toml", "--key", "maker.pem")[0]
-    assert 2 == privsieve("sign", "first/certificate.json", "--key", "maker.pem")[0]
-    assert 2 == privsieve("sign", "first/signatures.json", "--key", "maker.pem")[0]
-    assert 2 == privsieve("sign", "first", "--key", "maker.pem", "--as", "maker", "--out", "x")[0]
+    for words in (("plan.json",), ("plan.signed.json",), ("plan.json", "--as", "maker"),
+                  ("domain.toml",), ("first/certificate.json",), ("first/signatures.json",)):
+        assert 2 == privsieve("sign", words[0], "--key", "maker.pem", *words[1:])[0]
 
 
 def test_without_cryptography(folder, cli, monkeypatch):

@@ -62,17 +62,6 @@ def test_synthesize(privsieve):  # noqa: F811  # the fixture
     assert Fraction(1) == spent()
 
 
-def test_the_folder_is_verified_and_loaded(privsieve):  # noqa: F811  # the fixture
-    """What is in the folder holds, and the Python face reads it."""
-    privsieve(*call())
-    code, out, _err = privsieve("verify", "first", "--ledger", "budget.db")
-    made = ps.NoisyHistogram.of_release(ps.load("first"))
-
-    assert (0, True) == (code, out.startswith("valid"))
-    assert (8, 3, 2) == made.counts_.shape
-    assert 400 == made.counts_.sum()
-
-
 def test_columns_are_chosen(privsieve):  # noqa: F811  # the fixture
     """`--top` chooses in the same release, at the same cost."""
     asked = (*GIVEN, "--top", "1", "--share", "0.4", "--bins", "dose=5")
@@ -82,16 +71,6 @@ def test_columns_are_chosen(privsieve):  # noqa: F811  # the fixture
     assert (0, ["dose"]) == (code, out.splitlines())
     assert ("0.4", {"dose": 5}) == (settings["choice"]["epsilon"], settings["bins"])
     assert Fraction(1) == spent()
-
-
-def test_json(privsieve):  # noqa: F811  # the fixture
-    """`--json` prints one canonical object, without a path."""
-    code, out, _err = privsieve(*call("--json", "--no-target", "--bins", "4"))
-    said = json.loads(out)
-
-    assert (0, "1", "1") == (code, said["charged"], said["left"])
-    assert [4, 3] == said["release"]["cells"]["shape"]
-    assert "first" not in out
 
 
 def test_more_rows_cost_nothing(privsieve):  # noqa: F811  # the fixture
@@ -245,28 +224,6 @@ def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811 
     assert {"forecast", "settings", "warning"} <= set(found)
 
 
-def test_warned(privsieve):  # noqa: F811  # the fixture
-    """What will be mostly noise goes on with --anyway, and says so again."""
-    code, _out, err = privsieve(*call("--bins", "100", "--anyway"))
-
-    assert 0 == code
-    assert "mostly noise" in err
-
-
-@pytest.mark.parametrize("fault", [RuntimeError("row 17 says 42"), KeyboardInterrupt()])
-def test_failed_after_the_charge(privsieve, monkeypatch, fault):  # noqa: F811  # the fixture
-    """A fault after the charge has one text and code 6, and the charge stays."""
-    def broken(*_args, **_options):
-        raise fault
-
-    monkeypatch.setattr(reader, "batches", broken)
-    code, out, err = privsieve(*call())
-
-    said = err.splitlines()[-1]
-    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
-    assert 1 == spent()
-
-
 def test_rows_that_cannot_be_written_leave_the_release(privsieve, monkeypatch):  # noqa: F811
     """The release was paid for: it stands without its rows, and says how to make them."""
     write = Folder.write
@@ -328,3 +285,17 @@ def test_synthetic_rows_are_a_table_for_the_same_domain(privsieve):  # noqa: F81
     assert made.counts_.tolist() == again.counts_.tolist()
     assert "synthetic.csv" == synthesize.NAME
     assert os.access("first/synthetic.csv", os.R_OK)
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("row 17 says 42"), KeyboardInterrupt()])
+def test_failed_after_the_charge(privsieve, monkeypatch, fault):  # noqa: F811  # the fixture
+    """A fault after the charge has one text and code 6, and the charge stays."""
+    def broken(*_args, **_options):
+        raise fault
+
+    monkeypatch.setattr(reader, "batches", broken)
+    code, out, err = privsieve(*call())
+
+    said = err.splitlines()[-1]
+    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
+    assert 1 == spent()

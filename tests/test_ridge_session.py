@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from attacks import RUNS, near, refuted, stands
 from privsieve import fit as fitting
-from privsieve.errors import BudgetExceeded, DomainError, ParameterError, ReleaseFailed
+from privsieve.errors import DomainError, ParameterError
 from privsieve.methods.ridge import answers, dual
 from privsieve.methods.ridge.answers import Memory, Solution, Task
 from privsieve.methods.ridge.dual import (
@@ -190,44 +189,6 @@ def test_duplicates_cost_no_dimension():
 # Sensitivity
 
 
-def neighbours(rng, m, *, adversarial):
-    """Two tables of the mixed domain that differ in one record."""
-    codes, label = random_codes(rng, m, same=adversarial), rng.integers(0, 65536, m)
-    if adversarial:
-        label[:] = 65535
-    other, turned = codes.copy(), label.copy()
-    turned[-1] = 0 if label[-1] > 30_000 else 65535
-    if not adversarial or rng.random() < 0.3:
-        other[-1] = random_codes(rng, 1)[0]
-    return (codes, label), (other, turned)
-
-
-@pytest.mark.parametrize("adversarial", [False, True])
-def test_whitened_numbers_stay_inside(adversarial):
-    """500 pairs of neighbours, asked at their own and other points: no release moves beyond."""
-    rng, worst = np.random.default_rng(6 + adversarial), 0.0
-    for _ in range(250):
-        name, options = KERNELS[rng.integers(len(KERNELS))]
-        kernel, lam = Kernel.of(MIXED, name, **options), str(rng.choice(["0.001", "0.1", "10"]))
-        m = int(rng.integers(1, 9))
-        first, second = neighbours(rng, m, adversarial=adversarial)
-        asked = np.concatenate([first[0], second[0][-1:], random_codes(rng, 3)])
-        made = task(kernel, lam, m, asked)
-        models = [fitted(kernel, lam, *one) for one in (first, second)]
-        a, b = (np.array(made.grid.integers(dual.forward(
-            made.basis.factor, dual.values(made.basis.points, *model, kernel)).tolist()))
-            for model in models)
-        moved = np.linalg.norm((a - b).astype(float)) * float(made.grid.step)
-        alone = task(kernel, lam, m, asked[m:m + 1], kind="one")
-        c, d = (np.clip(dual.values(alone.basis.points, *model, kernel), -1, 1)[0]
-                for model in models)
-
-        worst = max(worst, moved / float(made.grid.sensitivity))
-        assert moved <= made.grid.sensitivity
-        assert abs(c - d) <= alone.grid.sensitivity
-    assert worst > (0.6 if adversarial else 0.3)
-
-
 def test_the_noise_has_the_size_that_is_said():
     """Answers of a batch spread by what the plan forecasts."""
     kernel, rng = Kernel.of(MIXED), np.random.default_rng(9)
@@ -240,59 +201,6 @@ def test_the_noise_has_the_size_that_is_said():
     said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4  # half of the range
 
     assert 0.85 * said < np.sqrt(np.mean(np.square(off))) < 1.15 * said
-
-
-# Attacks
-
-
-def tight(target):
-    """A table of one record with so strong a ridge that the bound is almost attained."""
-    kernel = Kernel.of(Domain.box(0, 1, columns=1, target=(0, 1)), "rbf")
-    return kernel, fitted(kernel, "1000", np.zeros((1, 1), np.uint16), np.array([target]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["one", "batch"])
-def test_right_noise_is_not_exceeded_and_half_noise_is_caught(kind):
-    """At two neighbours a release stays inside its claim, and half of its noise does not."""
-    cost = Cost.of(1)
-    kernel, models = tight(0)[0], [tight(0)[1], tight(65535)[1]]
-    codes = np.array([[0], [40_000]], np.uint16)[:1 if kind == "one" else 2]
-    mechanism = {"one": answers.one, "batch": answers.batch}[kind]
-
-    def released(made, seed):
-        noise = replay(seed)
-
-        def run(which):
-            return np.array(made.grid.numbers(mechanism(models[which], noise, task=made)))
-
-        return run
-
-    made = task(kernel, "1000", 1, codes, kind, cost)
-    half = task(kernel, "1000", 1, codes, kind, replace(cost, epsilon=Fraction(2)))
-    options = {"epsilon": 1.0, "delta": 0.0, "profile": max(RUNS, 3000)}
-
-    assert stands(released(made, 1), 0, 1, **options, least=near(0.3))
-    assert refuted(released(half, 2), 0, 1, **options)
-
-
-def test_two_points_say_no_difference():
-    """The difference of two answers has noise, however near their points are: a scalar's has none.
-
-    Two neighbours, asked at two points one code apart: what is released does not tell them apart.
-    """
-    kernel = tight(0)[0]
-    codes = np.array([[100], [101]], np.uint16)
-    made = task(kernel, "1000", 1, codes)
-    noise, spread = replay(5), []
-    for _ in range(200):
-        found = made.answers(answers.batch(tight(0)[1], noise, task=made))
-        spread.append(found[0] - found[1])
-
-    assert len(made.basis) == 1
-    exact = dual.values(coordinates(codes, kernel.domain), *tight(0)[1], kernel)
-    assert abs(np.ptp(exact)) > 0
-    assert np.abs(spread).max() < 1e-9
 
 
 # A session
@@ -357,47 +265,6 @@ def test_rows_are_read_once_and_after_the_charge(ledger):
 
     assert [1] == spy.seen
     assert session.release_.certificate["ledger"] is not None
-
-
-def test_every_release_verifies(ledger, tmp_path):
-    """What a session releases is saved with its page, and its certificate holds."""
-    X, y = table()
-    with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
-        session.predict_one([0.5, 0.5], epsilon=1)
-        made = [session.release_]
-        session.predict_batch(X[:4], epsilon=1)
-        made.append(session.release_)
-    for at, release in enumerate(made):
-        place = tmp_path / str(at)
-        release.save(place)
-
-        assert ps.verify(place / "certificate.json", release=place / "release.json").valid
-        assert (place / "report.html").exists()
-    assert 2 == len({release.sha256 for release in made})
-
-
-def test_a_refused_charge_reads_no_row(tmp_path):
-    """Without a budget nothing is read, answered or remembered."""
-    ledger = ps.Ledger(str(tmp_path / "small.db"), population="people")
-    ledger.grant(epsilon="0.5")
-    spy = Spy(ledger)
-    with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
-        for ask in (lambda: session.predict_one([0.5, 0.5], epsilon=1),
-                    lambda: session.predict_batch([[0.5, 0.5]], epsilon=1)):
-            with pytest.raises(BudgetExceeded):
-                ask()
-
-    assert [] == spy.seen
-
-
-def test_a_fault_after_the_charge_has_one_text(ledger):
-    """What a broken row says does not leave."""
-    spy = Spy(ledger, fail=True)
-    session = KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger)
-    with session, pytest.raises(ReleaseFailed) as failed:
-        session.predict_one([0.5, 0.5], epsilon=1)
-
-    assert (None, None) == (failed.value.__cause__, failed.value.__context__)
 
 
 def test_the_same_question_has_the_same_answer_for_nothing(ledger):
@@ -513,25 +380,6 @@ def test_rows_decide_nothing_where_numpy_is_told_to_raise():
             assert 2 == len(answered)
 
 
-def test_a_target_on_a_log_scale_comes_back():
-    """Answers are values of the target, inside its bounds, on a log scale too."""
-    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 10_000, scale="log"))
-    values = original(np.array([-5.0, 0, 1]), domain.target)
-
-    assert [1.0, 100.0, 10_000.0] == values.round(9).tolist()
-
-
-def test_odd_rows_are_silent(ledger, recwarn):
-    """One target, missing cells and records that are all alike raise nothing."""
-    for X, y in (([[0.5, None]] * 9, [None] * 9), ([["?", 9e99]] * 2, [1e300, -1e300]),
-                 ([[0.1, 0.2]], [0.3])):
-        with KernelRidgeSession(X, y, domain=BOX, ledger=ledger) as session:
-            assert 0 <= session.predict_one([0.5, 0.5], epsilon="0.1") <= 2
-            assert (2,) == session.predict_batch([[0.5, 0.5], [0, 1]], epsilon="0.1").shape
-
-    assert [] == list(recwarn)
-
-
 @pytest.mark.parametrize(("options", "error", "said"), [
     ({"kernel": "cosine"}, ParameterError, 'write "rbf"'),
     ({"gamma": -1}, ParameterError, "gamma is -1"), ({"gamma": "x"}, ParameterError, "gamma is"),
@@ -593,17 +441,6 @@ def test_a_release_close_to_noise_says_so():
         assert session.plan([[0.5, 0.5]], epsilon=1000, allow_weak=True).warning is None
 
 
-def test_a_release_names_its_kernel_and_a_log_scale():
-    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
-    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
-    kernel = Kernel.of(domain, "rbf", 0.5)
-    made = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
-
-    assert {"kernel": "rbf", "gamma": "0.5"} == kernel.json()
-    assert float(made["noise_each"]) == pytest.approx(
-        float(made["noise_prediction"]) * np.log(100) / 2, rel=1e-4)
-
-
 def test_a_large_table_is_refused():
     """The kernel of all pairs has to fit into memory."""
     with pytest.raises(ParameterError, match="PrivateKernelRidge"):
@@ -629,3 +466,31 @@ def test_a_session_takes_paths(tmp_path):
     assert domain.names == session.release_.columns
     with pytest.raises(DomainError, match="give a Domain, or the path"):
         KernelRidgeSession([[1.0]] * 9, [1.0] * 9, domain=7)
+
+
+def test_every_release_verifies(ledger, tmp_path):
+    """What a session releases is saved with its page, and its certificate holds."""
+    X, y = table()
+    with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
+        session.predict_one([0.5, 0.5], epsilon=1)
+        made = [session.release_]
+        session.predict_batch(X[:4], epsilon=1)
+        made.append(session.release_)
+    for at, release in enumerate(made):
+        place = tmp_path / str(at)
+        release.save(place)
+
+        assert ps.verify(place / "certificate.json", release=place / "release.json").valid
+        assert (place / "report.html").exists()
+    assert 2 == len({release.sha256 for release in made})
+
+
+def test_a_release_names_its_kernel_and_a_log_scale():
+    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
+    domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
+    kernel = Kernel.of(domain, "rbf", 0.5)
+    made = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
+
+    assert {"kernel": "rbf", "gamma": "0.5"} == kernel.json()
+    assert float(made["noise_each"]) == pytest.approx(
+        float(made["noise_prediction"]) * np.log(100) / 2, rel=1e-4)
