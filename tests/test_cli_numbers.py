@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import privsieve as ps
-from privsieve.cli import plan as numbers
-from privsieve.public import planned
+from privsieve.cli import words
+from privsieve.report import plans
+from privsieve.report.planning import plan_document
 from releases import FORECASTS, KINDS, plan_of
 
 DOMAIN = """
@@ -40,41 +41,46 @@ def privsieve(tmp_path, monkeypatch, cli):
     return cli
 
 
+def table(plan, forecasts, capsys):
+    """The words of each line of the table of forecasts."""
+    words.tell(plan_document(plan, forecasts))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 79
+    first = next(at for at, line in enumerate(lines) if line.startswith("  epsilon"))
+    return [line.split() for line in lines[first + 1:first + 1 + len(forecasts)]]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_of_numbers_is_told(kind, capsys):
     """What is released, its noise, and a column for each figure of the forecast."""
     plan = plan_of(kind)
     less = dict.fromkeys(plan.forecast, "9.87")
-    numbers._numbers({plan.cost.epsilon: plan.forecast, plan.cost.epsilon * 6: less}, plan)
-    out = capsys.readouterr().out
-    rows = [line.split() for line in out.splitlines()[2:4]]
+    rows = table(plan, {plan.cost.epsilon: plan.forecast, plan.cost.epsilon * 6: less}, capsys)
     told = [key for key in FORECASTS[kind] if key not in ("longest", "cells", "noise_length")]
 
     assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
             "regression": "a model from which predictions are free",
             "histogram": "a table of 24 counts over 2 of 3 columns",
-            }[kind] == planned._what(plan)
+            }[kind] == plans._what(plan)
     assert ["*", "0.5"] == rows[0][:2]
     assert "3" == rows[1][0]
     for key in told:
-        assert planned.figure(FORECASTS[kind][key]) in rows[0]
+        assert plans.figure(FORECASTS[kind][key]) in rows[0]
         assert "9.87" in rows[1]
-    assert max(map(len, out.splitlines())) <= 79
 
 
 def test_noise_is_set_against_the_longest_weights(capsys):
     """The length of the noise is told in per cent of the longest weights, rounded up."""
     plan = plan_of("weights")
-    numbers._numbers({plan.cost.epsilon: plan.forecast}, plan)
-    line = capsys.readouterr().out.splitlines()[2]
 
-    assert ["*", "0.5", "0.123", "0.214", "12", "%"] == line.split()
+    assert [["*", "0.5", "0.123", "0.214", "12", "%"]] == table(
+        plan, {plan.cost.epsilon: plan.forecast}, capsys)
     assert ("standard deviation 0.123 on each weight; together about 0.214 long, where the weights "
-            "without it are at most 1.9 long: 12 % of that") == planned.noise(plan)
+            "without it are at most 1.9 long: 12 % of that") == plans.noise(plan)
     loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
-    assert planned.noise(loud).endswith("at most 1.9 long: 173 times that")
+    assert plans.noise(loud).endswith("at most 1.9 long: 173 times that")
     for k, said in ((1, "the largest one is chosen"), ("positive", "those above zero are chosen")):
-        assert planned._what(plan_of("weights", settings={"k": k})).endswith(said)
+        assert plans._what(plan_of("weights", settings={"k": k})).endswith(said)
 
 
 def test_a_regression_is_planned(privsieve):

@@ -15,7 +15,7 @@ from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import encoder
 from privsieve.rows.cutting import Cutting, shared_cuts
-from privsieve.rows.items import Reading, Thermometer, items_of, table_of
+from privsieve.rows.items import Reading, items_of, table_of
 from privsieve.rows.matrix import Items
 
 
@@ -129,9 +129,7 @@ def test_cuts_come_from_the_domain():
 
     assert ("age<18", "age=18..65", "age>=65") == items_of(AGES, domain=domain)[0].names
     assert ("age<40", "age>=40") == items_of(AGES, domain=domain, columns={"age": [40]})[0].names
-    assert ("age>=18",) == items_of(AGES, domain=domain,
-                                    columns={"age": Thermometer((18,))})[0].names
-    for cuts in ([40, 111], [-1], Thermometer((200,))):
+    for cuts in ([40, 111], [-1]):
         with pytest.raises(ParameterError, match="outside of its bounds in the domain, 0 to 110"):
             items_of(AGES, domain=domain, columns={"age": cuts})
     for k in (0, -1, "5", True, 2.0):
@@ -153,7 +151,7 @@ DATES = pd.DataFrame({"d": [f"2020-{1 + j % 12:02d}-{1 + j % 28:02d}" for j in r
 
 
 def test_dates_are_cut_as_asked():
-    """Points and thermometers of dates, with a domain or without, and no text that is no date."""
+    """Points of dates, with a domain or without, and no text that is no date."""
     import datetime as dt
 
     domain = Domain([Date("d", "2020-01-01", "2020-12-31", cuts=["2020-07-01"])])
@@ -165,7 +163,6 @@ def test_dates_are_cut_as_asked():
     assert both == items_of(DATES, columns={"d": [at]})[0].names
     assert items_of(DATES, domain=domain)[0].indices.tolist() == items_of(
         DATES, columns={"d": [at]})[0].indices.tolist()
-    assert ("d>=2020-07-01",) == items_of(DATES, columns={"d": Thermometer((at,))})[0].names
     assert ("d<2020-07-01T12:00:00", "d>=2020-07-01T12:00:00") == items_of(
         DATES, columns={"d": [noon]})[0].names
     with pytest.raises(SchemaError, match="cells that are no dates"):
@@ -228,8 +225,7 @@ def test_targets_are_cut_and_merged():
     items, y, classes = items_of(SALARIES, "job", columns={"job": ["job 3", "job 1"], "a": None})
     assert (("job 3", "job 1", "other"), ("a",)) == (classes, items.names)
     assert [{3: 0, 1: 1}.get(row % 9, 2) for row in rows] == y.tolist()
-    for how, text in ((Thermometer((30000,)), "items of a thermometer overlap"),
-                      ([50000, 30000], "each larger than the one before"),
+    for how, text in (([50000, 30000], "each larger than the one before"),
                       (object(), "something else than None")):
         with pytest.raises(PrivsieveError, match=text):
             items_of(SALARIES, "salary", columns={"salary": how})
@@ -242,11 +238,10 @@ def test_classes_that_came_apart_are_cut_and_merged(tmp_path):
     y = np.arange(60) + 0.5
     matrix = np.array([[j % 2, 1] for j in range(60)])
     np.savez(tmp_path / "t.npz", X=matrix, y=y)
-    (tmp_path / "t.svm").write_text("".join(f"{label} 1:1\n" for label in y))
     (tmp_path / "t.dat").write_text("".join(f"{j} 7\n" for j in range(60)))
     cut = [0] * 20 + [1] * 40
     for X, label, name in ((matrix, y, "y"), (tmp_path / "t.npz", None, "y"),
-                           (tmp_path / "t.svm", None, "y"), (tmp_path / "t.dat", "first", "first"),
+                           (tmp_path / "t.dat", "first", "first"),
                            (pd.DataFrame({"a": matrix[:, 0]}), y, "y")):
         with pytest.raises(SchemaError, match=f"the target '{name}' tells almost every row"):
             items_of(X, label)
@@ -254,7 +249,6 @@ def test_classes_that_came_apart_are_cut_and_merged(tmp_path):
             items, found, classes = items_of(X, label, columns=columns)
             assert ((f"{name}<20", f"{name}>=20"), cut) == (classes, found.tolist())
             assert len(items)
-    assert (tmp_path / "t.svm").exists()
     assert 2 == len(items_of(tmp_path / "t.npz", ["no", "yes"] * 30)[2])
     found = table_of(pd.DataFrame({"a": matrix[:, 0], "pay": y}), y, Reading(
         columns={"pay": [20], ...: None}, target="pay"))
@@ -351,11 +345,10 @@ def test_sensitive_columns_of_a_domain():
     (("z",), None, "column 'z' is not in the table"),
     ("a", None, "sensitive is a text; give a list of names"),
     (("n",), None, "more than 1000 values; cut it"),
-    (("n",), {"n": Thermometer((5,))}, "has one value in each row"),
     (("n", "a"), None, "no column is left"),
 ])
 def test_sensitive_columns_are_refused_in_words(sensitive, columns, text):
-    """The target, an unknown column, too many values, items that overlap: no sensitive column."""
+    """The target, an unknown column, too many values: no sensitive column."""
     frame = pd.DataFrame({"a": [0, 1] * 550, "n": [f"n{j}" for j in range(1100)],
                           "y": ["no", "yes"] * 550})
     with pytest.raises(PrivsieveError, match=text):

@@ -348,5 +348,5 @@ def test_a_target_in_python_has_no_role():
     """What a domain file refuses is refused in Python."""
     with pytest.raises(DomainError, match="role is for columns"):
         Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
-    with pytest.raises(DomainError, match="a point at each place"):
+    with pytest.raises(DomainError, match="write a list of points"):
         Number("age", 0, 110, cuts=[None])

@@ -364,7 +364,7 @@ def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said, ca
 
 
 def of_lines(rng, ending, n, folder):
-    """A file of svmlight, of baskets or of arrays, damaged in some bytes."""
+    """A file of baskets or of arrays, damaged in some bytes."""
     path = folder / f"t.{ending}"
     if ending == "npz":
         sparse.save_npz(path, sparse.random(n, 5, 0.5, "csc", random_state=rng.randrange(99)) > 0,
@@ -380,7 +380,7 @@ def of_lines(rng, ending, n, folder):
 
 
 @pytest.mark.parametrize("form", [*(form for form in FORMS if form != "query"),
-                                  "npz", "svm", "dat"])
+                                  "npz", "dat"])
 def test_a_hostile_table_has_items_or_is_refused(form, tmp_path):
     """Who publishes columns of such a table has its items, or a refusal in words of ours."""
     ends = Counter()

@@ -16,7 +16,7 @@ from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows import open_source
-from privsieve.rows.items import Long, Thermometer, column_of, items_of, read_long
+from privsieve.rows.items import Long, column_of, items_of, read_long
 from privsieve.rows.matrix import Items
 
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
@@ -94,20 +94,16 @@ def test_every_matrix_gives_the_same_items(make, tmp_path):
 
 
 def test_files_with_a_target(tmp_path):
-    """CSV and Parquet files name their target; basket, svmlight and npz files hold theirs."""
+    """CSV and Parquet files name their target; basket and npz files hold theirs."""
     csv = wide_csv(tmp_path / "t.csv")
     table = pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "y": Y})
     pq.write_table(table, tmp_path / "t.parquet")
-    (tmp_path / "t.svm").write_text("# a comment\n-1 1:1 3:1\n1 3:1 2:0\n-1 1:1 2:1 # x\n1 qid:7\n")
     npz(tmp_path / "t.npz", X=X, y=np.array([0, 1, 0, 1]))
     expected = {"x0": [1, 0, 1, 0], "x1": [0, 0, 1, 0], "x2": [1, 1, 0, 0]}
 
     for path in (csv, tmp_path / "t.parquet"):
         items, y, classes = items_of(path, "y")
         assert (expected, [0, 1, 0, 1], ("no", "yes")) == (held(items), y.tolist(), classes)
-    items, y, classes = items_of(tmp_path / "t.svm")
-    assert list(expected.values()) == list(held(items).values())
-    assert (("x1", "x2", "x3"), [0, 1, 0, 1], (-1, 1)) == (items.names, y.tolist(), classes)
     items, y, classes = items_of(tmp_path / "t.npz")
     assert (expected, [0, 1, 0, 1], (0, 1)) == (held(items), y.tolist(), classes)
 
@@ -174,12 +170,10 @@ def test_mixed_frames():
 
 
 def test_cuts_are_as_asked():
-    """Cut points, a thermometer, listed levels, bins, a missing level, some columns."""
+    """Cut points, listed levels, bins, a missing level, some columns."""
     how = {"age": [18, 65], "ward": ["B"]}
     assert {"age<18": [1, 0, 0, 0], "age=18..65": [0, 1, 1, 0], "age>=65": [0, 0, 0, 1],
             "ward=B": [0, 1, 0, 0]} == held(items_of(FRAME, columns=how)[0])
-    assert {"age>=18": [0, 1, 1, 1], "age>=65": [0, 0, 0, 1]} == held(
-        items_of(FRAME, columns={"age": Thermometer((18, 65))})[0])
     names = items_of(FRAME, "ill", columns={"age": 2, ...: None}, missing="level", k=2)[0].names
     assert ("age<60", "age>=60", "age=missing", "ward=A", "ward=B", "ward=missing", "smoker",
             "smoker=missing") == names
@@ -260,10 +254,6 @@ FILES = [
     ("t.dat", b"1 2\n3 secret\n", "line 2 of the file"),
     ("t.dat", b"", "empty"),
     ("t.dat", "1 2\n3 \u0661\n".encode(), "plain text"),
-    ("t.svm", b"1 1:1\n1 2:0.5\n", "record 2"),
-    ("t.svm", b"secret 1:1\n", "does not begin with a label"),
-    ("t.svm", b"1 99999999999:1\n", "record 1"),
-    ("t.svm", b"# nothing\n", "no line but comments"),
     ("t.npz", b"not an archive", "cannot be read"),
     ("t.csv", b"", "empty"),
     ("t.parquet", b"PAR1xxxx", "truncated"),

@@ -370,7 +370,7 @@ SHOWN = {
     "Objective", "Perturbing", "Places", "Plan", "Policy", "Problem", "Public", "Published",
     "PublishOptions", "RaceEvent", "Regression", "Release", "Risk", "Roles", "Rounding", "Rounds",
     "Rule", "Sample", "Scheme", "Selection", "SetOptions", "Setting", "Sizes", "SnapshotOptions",
-    "Switch", "TableCells", "TableFacts", "TableOptions", "Tables", "Takes", "Thermometer",
+    "Switch", "TableCells", "TableFacts", "TableOptions", "Tables", "Takes",
     "Together", "TopRule", "Weighing", "Whole", "Windows",
 }
 

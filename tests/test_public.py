@@ -28,7 +28,8 @@ def callables():
         yield name, parameters(found)
         if inspect.isclass(found):
             for method, inner in inspect.getmembers(found, callable):
-                if not method.startswith("_") and inner.__module__.startswith("privsieve"):
+                if not method.startswith("_") and not inspect.isclass(inner) and (
+                        inner.__module__.startswith("privsieve")):
                     yield f"{name}.{method}", parameters(inner)
 
 

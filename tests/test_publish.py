@@ -396,8 +396,8 @@ def test_a_search_says_what_it_proved(privsieve):
 
 
 def test_columns_are_cut_as_asked(privsieve):
-    """Cuts, thermometers, levels, bins and left-out columns of the shell are those of Python."""
-    asked = ("--cut", "age=40,60", "--thermometer", "dose=3,6", "--levels", "ward=A", "--without",
+    """Cuts, levels, bins and left-out columns of the shell are those of Python."""
+    asked = ("--cut", "age=40,60", "--cut", "dose=3", "--levels", "ward=A", "--without",
              "smoker", "--missing", "level")
     found = json.loads(privsieve("check", "t.csv", "--target", "ill", *asked, "--json")[1])
 

@@ -254,12 +254,6 @@ def test_a_number_of_rows_is_a_whole_number_of_any_type():
 # Tables.
 
 
-def svm(text):
-    """A file of svmlight lines."""
-    Path("t.svm").write_bytes(text)
-    return "t.svm"
-
-
 def npz(**arrays):
     """A NumPy archive."""
     np.savez("t.npz", **arrays)
@@ -297,9 +291,6 @@ NO_NPZ = "the .npz file cannot be read"
 
 
 @pytest.mark.parametrize(("make", "sentence"), [
-    (lambda: svm(b"1 16777216:1\n0 1:1\n"), "an index above 1048576"),
-    (lambda: svm(b"1 %s:1\n" % LONG.encode()), "an index above 1048576"),
-    (lambda: svm(b"%s 1:1\n" % LONG.encode()), "does not begin with a label that is a number"),
     (lambda: sparse((3, 2**40)), TOO_LARGE),
     (lambda: sparse((2**40, 3)), TOO_LARGE),
     (lambda: sparse((2**62, 2**62)), TOO_LARGE),

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 import privsieve as ps
-from privsieve.errors import SchemaError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge.session import KernelRidgeSession
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.public.domain import Domain
-from privsieve.release import Release
 from refitted import Forger, add, drop, put, refit, swap
 
 BOX = Domain.box(0, 1, target=(0, 2))
@@ -126,45 +124,3 @@ def test_another_talk_is_found_by_the_ledger(ledger):
     assert ps.verify(*true[::-1], ledger=ledger).valid
     assert any("does not hold" in one
                for one in ps.verify(certificate, release, ledger=ledger).reasons)
-
-
-# What was saved goes on answering
-
-
-@pytest.mark.parametrize(("name", "options"), KERNELS, ids=str)
-def test_a_saved_batch_answers_as_it_did(name, options, tmp_path):
-    """Of a batch the questions have their answers, and other points follow from its numbers."""
-    with session_of(kernel=name, **options) as session:
-        known = session.predict_batch(asked(30), epsilon=5)
-    session.release_.save(tmp_path / "batch")
-    again = KernelRidgeSession.of_release(ps.load(tmp_path / "batch"))
-
-    assert known == pytest.approx(again.predict(asked(30)), abs=1e-6)
-    assert (7,) == again.predict(asked(7, 5)).shape
-
-
-def test_what_cannot_go_on_answering_says_so(ledger):
-    """One answer is no function; a formula is another class's."""
-    with session_of(ledger) as session:
-        session.predict_one([0.5, 0.5], epsilon=1)
-    of = KernelRidgeSession.of_release
-    with pytest.raises(SchemaError, match="the answer to one question, and no function"):
-        of(session.release_)
-    with pytest.raises(SchemaError, match="and no formula"):
-        ps.PrivateKernelRidge.of_release(session.release_)
-    model = ps.PrivateKernelRidge("linear", epsilon=5, domain=BOX, ledger=ledger).fit(*table())
-    with pytest.raises(SchemaError, match=r"PrivateKernelRidge.of_release\(release\) predicts"):
-        of(model.release_)
-
-
-@pytest.mark.parametrize("edit", [
-    {"queries": [[1, 70000]]}, {"queries": [[1]]}, {"values": {"exponent": -9, "q": [1, 2, 3]}},
-    {"features": {"map": "answers", "kernel": "rbf", "gamma": "nan", "lam": "1"}},
-    {"features": {"map": "answers", "kernel": "linear", "gamma": "x", "lam": "1"}},
-    {"features": {"map": "answers", "kernel": "cubic", "lam": "1"}}, {"domain": {}},
-    {"columns": ["x1", "x0"]}, {"plan": {"settings": {"answers": "batch", "points": [9]}}},
-    {"plan": {}}], ids=str)
-def test_a_broken_release_answers_nothing(edit):
-    """What privsieve did not write gets a sentence, and no number."""
-    with pytest.raises(SchemaError):
-        KernelRidgeSession.of_release(Release({**talked().body, **edit}, None))

@@ -213,19 +213,16 @@ def test_a_hierarchy_begins_with_the_cell_and_grows():
     assert (1, 3) == (key.lowest, key.highest)
 
 
-def test_flags_and_thermometers_keep_our_groups(tmp_path):
+def test_spellings_of_flags_keep_our_groups(tmp_path):
     """Cells of the same items are one group, however spelled: a missing flag is a no."""
-    from privsieve.rows.items import Thermometer
-
     rows = [["age", "smoker", "ill"], ["10", "yes", "n"], ["20", "Y", "y"], ["70", "", "n"],
             ["", "no", "y"], ["30", "1", "n"]]
     path = write_csv(tmp_path / "t.csv", rows)
-    table = labelled(path, ("age", "smoker"),
-                     columns={"age": Thermometer((18, 65)), "smoker": None})
+    table = labelled(path, ("age", "smoker"), columns={"age": [18, 65], "smoker": None})
     found = exported(path, table, Roles(both=("age", "smoker"), target="ill"), 1)
     age, smoker = found.of("known")
 
-    assert ("<18 or missing", "18..65", ">=65") == age.levels.labels
+    assert ("<18", "18..65", ">=65", "missing") == age.levels.labels
     assert ("no", "1") == smoker.levels.labels
     assert [1, 1, 0, 0, 1] == [smoker.levels.group[code] for code in smoker.codes.tolist()]
     assert 1 == found.level

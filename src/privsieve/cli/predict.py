@@ -9,10 +9,8 @@ from privsieve.cli.private import kept
 from privsieve.cli.releasing import verified
 from privsieve.cli.verb import Existing, Outcome, verb
 from privsieve.methods.ridge.ridge import Released
-from privsieve.methods.ridge.session import SavedFunction
 from privsieve.public.domain import Domain, demand_cells
 from privsieve.public.option import File
-from privsieve.release import ANSWERS, Regression
 from privsieve.rows import open_source
 
 
@@ -28,8 +26,7 @@ def command(release: Existing, data: str, *, domain: File | None = None,
     out : write here, readable by you alone; the file must not exist
     """
     made = verified(release, "no prediction is made")
-    answers = Regression.read(made.body).map == ANSWERS
-    model = SavedFunction.of(made) if answers else Released.of(made)
+    model = Released.of(made)
     demand_cells([model.target])
     source = open_source(data, csv=Domain.from_toml(domain).csv if domain else None)
     values = [f"{value:.8g}" for value in model.predict(source)]

@@ -511,11 +511,11 @@ class _Limited:
 
     def refusal(self) -> str:
         """Name a limit that no column keeps, and the figure that the best column would keep."""
-        before = sorted(self.counted)
-        tried = [before, *(sorted(self.counted | {j}) for j in self.worth)]
+        first = sorted(self.counted)
+        tried = [first, *(sorted(self.counted | {j}) for j in self.worth)]
         alone = [figures(self.table, self.rule, selected) for selected in tried
                  if selected and self._keeps(selected)]
-        pairs = [pair for pair in figures(self.table, self.rule, before)
+        pairs = [pair for pair in figures(self.table, self.rule, first)
                  if pair[0] in self.limits.asked()]
         best = {pair: _best(pair, [one[pair] for one in alone]) for pair in pairs}
         missed = [pair for pair in pairs if not self.limits.keeps(pair[0], best[pair])]
@@ -524,11 +524,11 @@ class _Limited:
         others = (", and less of other limits or columns, which may miss theirs as well"
                   if len(pairs) > 1 else "")
         together = "" if missed else " together with the others"
+        before = " with what was published of this snapshot before" if self.counted else ""
         return (f"{ASKED[name]} {decimal(int(getattr(self.limits, name) * EPSILON_UNITS))} for "
                 f"{quoted(column)}{together} is kept by no set of columns that was found: the "
-                f"{OF[name]} is "
-                f"{shown(best[pair])} with the best column; ask for {least} {shown(best[pair])}"
-                f"{others}")
+                f"{OF[name]} is {shown(best[pair])} with the best column{before}; ask for {least} "
+                f"{shown(best[pair])}{others}")
 
     def _wrong(self, selected: Sequence[int]) -> list[int]:
         """Items that miss a monotone limit beside those that come before all of them."""

@@ -35,7 +35,7 @@ from privsieve.public.canonical import Json
 from privsieve.public.domain import Domain
 from privsieve.public.option import RARE, Column, File, Name, Names
 from privsieve.rows.cells import date_cell, number_cell
-from privsieve.rows.items import Long, Reading, Thermometer, column_of, read_long, table_of
+from privsieve.rows.items import Long, Reading, column_of, read_long, table_of
 
 #: Stands for all columns.
 ALL = "all"
@@ -79,7 +79,6 @@ class TableOptions:
     without : leave these columns out
     bins : cut numbers into so many bins, by quantiles
     cut : cut a column at these points
-    thermometer : cut a column into items `at least X`, `at least Y`
     levels : tell only these levels of a column apart
     missing : a missing cell holds nothing, or is an item
     domain : a domain file: columns, their kinds, and how the CSV file is written
@@ -100,7 +99,6 @@ class TableOptions:
     without: Names | None = None
     bins: int = 4
     cut: tuple[Annotated[str, "COLUMN=X,Y"], ...] = ()
-    thermometer: Annotated[tuple[Annotated[str, "COLUMN=X,Y"], ...], RARE] = ()
     levels: Annotated[tuple[Annotated[str, "COLUMN=A,B"], ...], RARE] = ()
     missing: Annotated[Literal["absent", "level"], RARE] = "absent"
     domain: File | None = None
@@ -163,9 +161,9 @@ class TableOptions:
     def _log(self, data: str, long: tuple[str, str], columns: Sequence[str] | None) -> Any:
         _demand(not self.target or self.people,
                 "the target of a log stands in a table of its users: give --people FILE")
-        _demand(not any((self.cut, self.thermometer, self.levels, self.without, self.labels)),
+        _demand(not any((self.cut, self.levels, self.without, self.labels)),
                 "the items of a log are not cut, and are chosen by --columns; leave --cut, "
-                "--thermometer, --levels, --without and --labels away")
+                "--levels, --without and --labels away")
         return read_long(data, Long(*long, self.value, self.people, self.target), items=columns,
                          domain=self.facts)
 
@@ -174,8 +172,6 @@ class TableOptions:
         how: dict[Any, Any] = {}
         for flag, texts, coded in (
                 ("--cut", self.cut, lambda values: [*map(_point, values)]),
-                ("--thermometer", self.thermometer,
-                 lambda values: Thermometer((*map(_point, values),))),
                 ("--levels", self.levels, list)):
             for text in texts:
                 name, _, values = text.rpartition("=")

@@ -42,7 +42,6 @@ from privsieve.ledger.sql import checked_file, served
 from privsieve.public.canonical import canonical, text_of
 from privsieve.public.plain import opened
 from privsieve.rows.cells import date_cell, number_cell
-from privsieve.rows.coding import Thermometer
 from privsieve.rows.matrix import Items
 
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
@@ -61,7 +60,7 @@ STRICTER = {"share": min, "entropy": max, "closeness": min}
 
 Claims = Sequence[Mapping[str, Any]]
 #: How a column is read, as `items_of` takes it.
-How = list[float | dt.datetime] | Thermometer | None
+How = list[float | dt.datetime] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,28 +265,20 @@ def _read(place: Path) -> bytes:
 def read_also(claims: Claims) -> dict[str, How]:
     """How the columns of which something was published have to be read: the same items come out.
 
-    >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker", "dose>=3", "dose>=6"],
-    ...             "origins": ["age", "age", "ward", "smoker", "dose", "dose"]}])
-    {'age': [40.0, 60.0], 'ward': None, 'smoker': None, 'dose': Thermometer(cuts=(3.0, 6.0))}
+    >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker"],
+    ...             "origins": ["age", "age", "ward", "smoker"]}])
+    {'age': [40.0, 60.0], 'ward': None, 'smoker': None}
     """
     cuts: dict[str, list[tuple[str, ...]]] = {}
-    above: dict[str, bool] = {}
     for claim in claims:
         for item, column in zip(claim["columns"], claim["origins"], strict=True):
             ends = re.fullmatch(_ENDS, item.removeprefix(column))
             texts = tuple(filter(None, ends.groups())) if ends else ()
             cuts.setdefault(column, []).append(
                 () if any(isnan(_place(text)) for text in texts) else texts)
-            if ends and cuts[column][-1]:
-                above[column] = above.get(column, True) and ends["above"] is not None
-    return {column: _how({text for ends in texts for text in ends}, above=above.get(column, False))
+    return {column: [_point(text) for text in sorted({text for ends in texts for text in ends},
+                                                      key=_place)] or None
             for column, texts in cuts.items()}
-
-
-def _how(texts: Collection[str], *, above: bool) -> How:
-    """Return how a column is read so that it is cut here; None: in any way."""
-    points = [_point(text) for text in sorted(texts, key=_place)]
-    return Thermometer(tuple(points)) if above and len(points) > 1 else points or None
 
 
 def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
@@ -383,10 +374,8 @@ def _lost(table: Labelled, item: str, column: str, how: How) -> str:
         return (f"column {column!r} of this snapshot was published, so that everybody may know it, "
                 f"and it is {role} here; give it no such role, or publish nothing more of this "
                 "snapshot")
-    points = ",".join(str(point).removesuffix(".0") for point in (
-        how.cuts if isinstance(how, Thermometer) else how or ()))
-    option = "--thermometer" if isinstance(how, Thermometer) else "--cut"
-    cut = f" ({option} {column}={points})" if points else ""
+    points = ",".join(str(point).removesuffix(".0") for point in how or ())
+    cut = f" (--cut {column}={points})" if points else ""
     return (f"column {column!r} of this snapshot was published as {item!r}, and this table does "
             f"not have that item; give the same table, cut in the same way{cut}, with missing "
             "cells read in the same way (--missing)")

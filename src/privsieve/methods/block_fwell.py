@@ -74,7 +74,7 @@ class BlockFWELLOptions(Choosing, Blocked):
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row.  `reference` is public: it is read here."""
-        domain, places = choice.domain, choice.places
+        domain = choice.domain
         _ = domain.classes
         cost, units = choice.priced(rows, least=0)
         known = None if self.reference is None else public_rows(self.reference, domain)
@@ -84,10 +84,8 @@ class BlockFWELLOptions(Choosing, Blocked):
             tau=_tau(self.votes, self.tau, block))
         cost = charged(cost, voting.race)
         voting = replace(voting, delta=cost.delta)
-        least = float(least_epsilon(units, places.d, voting.places.k, block))
         return selection(
-            choice, voting, cost, times=2, method=METHOD, settings=voting.settings,
-            useful=f" (this method is useful here from an epsilon of about {least:.2g})",
+            choice, voting, cost, method=METHOD, settings=voting.settings,
             noise=voting.race.scale, theorem="block-fwell", event=voting.race.event,
             takes=takes(Extent.of(domain, units))._replace(
                 stages=((part_bytes(units, len(domain.columns)), 0),)),
@@ -111,6 +109,14 @@ class Voting(BlockFWELLOptions, Run):
     block : 1 with a reference, where each unit votes on its own
     tau : the largest vote on the grid; 0 for signs
     """
+
+    times = 2
+
+    @property
+    def useful(self) -> str:
+        """From which epsilon on."""
+        least = least_epsilon(self.units, self.places.d, self.places.k, self.block)
+        return f" (this method is useful here from an epsilon of about {float(least):.2g})"
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
@@ -367,19 +367,17 @@ class ColumnChoice:
 
 
 def selection(choice: ColumnChoice, rules: Run, cost: Cost, *, noise: Fraction, summarise: Any,
-              times: int = 1, useful: str = "", **own: Any) -> Plan:
+              **own: Any) -> Plan:
     """The plan of a choice by one race; a choice of all columns costs nothing.
 
     rules : the public parameters of the run.
     noise : its size, in units on a score.
-    times : gaps of scores are so many times those of rows.
-    useful : what a warning says beside.
     own : what is the method's own: name, settings, theorem, and its mechanism.
     """
     free = rules.places.certain and not rules.ordered
     expected = rules.forecast
     costs = by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)
-    forecast = json(expected, costs, times=times, advice=None if free else advice(rules),
+    forecast = json(expected, costs, times=rules.times, advice=None if free else advice(rules),
                     names=None if rules.fewer is None else rules.places.k,
                     after_coding=after_coding(rules.domain))
     close = None if free else warning(expected)
@@ -387,7 +385,7 @@ def selection(choice: ColumnChoice, rules: Run, cost: Cost, *, noise: Fraction, 
     own |= {"event": NOTHING, "shows": {}} if free else {}
     return choice.plan(
         units=rules.units, assumes=rules.assumes, forecast=forecast,
-        warning=close and close + useful, noise=NoiseSize(noise, "units on a score"),
+        warning=close and close + rules.useful, noise=NoiseSize(noise, "units on a score"),
         certain=rules.places.columns() if free else None,
         cost=Cost(Fraction(0)) if free else cost, summarise=summarise,
         takes=taken if holds_rows(summarise) else taken._replace(rows=0), **own)
@@ -473,6 +471,14 @@ class Run(Choosing):
     domain: Domain
     units: int
     places: Places
+
+    #: Gaps of scores are so many times those of rows.
+    times: ClassVar[int] = 1
+
+    @property
+    def useful(self) -> str:
+        """What a warning says beside."""
+        return ""
 
     @property
     def k(self) -> int:

@@ -223,22 +223,22 @@ def vector_plan(asked: WeightOptions, learning: Learning, cost: Cost, moved: Fra
     by = VectorNoise.of(len(learning.domain.columns), moved, cost)
     longest = r_max(learning.asked.lam)
     # the delta is not spent where it would buy nothing
-    return weights_plan(asked, learning, by, longest=longest, moved=moved,
-                        cost=replace(cost, delta=by.delta, rho=by.rho),
-                        settings=learning.settings(), warning=warning(by, longest, learning), **own)
+    settings = learning.settings()
+    return weights_plan(learning, by, longest=longest, moved=moved, settings=settings,
+                        asked=as_json(asked, settings), warning=warning(by, longest, learning),
+                        cost=replace(cost, delta=by.delta, rho=by.rho), **own)
 
 
-def weights_plan(asked: WeightOptions, learning: Learning, by: VectorNoise | Perturbing, *,
-                 longest: Fraction, moved: Fraction, settings: Mapping[str, Json], mechanism: Any,
-                 **own: Any) -> Plan:
+def weights_plan(learning: Learning, by: VectorNoise | Perturbing, *, longest: Fraction,
+                 moved: Fraction, settings: Mapping[str, Json], mechanism: Any, **own: Any) -> Plan:
     """The plan of a release of weights.
 
     longest, moved : how long weights can be, and how far one unit moves them
-    own : what is the method's own: name, theorem, cost, and a warning
+    own : what is the method's own: what was asked, name, theorem, cost, and a warning
     """
     return Plan(
         kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
-        settings=settings, asked=as_json(asked, settings),
+        settings=settings,
         noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
         assumes=learning.asked.assumes, takes=learning.takes, event=by.event,
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),

@@ -21,7 +21,7 @@ from privsieve.errors import ParameterError
 from privsieve.methods.local_weights import Learning, WeightOptions, weights_plan
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event, Objective
-from privsieve.public.option import declared, option, whole
+from privsieve.public.option import as_json, declared, option, whole
 from privsieve.public.plan import LARGEST_EPSILON, Cost, Plan
 from privsieve.release import Law, figure
 
@@ -78,10 +78,11 @@ class ObjectiveFWELLOptions(WeightOptions):
         by = Perturbing.of(read.lam, many, d, cost.epsilon, partitions=read.repeats)
         longest = r_max(by.problem.ridge)
         moved = output(read.lam, many, d, partitions=read.repeats)
-        second = {"second_ridge": figure(2 * (by.problem.ridge - read.lam))}
+        settings = {**learning.settings(),
+                    "second_ridge": figure(2 * (by.problem.ridge - read.lam))}
         return weights_plan(
-            self, learning, by, longest=longest, moved=moved, method=METHOD, cost=cost,
-            settings={**learning.settings(), **second}, theorem="objective-fwell",
+            learning, by, longest=longest, moved=moved, method=METHOD, cost=cost,
+            settings=settings, asked=as_json(self, settings), theorem="objective-fwell",
             warning=_warning(learning, by, cost.epsilon), mechanism=mechanism)
 
     @classmethod

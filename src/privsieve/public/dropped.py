@@ -114,6 +114,7 @@ DROPPED = {
     "check": _CHECK,
     "absent": _ABSENT,
     "orphans": _ORPHANS,
+    "thermometer": "--thermometer is gone: --cut cuts a column into bins",
     "GreedyContainment": _CONTAINMENT,
     "MaximalContainment": _CONTAINMENT,
     "ExactContainment": _CONTAINMENT,

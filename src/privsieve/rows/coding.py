@@ -183,17 +183,6 @@ MISSING = "missing"
 MANY = 50
 
 
-@dataclass(frozen=True)
-class Thermometer:
-    """Items `x >= cut`: each contains the next, so that containment is dominance.
-
-    >>> Thermometer((18, 65)).cuts
-    (18, 65)
-    """
-
-    cuts: tuple[float | str | dt.date, ...]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """How the distinct cells of a column are told apart: in bins, or as levels.
@@ -214,7 +203,7 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
     """The items of a column: their names, and which distinct cells each holds.
 
     `how` is None (decide by the domain, or by the cells), a number of bins, a list of cut points
-    (numbers or dates) or of levels (texts), or a `Thermometer`.
+    (numbers or dates) or of levels (texts).
 
     >>> from privsieve.rows.cutting import Cutting
     >>> from privsieve.rows.coding import Gather
@@ -226,9 +215,6 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
     parts, name, part = split(column, how, cutting), column.name, column.part
     if parts is None:
         found = [(name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
-    elif isinstance(how, Thermometer):
-        found = [(f"{name}>={shown(cut, dates=parts.column.dates)}", _mask(parts.places > at))
-                 for at, cut in enumerate(parts.points or ())]
     else:
         found = [(one if parts.points is not None else f"{name}={one}", _mask(parts.places == at))
                  for at, one in enumerate(parts.names)]
@@ -253,8 +239,6 @@ def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
         how = _by_cells(column, cutting)
         if not isinstance(how, int):
             return None if how is None else _levels(column, how)
-    if isinstance(how, Thermometer):
-        return _at_points(column, how.cuts)
     if isinstance(how, list | tuple):
         if not any(isinstance(one, str) for one in how) or column.dates:
             return _at_points(column, how)
@@ -262,7 +246,7 @@ def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
     if isinstance(how, int) and not isinstance(how, bool):
         return _quantiles(column, replace(cutting, bins=how))
     raise ParameterError(f"column {column.name!r} is to be coded by something else than None, "
-                         "a number of bins, a list of cuts or levels, or a Thermometer")
+                         "a number of bins, or a list of cuts or levels")
 
 
 def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: int) -> Items:

@@ -20,7 +20,7 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.public.columns import Column, Target
 from privsieve.public.domain import Csv, Domain
 from privsieve.rows.arrays import target
-from privsieve.rows.coding import Coded, Gather, Thermometer
+from privsieve.rows.coding import Coded, Gather
 from privsieve.rows.matrix import FORMS, Items, Sensitive, from_pairs, of_matrix
 from privsieve.rows.source import RawColumn, Source, check_lengths, open_source
 from privsieve.rows.table import (
@@ -37,7 +37,7 @@ from privsieve.rows.table import (
 Labels = tuple[npt.NDArray[np.int32], tuple[Any, ...]]
 Found = tuple[Items, npt.NDArray[np.int32], tuple[Any, ...]]
 
-__all__ = ["Long", "Reading", "Table", "Thermometer", "column_of", "items_of", "label_codes",
+__all__ = ["Long", "Reading", "Table", "column_of", "items_of", "label_codes",
            "read_long", "restricted", "table_of", "without_labels"]
 
 #: Files that are tables with names, by the ends of theirs.
@@ -50,7 +50,7 @@ def items_of(X: Any, y: Any = None, **how: Any) -> Found:
     Parameters
     ----------
     X : array of zeros and ones, sparse matrix, frame, `Items`, or path
-        a path may be CSV, Parquet, .npz, .dat or .basket (a line of items a row) or .svm.
+        a path may be CSV, Parquet, .npz, .dat or .basket (a line of items a row).
     y : array, or the name of a column, optional
         without it all rows are of one class, None.
     **how : how the table is read

@@ -1,12 +1,12 @@
 """Items: a table as yes-or-no columns, by the rows that say yes, and the files that hold them.
 
-Arrays, sparse matrices, archives of NumPy, svmlight lines and baskets have one rule: an entry is
+Arrays, sparse matrices, archives of NumPy and baskets have one rule: an entry is
 0 or 1, and a pair of a row and an item that comes twice counts once.  Nothing in a file is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
@@ -21,7 +21,6 @@ from numpy.lib import format as npy
 from privsieve.errors import SchemaError
 from privsieve.public.canonical import quoted
 from privsieve.rows.arrays import demand_inside
-from privsieve.rows.cells import number_cell
 from privsieve.rows.source import RawColumn, check_name_of, position_names
 
 #: A sparse table with more columns or rows is refused: public caps, for what one line may ask for.
@@ -289,26 +288,6 @@ def _names(arrays: Mapping[str, npt.NDArray[Any]], width: int) -> tuple[str, ...
 
 # --- lines ----------------------------------------------------------------------------------------
 
-#: Of the words of a line, and where it stands: its class, and the numbers of its items.
-_Line = Callable[[list[bytes], int], tuple[Any, list[int]]]
-
-
-def read_svmlight(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
-    """Read a file of lines: a label, then `index:value` for what is not 0; item j is called xj."""
-    if label is not None:
-        raise SchemaError("an svmlight file holds its labels at the beginning of its lines; name "
-                          "no target, or give the labels apart from the file")
-    words = [line.partition(b"#")[0].split() for line in _lines_of(path)]
-    lines = [line for line in words if line]
-    if not lines:
-        raise SchemaError("the file holds no line but comments; a table has at least one row")
-    row, item, classes = _of_lines(lines, lambda line, at: (
-        _label(line[0], at), [j for pair in line[1:] if (j := _index(pair, at)) is not None]))
-    start = min(1, int(item.min(initial=1)))
-    names = position_names(int(item.max(initial=-1)) + 1)[start:]
-    return from_pairs(row, item - start, len(lines), names), classes
-
-
 def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
     """Read a file of lines, as in the FIMI repository: the items of a row, with blanks between.
 
@@ -319,33 +298,22 @@ def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]
         raise SchemaError(f"the label of a basket line is its 'first' or 'last' number, not "
                           f"{label!r}; or give the labels apart from the file")
 
-    def read(line: list[bytes], at: int) -> tuple[int | None, list[int]]:
-        numbers = [_number(word, at) for word in line]
-        if label is None:
-            return None, numbers
-        if not numbers:
-            raise SchemaError(f"line {at + 1} of the file is empty, and should hold a label")
-        return numbers.pop(0 if label == "first" else -1), numbers
-
-    lines = [line.split() for line in _lines_of(path)]
-    row, item, classes = _of_lines(lines, read)
-    known, column = np.unique(item, return_inverse=True)
-    names = [str(number) for number in known.tolist()]
-    return (from_pairs(row, column.reshape(-1), len(lines), names),
-            None if label is None else classes)
-
-
-def _of_lines(lines: Sequence[list[bytes]], read: _Line) -> tuple[Ints, Ints, RawColumn]:
-    """Return pairs of a row and an item, and the class of each row."""
     row: list[int] = []
     item: list[int] = []
-    classes = []
+    classes: list[int] = []
+    lines = _lines_of(path)
     for at, line in enumerate(lines):
-        label, numbers = read(line, at)
-        classes.append(label)
+        numbers = [_number(word, at) for word in line.split()]
+        if label is not None:
+            if not numbers:
+                raise SchemaError(f"line {at + 1} of the file is empty, and should hold a label")
+            classes.append(numbers.pop(0 if label == "first" else -1))
         row += [at] * len(numbers)
         item += numbers
-    return np.array(row, np.int64), np.array(item, np.int64), classes
+    known, column = np.unique(np.array(item, np.int64), return_inverse=True)
+    names = [str(number) for number in known.tolist()]
+    return (from_pairs(np.array(row, np.int64), column.reshape(-1), len(lines), names),
+            None if label is None else classes)
 
 
 def _lines_of(path: Path) -> list[bytes]:
@@ -361,31 +329,6 @@ def _lines_of(path: Path) -> list[bytes]:
     return lines
 
 
-def _label(word: bytes, at: int) -> float:
-    number = number_cell(word)
-    if number != number:  # noqa: PLR0124  # NaN
-        raise SchemaError(f"record {at + 1} of the svmlight file does not begin with a label "
-                          "that is a number; correct it")
-    return number
-
-
-def _index(pair: bytes, at: int) -> int | None:
-    """Return the index of a value that is 1; None for an explicit zero and for a query."""
-    index, colon, value = pair.partition(b":")
-    if index == b"qid":
-        return None
-    number = number_cell(value)
-    plain = colon and index.isdigit()
-    if plain and (len(index.lstrip(b"0")) > 18 or int(index) > LARGEST_ITEMS):
-        raise SchemaError(f"record {at + 1} of the svmlight file has an index above "
-                          f"{LARGEST_ITEMS}, and a table has a column for each index up to the "
-                          "largest: number its columns anew")
-    if not plain or number not in (0.0, 1.0):
-        raise SchemaError(f"record {at + 1} of the svmlight file holds something else than "
-                          "index:0 and index:1; cut its values into yes and no first")
-    return int(index) if number else None
-
-
 def _number(word: bytes, at: int) -> int:
     if not word.isdigit() or len(word) > 18:
         raise SchemaError(f"line {at + 1} of the file holds something else than whole numbers "
@@ -394,5 +337,4 @@ def _number(word: bytes, at: int) -> int:
 
 
 #: Files that hold yes and no only, by the ends of their names.
-FORMS = {".npz": read_npz, **dict.fromkeys((".dat", ".basket"), read_basket),
-         **dict.fromkeys((".svm", ".svmlight", ".libsvm"), read_svmlight)}
+FORMS = {".npz": read_npz, **dict.fromkeys((".dat", ".basket"), read_basket)}

@@ -23,7 +23,6 @@ from privsieve.rows.coding import (
     Coded,
     Gather,
     Split,
-    Thermometer,
     differs,
     encode,
     from_columns,
@@ -135,9 +134,6 @@ def _is_told_apart(part: ColumnKind | None) -> bool:
 
 def _told(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
     """How the cells are told apart, where each row is to have one value."""
-    if isinstance(how, Thermometer):
-        raise ParameterError(f"the {what} {column.name!r} has one value in each row, and the items "
-                             "of a thermometer overlap; cut it (--cut), or list its levels")
     told = split(column, how, cutting)
     assert told is not None  # that it holds yes and no is said of a column that nobody cuts
     if told.points == ():
@@ -218,8 +214,8 @@ class Reading:
         cells say it.  Those that it calls sensitive are no items.
     columns : names, or a mapping of name to how it is coded
         how: None, a number of bins, a list of cut points (numbers or dates) or of levels (texts:
-        the others are not told apart), a `Thermometer`, or False (leave it out).  The key `...`
-        stands for all other columns.  A target that is cut, or of which levels are listed, has
+        the others are not told apart), or False (leave it out).  The key `...` stands for all
+        other columns.  A target that is cut, or of which levels are listed, has
         the bins, or these levels and "other", as classes.
     cuts : into how many bins a number is cut where nobody gave cut points, by quantiles.
     missing : "absent" (a missing cell holds no item) or "level" (an item of its own).

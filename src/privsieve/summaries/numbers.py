@@ -57,13 +57,13 @@ class NumberTables(Summary):
 
 
 def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: int, grid: int,
-                  held: bool = True, part_rows: int | None = None) -> NumberTables:
+                  held: bool = True) -> NumberTables:
     """Make the summary of RuleSieve for a numeric target of some batches; one row a unit.
 
     The arguments are those of `rules.rule_tables`.
     """
     rows = records(Passes.of(batches), key, domain)
-    parts = list(rows.keep(part_rows or max(1, PART_CELLS // len(domain.columns)), labelled))
+    parts = list(rows.keep(max(1, PART_CELLS // len(domain.columns)), labelled))
     return NumberPasses(domain, depth, grid).over(parts, key, rows.room, held=held)
 
 

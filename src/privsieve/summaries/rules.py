@@ -37,15 +37,14 @@ class RuleTables(Summary):
 
 
 def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: int, grid: int,
-                held: bool = True, part_rows: int | None = None) -> RuleTables:
+                held: bool = True) -> RuleTables:
     """Make the summary of RuleSieve of some batches, which are kept while it is made.
 
     grid : that of pairs, or 0.
     held : whether rows are held for products and cells, or their sums are made.
-    part_rows : rows that become one part; any cut gives the same scores.
     """
     rows = Passes.of(batches)
-    rows.keep(part_rows or max(1, PART_CELLS // len(domain.columns)))
+    rows.keep(max(1, PART_CELLS // len(domain.columns)))
     parts: Iterable[Rows] = list(rows) if domain.person is None else list(
         by_person(rows, domain.rows_per_person, key))
     return RulePasses(domain, order, grid).over(parts, key, rows.room, held=held)

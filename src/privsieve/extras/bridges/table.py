@@ -241,7 +241,7 @@ def grouped(name: str, cells: Sequence[str], codes: Codes, items: Items,
     rests = [items.names[j].removeprefix(name) for j in positions]
     bounds = _bounds(rests)
     groups = [tuple(np.flatnonzero(row).tolist()) for row in held]
-    labelled = (_intervals(rests, bounds, cells, groups) if bounds
+    labelled = (_intervals(rests, bounds, groups) if bounds
                 else _names(rests, cells, groups))
     listed = list(dict.fromkeys(labelled[at][1] for at in np.argsort(
         np.array([rank for rank, _ in labelled]), kind="stable")))
@@ -311,8 +311,8 @@ def _held(name: str, width: int, codes: Codes, items: Items,
 def _bounds(rests: Sequence[str]) -> list[str]:
     """The cut points of a column, from the names of its items; none where it is not cut.
 
-    >>> _bounds(["<18", "=18..65", ">=65", "=missing"]), _bounds([">=18", ">=65"]), _bounds(["=A"])
-    (['18', '65'], ['18', '65'], [])
+    >>> _bounds(["<18", "=18..65", ">=65", "=missing"]), _bounds(["=A"])
+    (['18', '65'], [])
     """
     rests = [rest for rest in rests if rest != f"={MISSING}"]
     if len(rests) > 1 and rests[0].startswith("<"):
@@ -323,17 +323,12 @@ def _bounds(rests: Sequence[str]) -> list[str]:
                 return []
             found.append(high)
         return found if rests[-1] == f">={found[-1]}" else []
-    if rests and all(rest.startswith(">=") for rest in rests):
-        return [rest[2:] for rest in rests]
     return []
 
 
-def _intervals(rests: Sequence[str], bounds: Sequence[str], cells: Sequence[str],
-               groups: Sequence[Held]) -> list[tuple[int, str]]:
+def _intervals(rests: Sequence[str], bounds: Sequence[str], groups: Sequence[Held],
+               ) -> list[tuple[int, str]]:
     """For each cell the place of its interval, and what its group is called."""
-    bins = rests[0].startswith("<")
-    lowest = {at for at, (group, cell) in enumerate(zip(groups, cells, strict=True))
-              if cell and not group}
     known = Grouping((), (), (), tuple(bounds))
     names = [merged(known, at, at) for at in range(len(bounds) + 1)]
     nothing = free(MISSING, names)
@@ -341,13 +336,9 @@ def _intervals(rests: Sequence[str], bounds: Sequence[str], cells: Sequence[str]
     for group in groups:
         inner = [at for at in group if rests[at] != f"={MISSING}"]
         if inner:
-            at = inner[0] if bins else len(inner)
-            places.append((at, names[at]))
-        elif group or bins or not lowest:
+            places.append((inner[0], names[inner[0]]))
+        else:
             places.append((len(names), nothing))
-        else:  # below the first point of a thermometer nothing is held, as where nothing is known
-            both = any(not cell and not one for cell, one in zip(cells, groups, strict=True))
-            places.append((0, f"{names[0]} or {nothing}" if both else names[0]))
     return places
 
 

@@ -58,16 +58,17 @@ def _known(look: Mapping[str, Any]) -> dict[str, Any]:
         "counts": {word: sum(one["verdict"] == word for one in columns) for word in _VERDICTS},
         "verdict": str(look["verdict"]).upper(), "said": _sentence(look["said"]),
         "written": DataTable("As declared, and as it looks", ("What", "Declared", "Looks like"), [
-            [_noted(name(one["key"]), one["said"]), _value(one["declared"]), _value(one["found"])]
+            [name(one["key"]), name(one["declared"]), name(one["found"])]
             for one in look["written"]], words=3),
         "write": list(map(literal, look["write"])),
         "absent": DataTable("Columns that the table lacks", ("Column", "The table has"), [
             [name(one["name"]), name(one["near"]) if one["near"] else "nothing near"]
             for one in look["absent"]], words=2),
         "ignored": names(ignored) if len(ignored) <= MANY else f"{count(len(ignored))} columns",
-        "broken": DataTable("Lines that are no records", ("Lines", "How many", "Where first"), [
-            [_noted(literal(one["said"]), one["fix"]), count(one["many"]),
-             f"line {_places(one['where'], one['many'])}"] for one in look["broken"]], words=3),
+        "broken": DataTable("Lines that are no records", (
+            "Lines", "What to do", "How many", "Where first"), [
+            [literal(one["said"]), literal(one["fix"]), count(one["many"]),
+             f"line {_places(one['where'], one['many'])}"] for one in look["broken"]], words=4),
         "all_columns": DataTable("All columns, the worst first", ("Column", "Verdict", "In use"),
                              [_row(one) for one in columns], words=3),
         "troubled": [part for one in columns if one["verdict"] != "fine"
@@ -86,7 +87,7 @@ def _troubled(one: Mapping[str, Any], place: str) -> Iterator[Part]:
     if one["spellings"] or one["marks"]:
         yield DataTable("Texts and numbers that stand out", (
             "As it stands", "How often", "The domain lists"), [
-            *([_value(each["text"]), _marked(each, place), literal(each["listed"] or "–")]
+            *([name(each["text"]), _marked(each, place), literal(each["listed"] or "–")]
               for each in one["spellings"]),
             *([name(each["value"]), _marked(each, place), "–"] for each in one["marks"])],
             words=3)
@@ -99,14 +100,12 @@ def _row(one: Mapping[str, Any]) -> list[str | Bar]:
     """A column of the table: its name with a bar of what is read, lost and missing."""
     rows = max(int(one["rows"]), 1)
     lost = one["unparsable"] + one["unlisted"]
-    read = one["rows"] - one["missing"] - lost
-    ends = [100 * read / rows, 100 * (read + lost) / rows]
+    ends = [100 * (one["rows"] - one["missing"] - less) / rows for less in (lost, 0)]
     pieces = [Piece(0, ends[0]), Piece(ends[0], ends[1], "f4"), Piece(ends[1], 100, "f3")]
     shares = ", ".join(f"{share_up(part, rows)} {what}" for part, what in (
         (lost, "lost"), (one["missing"], "empty")) if part)
     label = name(one["name"]) + (f"\n~~{shares}~~" if shares else "")
-    stop = "**stop**" if one["verdict"] == "stop" else one["verdict"]
-    return [Bar(label, pieces), stop, _in_use(one)]
+    return [Bar(label, pieces), one["verdict"].replace("stop", "**stop**"), _in_use(one)]
 
 
 def _in_use(one: Mapping[str, Any]) -> str:
@@ -129,16 +128,6 @@ def _troubles(one: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, st
 
 def _places(where: Sequence[int], many: int) -> str:
     return ", ".join(map(str, where)) + " …" * (many > len(where))
-
-
-def _value(text: object) -> Text:
-    """A text of the table, in quotation marks."""
-    return name(f'"{text}"')
-
-
-def _noted(what: str, note: str) -> str:
-    """A cell with a sentence below it."""
-    return f"{what}\n~~{literal(note)}~~"
 
 
 def _marked(one: Mapping[str, Any], place: str) -> str:

@@ -99,8 +99,7 @@ def _read(data: str, asked: TableOptions, folders: Sequence[Verified], k: int,
     names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
     if not names or names[0] in columns:  # the target of one folder may be a column of another
         names.insert(0, None)
-    free = not (asked.columns or asked.without or asked.cut or asked.thermometer or asked.levels
-                or asked.long)
+    free = not (asked.columns or asked.without or asked.cut or asked.levels or asked.long)
     if free and all("origins" in one for one in claims) and not any("," in one for one in columns):
         asked = replace(asked, columns=",".join(columns))  # others need not be readable
     return {name: replace(asked, target=name).opened(
@@ -138,13 +137,11 @@ def _show(facts: Mapping[str, Any]) -> None:
     if "differ" in facts:
         return
     low, high = facts["lowest"], facts["highest"]
+    level = f"level {low}" if low == high else (
+        f"level between {low} and {high}; with the table (privsieve union TABLE DIR DIR) it is "
+        "counted")
     if facts["counted"]:
-        words.show("together", f"{facts['columns']} items, level {low}, counted from the table: "
-                               f"{facts['below']} rows in groups below {facts['k']}")
-        for note in facts["notes"]:
-            words.show("note", note)
-    elif low == high:
-        words.show("together", f"{facts['columns']} items, level {low}")
-    else:
-        words.show("together", f"{facts['columns']} items, level between {low} and {high}; with "
-                               "the table (privsieve union TABLE DIR DIR) it is counted")
+        level += f", counted from the table: {facts['below']} rows in groups below {facts['k']}"
+    words.show("together", f"{facts['columns']} items, {level}")
+    for note in facts.get("notes", ()):
+        words.show("note", note)

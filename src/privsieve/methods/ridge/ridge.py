@@ -7,7 +7,7 @@ a function of what was released, and costs nothing.  See `ridge.proof.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -22,7 +22,6 @@ from privsieve.methods.method import DOUBLES, PrivateMethod
 from privsieve.methods.ridge.features import (
     ONE,
     WHOLE,
-    Codes,
     Doubles,
     Ints,
     Map,
@@ -379,20 +378,41 @@ class Released:
     @classmethod
     def of(cls, release: Release) -> Released:
         """Read a release of a regression."""
-        def read(said: Regression, domain: Domain, number: Number) -> Released:
-            made = Map.of_json(said.features, tuple(domain.columns))
+        said = Regression.read(release.body)
+        if said.map == ANSWERS:
+            raise SchemaError("the release holds answers of a session, and no formula: what "
+                              "predicts for ever is PrivateKernelRidge")
+        try:
+            domain: Any = release.body["domain"]
+            columns = Domain(tuple(column_of(part) for part in domain["columns"]))
+            number, person = column_of(domain["target"]), domain["person"]
+            if list(release.columns) != list(columns.names) or not isinstance(number, Number) or (
+                    person is not None and not isinstance(person, str)):
+                raise ValueError
+            made = Map.of_json(said.features, tuple(columns.columns))
             weights = np.array(said.values.doubles)
             if len(weights) != made.width:
                 raise ValueError
-            return cls(domain, made, weights, number)
-
-        return read_release(release, read, answers=False)
+        except SchemaError:
+            raise
+        except WRONG:
+            raise SchemaError("release.json lacks what a prediction needs; take the file as "
+                              "privsieve wrote it") from None
+        return cls(columns, made, weights, number)
 
     def predict(self, X: Any) -> Doubles:
         """A prediction for each row of a table: in half ranges, then on the target's scale."""
-        return original(predicted(
-            X, self.domain, max(1, PIECE // self.map.width), lambda codes: (
-                features(self.map, codes).astype(np.float64) @ self.weights / WHOLE)), self.target)
+        source, found = open_source(X), [np.empty(0)]
+        resolve(self.domain, source.shape(count_rows=False), strict=False)
+        size = max(1, PIECE // self.map.width)
+        try:
+            for batch in batches(source, self.domain, rows=None, entropy=bytes):
+                found += [features(self.map, batch.codes[at:at + size]).astype(np.float64)
+                          @ self.weights / WHOLE for at in range(0, len(batch), size)]
+        except ReleaseFailed:  # nothing was charged for a prediction
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+                              "it again") from None
+        return original(np.concatenate(found), self.target)
 
     def lengths(self) -> Doubles | None:
         """For each column the length of its weights; None where features mix all columns.
@@ -407,44 +427,6 @@ class Released:
             return None
         squares = self.weights**2
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
-
-
-def read_release(release: Release, read: Callable[[Regression, Domain, Number], T], *,
-                 answers: bool) -> T:
-    """Read what predicts from a release: a formula, or the answers of a session."""
-    said = Regression.read(release.body)
-    if (said.map == ANSWERS) != answers:
-        raise SchemaError("the release holds " + (
-            "a formula, and no answers of a session: PrivateKernelRidge.of_release(release) "
-            "predicts from it" if answers else
-            "answers of a session, and no formula: KernelRidgeSession.of_release(release) "
-            "predicts from them"))
-    try:
-        domain: Any = release.body["domain"]
-        columns = Domain(tuple(column_of(part) for part in domain["columns"]))
-        number, person = column_of(domain["target"]), domain["person"]
-        if list(release.columns) != list(columns.names) or not isinstance(number, Number) or (
-                person is not None and not isinstance(person, str)):
-            raise ValueError
-        return read(said, columns, number)
-    except SchemaError:
-        raise
-    except WRONG:
-        raise SchemaError("release.json lacks what a prediction needs; take the file as "
-                          "privsieve wrote it") from None
-
-
-def predicted(X: Any, domain: Domain, size: int, answers: Callable[[Codes], Doubles]) -> Doubles:
-    """What a model answers for each row of a table, so many rows at a time; free."""
-    source, found = open_source(X), [np.empty(0)]
-    resolve(domain, source.shape(count_rows=False), strict=False)
-    try:
-        for batch in batches(source, domain, rows=None, entropy=bytes):
-            found += [answers(batch.codes[at:at + size]) for at in range(0, len(batch), size)]
-    except ReleaseFailed:  # nothing was charged for a prediction
-        raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
-                          "it again") from None
-    return np.concatenate(found)
 
 
 def column_of(part: Mapping[str, Any]) -> Column:

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import MISSING, InitVar, dataclass, replace
-from typing import Any, NoReturn, Self, cast
+from dataclasses import MISSING, InitVar, replace
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from privsieve import fit as fitting
-from privsieve.errors import DomainError, ParameterError, SchemaError
+from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import MOST_QUERIES, Memory, Task
 from privsieve.methods.ridge.dual import (
-    MOST_KEPT,
     Basis,
     Kernel,
     Rounding,
     coordinates,
     target,
 )
-from privsieve.methods.ridge.features import Doubles, original
-from privsieve.methods.ridge.ridge import predicted, read_release
+from privsieve.methods.ridge.features import Doubles
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
-from privsieve.public.columns import Number
 from privsieve.public.domain import Domain, demand_grids
 from privsieve.public.dropped import explain
 from privsieve.public.option import as_given, estimator, number, option, read_options
@@ -35,9 +31,6 @@ from privsieve.public.plan import Cost, Plan
 from privsieve.release import Regression, Release
 from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.batch import Batch, batches
-
-#: Records that a function answers at a time.
-CHUNK = 1024
 
 
 @estimator
@@ -97,11 +90,6 @@ class KernelRidgeSession:
         self._asked: dict[tuple[bytes, str], float] = {}
         self._open = False
         self.release_: Release | None = None
-
-    @staticmethod
-    def of_release(release: Release) -> SavedFunction:
-        """The batch of a release that was loaded; it goes on predicting, free."""
-        return SavedFunction.of(release)
 
     def __enter__(self) -> Self:
         """Open the session; it opens once."""
@@ -195,51 +183,6 @@ class KernelRidgeSession:
         if not self._open:
             raise ParameterError("the session is not open: ask inside of `with "
                                  "KernelRidgeSession(...) as session:`")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SavedFunction:
-    """A batch that was saved: it answers from what was released.
-
-    basis : the points at which numbers were drawn
-    numbers : what was drawn there, on the grid of the release
-    """
-
-    domain: Domain
-    target: Number
-    basis: Basis
-    numbers: Doubles
-
-    @classmethod
-    def of(cls, release: Release) -> SavedFunction:
-        """Read a release of a session; `verify` says whether it is what its certificate claims."""
-        def read(said: Regression, domain: Domain, number: Number) -> SavedFunction:
-            body, kernel = cast("Any", release.body), cast("Any", said.features)
-            points = coordinates(_points(said, body["plan"]["settings"]), domain)
-            basis = Basis.at(points, Kernel.of(
-                domain, kernel["kernel"], kernel.get("gamma", 1.0)))
-            if len(basis) != len(said.values):
-                raise ValueError
-            return cls(domain, number, basis, np.array(said.values.doubles))
-
-        return read_release(release, read, answers=True)
-
-    def predict(self, X: Any) -> Doubles:
-        """Predictions in the target's units; free, and no row of the session is asked."""
-        return original(predicted(X, self.domain, CHUNK, lambda codes: (
-            self.basis.weights(coordinates(codes, self.domain)) @ self.numbers)), self.target)
-
-
-def _points(said: Regression, settings: Mapping[str, Any]) -> npt.NDArray[np.uint16]:
-    """The questions that the numbers of a release stand for."""
-    asked, how = said.queries or (), settings["answers"]
-    if how == "one":
-        raise SchemaError("the release holds the answer to one question, and no function: a "
-                          "prediction needs the release of predict_batch")
-    kept = [asked[at] for at in settings["points"]]
-    if not 0 < len(kept) <= MOST_KEPT:
-        raise ValueError
-    return np.array(kept, np.uint16)
 
 
 def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
