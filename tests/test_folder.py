@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from privsieve.errors import ParameterError
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 
 CRASH = """
 import os, signal, sys
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 folder = Folder.create(sys.argv[1])
 folder.stage("release.json", b"{}")
 folder.stage("certificate.json", b"{}")

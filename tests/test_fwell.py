@@ -11,11 +11,11 @@ import pytest
 import privsieve as ps
 from kernel_calls import serve
 from privsieve.errors import ParameterError, SchemaError
+from privsieve.estimators import Selector
 from privsieve.kernels.nearest import METRICS, nearest
 from privsieve.local import fwell as local
 from privsieve.local.fwell import margins
 from privsieve.local.solver import Minimum, minimise
-from privsieve.methods.estimators import Selector
 
 TERM = {"manhattan": lambda a, b: abs(a - b), "euclidean": lambda a, b: (a - b) ** 2,
         "hamming": lambda a, b: float(a != b)}

@@ -26,7 +26,7 @@ from privsieve.errors import (
     ReleaseFailed,
     SchemaError,
 )
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.methods import METHODS
 from privsieve.noise.streams import replay
 from privsieve.public.option import WISHES

@@ -15,18 +15,19 @@ import privsieve
 
 SRC = Path(privsieve.__file__).parent
 
-WORDS = {"errors", "_version", "frozen", "entries", "public"}
+WORDS = {"errors", "_version", "entries", "public"}
 ROWS = WORDS | {"kernels", "rows", "summaries"}
 #: What each room may import; a room may always import itself.
 BELOW = {
     "errors": set(),
     "_version": set(),
-    "frozen": set(),
     "kernels": set(),
     # Where each extra begins; what it loads is a string.
     "entries": set(),
-    "public": {"errors", "frozen", "entries"},
-    "release": {"errors", "frozen", "entries", "public"},
+    "public": {"errors", "entries"},
+    # A folder that is written whole or not at all.
+    "folder": {"errors"},
+    "release": {"errors", "entries", "public", "folder"},
     # A file becomes units: integers on the public grid.
     "rows": WORDS | {"kernels"},
     # Units become integers that add up, and how far one unit moves them; they meet no noise.
@@ -34,45 +35,39 @@ BELOW = {
     # Noise knows neither rows nor summaries: they meet in a method.
     "noise": WORDS,
     # What was spent; it knows no noise, so that a checker can read it.
-    "ledger": WORDS,
+    "ledger": WORDS | {"folder"},
     # Keys, envelopes, and whose signatures are wanted: words and bytes, and no release.
     "trust": WORDS,
-    # Neither methods nor noise (see `ATTACKS`).
-    "check": WORDS | {"ledger", "release", "trust"},
+    # It plans again (`replan`), and makes the page again that lies beside a release.
+    "check": WORDS | {"ledger", "folder", "release", "trust", "report", "methods"},
     # A convex problem and its constants; of noise it takes the ball arithmetic alone.
     "local": WORDS | {"kernels", "noise"},
     # Another kind of guarantee: it meets rows, the ledger and the page, and never noise.
-    "containment": ROWS | {"ledger", "check", "release", "report", "telling"},
+    "containment": ROWS | {"ledger", "folder", "check", "release", "report", "telling"},
     # As printed, for experiments and tests: no module of the package imports it.
     "papers": ROWS | {"containment"},
     # Documents and what shows them: no renderer knows what it shows.
     "telling": {"public", "_version"},
     # A face: what a domain, a plan, a release and an account say, as documents; it knows no row.
     "report": WORDS | {"ledger", "release", "telling"},
-    "fit": WORDS | {"rows", "summaries", "noise", "ledger", "release", "report"},
+    # Nothing is charged for what `verify` would refuse.
+    "fit": WORDS | {"rows", "summaries", "noise", "ledger", "folder", "release", "report", "check"},
     # What was charged before, and what a crash left: files, and no row.
-    "finish": WORDS | {"ledger", "release", "report", "fit"},
-    "methods": ROWS | {"noise", "ledger", "release", "fit", "local"},
-    "cli": ROWS | {"ledger", "trust", "check", "release", "fit", "finish", "methods",
+    "finish": WORDS | {"ledger", "folder", "release", "report", "fit"},
+    # Plans and mechanisms: no method knows who calls it.
+    "methods": ROWS | {"noise", "release", "local"},
+    # Faces: who holds a table calls `fit` through them.
+    "estimators": ROWS | {"ledger", "release", "fit", "methods"},
+    "session": ROWS | {"noise", "ledger", "release", "fit", "methods"},
+    "cli": ROWS | {"ledger", "folder", "trust", "check", "release", "fit", "finish", "methods",
                    "containment", "report", "telling"},
     "__main__": {"cli"},
     # The names of the public surface, imported when they are asked for.
     "__init__": WORDS | {"rows", "ledger", "trust", "check", "release", "methods", "local",
-                         "containment", "finish"},
+                         "containment", "finish", "estimators", "session"},
 }
 #: An extra may import any part of the core; nothing imports an extra, but through `entries`.
 BELOW["extras"] = set(BELOW) - {"__init__", "__main__", "papers"}
-#: Imports that point up, each with the reason why it may.
-UPWARD = {
-    ("release.py", "ledger.folder"): "`Release.save` is a word; the folder is asked for late",
-    ("release.py", "report"): "`Release.save` writes the page, too, and asks for it late",
-    ("fit.py", "check.verify"): "nothing is charged for what verify would refuse; asked for late",
-    ("check/folder.py", "report"): "a page is compared with the one that its two files give",
-    ("public/plan.py", "rows.batch"): "a type: what is summarised",
-    ("public/domain.py", "rows"): "`Domain.draft` asks a source for its names and types",
-}
-#: `replan` plans again; the rest of `check` shares no code with a maker.
-ATTACKS = {"check/replan.py": {"methods"}}
 #: What a room without NumPy may load all the same, by file.
 NEEDS = {"check/audit.py": {"numpy", "scipy"}, "check/events.py": {"numpy"},
          "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"}}
@@ -126,12 +121,29 @@ def test_imports_point_down(name):
 
     wrong = {module for module in ours
              if part(module) not in {part(name), *BELOW[part(name)]}
-             and part(module) != "__init__"
-             and not any(name == file and module.startswith(up) for file, up in UPWARD)
-             and part(module) not in ATTACKS.get(name, ())}
+             and part(module) != "__init__"}
     if part(name) not in ("cli", "__main__"):
         wrong |= {module for module in ours if module == "__init__"}
     assert set() == wrong
+
+
+def test_a_part_stands_above_what_it_imports():
+    """The table has no circle: no part is among what lies below it."""
+    def below(name, seen=()):
+        assert name not in seen, [*seen, name]
+        for other in BELOW[name] - {name}:
+            below(other, (*seen, name))
+
+    for name in BELOW:
+        below(name)
+
+
+def test_one_file_of_the_checker_plans_again():
+    """Of methods the checker takes plans alone, in `replan`; the rest shares no code with them."""
+    takes = {name for name in modules() if part(name) == "check"
+             and any(part(module) == "methods" for module in imported(name)[0])}
+
+    assert {"check/replan.py"} == takes
 
 
 def test_every_part_has_a_place():
@@ -205,7 +217,7 @@ SELECT = """
 import privsieve as ps
 from pathlib import Path
 from privsieve.fit import fit
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.rows import open_source, resolve
 Path("t.csv").write_text("a,b,y\\n" + "1,0,1\\n0,1,0\\n" * 50)
 domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))

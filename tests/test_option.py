@@ -19,8 +19,8 @@ import privsieve as ps
 from privsieve import methods
 from privsieve.cli import run
 from privsieve.errors import ParameterError
+from privsieve.estimators import estimator_of
 from privsieve.methods.choosing import Choosing
-from privsieve.methods.estimators import estimator_of
 from privsieve.public.event import NOTHING
 from privsieve.public.option import declared, option, settings
 from privsieve.public.plan import Cost, NoiseSize, Plan

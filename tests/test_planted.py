@@ -69,7 +69,7 @@ FAULTS = {
         "    _choose(plan, source, noise or __import__('privsieve.noise.streams', "
         "fromlist=['system']).system(), room, progress)\n" + RESERVE, SPEND),
     "scores-attribute": (
-        "methods/estimators.py", "        self.n_features_in_ = ",
+        "estimators.py", "        self.n_features_in_ = ",
         "        self.scores_ = [1.0] * len(domain.columns)\n        self.n_features_in_ = ",
         HOLDS),
     "upward-import": (

@@ -26,10 +26,10 @@ from privsieve.methods.ridge.sensitivity import (
     sensitivity,
     suggest_lambda,
 )
-from privsieve.methods.ridge.session import MOST_QUERIES
 from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.columns import Label
 from privsieve.public.domain import EXACT_ROWS
+from privsieve.session import MOST_QUERIES
 from privsieve.summaries.blocks import MOST_ROWS
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -534,7 +534,7 @@ def test_no_row_is_left_out_unasked():
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError])
 def test_a_note_comes_before_a_name(privsieve, monkeypatch, fault):
     """Files get their names after the note; one that is lost then may be published again."""
-    from privsieve.ledger.folder import Folder
+    from privsieve.folder import Folder
 
     noted = []
 

@@ -21,7 +21,7 @@ from every_method import CHARGING
 from privsieve import fit as fitting
 from privsieve import report
 from privsieve.errors import LedgerError, ParameterError, ReleaseFailed, SchemaError
-from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE, Folder
+from privsieve.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.rows import arrow, open_source, resolve
 from privsieve.rows.batch import demand_readable

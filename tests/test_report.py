@@ -20,9 +20,9 @@ from privsieve.containment.measures import closed
 from privsieve.containment.publish import Projection, facts
 from privsieve.errors import ReleaseFailed, SchemaError
 from privsieve.fit import fit
+from privsieve.folder import Folder
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger import chain
-from privsieve.ledger.folder import Folder
 from privsieve.public.canonical import canonical, digest, factor
 from privsieve.public.plan import Cost
 from privsieve.report import html, internal_html

@@ -23,8 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privsieve as ps
 from data_makers import codes
+from privsieve.estimators import Selector
 from privsieve.local.fwell import FWELL
-from privsieve.methods.estimators import Selector
 from privsieve.noise.streams import replay
 from privsieve.rows import open_source, resolve
 from privsieve.rows.batch import batches

@@ -16,7 +16,7 @@ import pytest
 import privsieve as ps
 from privsieve.cli import synthesize
 from privsieve.errors import DomainError
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.methods.histogram.released import as_csv

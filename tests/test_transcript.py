@@ -9,9 +9,9 @@ import pytest
 
 import privsieve as ps
 from privsieve.ledger.ledger import Ledger
-from privsieve.methods.ridge.session import KernelRidgeSession
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.public.domain import Domain
+from privsieve.session import KernelRidgeSession
 from refitted import Forger, add, drop, put, refit, swap
 
 BOX = Domain.box(0, 1, target=(0, 2))

@@ -422,7 +422,7 @@ def test_a_forged_delta_is_found_in_the_ledger(tmp_path):
 
 def test_the_checker_needs_no_numpy():
     """Ledger, certificate, folder and verify import neither NumPy nor a product."""
-    code = ("import sys; import privsieve.check.verify, privsieve.ledger.folder; "
+    code = ("import sys; import privsieve.check.verify, privsieve.folder; "
             "found = [m for m in sys.modules if m.split('.')[0] in "
             "('numpy', 'pyarrow', 'sklearn', 'flint', 'click') or "
             "m.startswith(('privsieve.methods', 'privsieve.rows', 'privsieve.summaries', "

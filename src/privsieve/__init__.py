@@ -18,20 +18,19 @@ if TYPE_CHECKING:
     from privsieve.containment.measures import containment_level as containment_level
     from privsieve.containment.measures import disclosure_risk as disclosure_risk
     from privsieve.containment.measures import k_anonymity_level as k_anonymity_level
+    from privsieve.estimators import FELP as FELP
+    from privsieve.estimators import BlockFWELL as BlockFWELL
+    from privsieve.estimators import NoisyHistogram as NoisyHistogram
+    from privsieve.estimators import NoisyTopK as NoisyTopK
+    from privsieve.estimators import ObjectiveFWELL as ObjectiveFWELL
+    from privsieve.estimators import OutputFWELL as OutputFWELL
+    from privsieve.estimators import PrivateKernelRidge as PrivateKernelRidge
+    from privsieve.estimators import RuleSieve as RuleSieve
     from privsieve.finish import recover as recover
     from privsieve.ledger.ledger import Ledger as Ledger
     from privsieve.local.fwell import FWELL as FWELL
     from privsieve.local.fwell import FWELLEnsemble as FWELLEnsemble
     from privsieve.methods import plan as plan
-    from privsieve.methods.estimators import FELP as FELP
-    from privsieve.methods.estimators import BlockFWELL as BlockFWELL
-    from privsieve.methods.estimators import NoisyHistogram as NoisyHistogram
-    from privsieve.methods.estimators import NoisyTopK as NoisyTopK
-    from privsieve.methods.estimators import ObjectiveFWELL as ObjectiveFWELL
-    from privsieve.methods.estimators import OutputFWELL as OutputFWELL
-    from privsieve.methods.estimators import PrivateKernelRidge as PrivateKernelRidge
-    from privsieve.methods.estimators import RuleSieve as RuleSieve
-    from privsieve.methods.ridge.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.public.columns import Category as Category
     from privsieve.public.columns import Date as Date
     from privsieve.public.columns import Flag as Flag
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from privsieve.public.domain import Domain as Domain
     from privsieve.release import load as load
     from privsieve.rows.inspect import inspect as inspect
+    from privsieve.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.trust.signers import Signers as Signers
 
 #: Where each public name lives.  Names are imported when they are asked for: a program that
@@ -51,7 +51,7 @@ _HOMES = {
     "FWELL": "local.fwell",
     "FWELLEnsemble": "local.fwell",
     "Flag": "public.columns",
-    "KernelRidgeSession": "methods.ridge.session",
+    "KernelRidgeSession": "session",
     "Label": "public.columns",
     "Ledger": "ledger.ledger",
     "Number": "public.columns",
@@ -67,7 +67,7 @@ _HOMES = {
     "plan": "methods",
     "recover": "finish",
     "verify": "check.folder",
-    **{estimator: "methods.estimators" for _file, estimator in METHODS.values()},
+    **{estimator: "estimators" for _file, estimator in METHODS.values()},
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are the keys above

@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 from privsieve.errors import LedgerError, ParameterError, ReleaseFailed, SchemaError
 from privsieve.fit import REQUEST, SOFTWARE
+from privsieve.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger import sql
 from privsieve.ledger.chain import Entry, certificate
-from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE, Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import Json, canonical, digest, parsed
 from privsieve.public.plain import LARGEST_FILE

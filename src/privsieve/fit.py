@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privsieve._version import __version__
 from privsieve.errors import BudgetExceeded, ParameterError, PrivsieveError, ReleaseFailed
-from privsieve.ledger.folder import CERTIFICATE, NOTE, RELEASE
+from privsieve.folder import CERTIFICATE, NOTE, RELEASE
 from privsieve.public.canonical import EPSILON_UNITS, canonical, decimal, digest, quoted
 from privsieve.public.plan import Plan, terms
 from privsieve.release import Release, public
 from privsieve.report import ready, write_report
 
 if TYPE_CHECKING:
-    from privsieve.ledger.folder import Folder
+    from privsieve.folder import Folder
     from privsieve.ledger.ledger import Entry, Ledger
     from privsieve.noise.streams import Noise
     from privsieve.rows import Source

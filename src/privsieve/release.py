@@ -139,7 +139,7 @@ class Release(Printed):
 
     def save(self, folder: str | Path) -> None:
         """Write the release folder, with its report; it must not exist."""
-        from privsieve.ledger.folder import Folder
+        from privsieve.folder import Folder
 
         with Folder.create(folder) as opened:
             opened.stage("release.json", self.bytes)

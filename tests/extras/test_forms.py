@@ -10,7 +10,7 @@ import pytest
 
 from privsieve.cli import run
 from privsieve.extras.forms.exports import entry, label, results
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.report.officer import form
 from privsieve.telling.document import Document, clean

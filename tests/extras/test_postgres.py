@@ -22,9 +22,9 @@ import privsieve as ps
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.extras.postgres import server
 from privsieve.fit import note
+from privsieve.folder import Folder
 from privsieve.ledger import sql
 from privsieve.ledger.chain import exported
-from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Ledger, populations, recount, recount_export
 from privsieve.public.plan import Cost
 from test_ledger_kill import WORKER, grant, kill_many, wrong_of

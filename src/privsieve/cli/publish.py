@@ -18,7 +18,7 @@ from privsieve.containment.options import PublishOptions, SnapshotOptions, Table
 from privsieve.containment.publish import Issued, issue
 from privsieve.containment.publishable import PROFILES
 from privsieve.errors import ParameterError
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.public.option import Dir, File
 from privsieve.public.plan import sentence
 from privsieve.public.policy import Policy

@@ -23,7 +23,7 @@ from privsieve.cli.verb import Outcome, tell
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
 from privsieve.finish import repeated
 from privsieve.fit import SOFTWARE, fit
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, Json, decimal
 from privsieve.public.option import RARE, Dir, File, Name

@@ -16,7 +16,7 @@ from privsieve.cli.key import needing_cryptography, opened
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import CheckFailed, ParameterError
-from privsieve.ledger.folder import sync
+from privsieve.folder import sync
 from privsieve.public.canonical import parsed
 from privsieve.public.option import File
 from privsieve.trust.envelope import (

@@ -13,7 +13,7 @@ from privsieve.cli.options import MethodVerb, PlanOptions
 from privsieve.cli.private import kept
 from privsieve.cli.releasing import ReleaseOptions, release, verified
 from privsieve.cli.verb import Outcome, existing, verb
-from privsieve.ledger.folder import Folder
+from privsieve.folder import Folder
 from privsieve.methods.histogram.released import check_rows, synthetic_csv
 from privsieve.public.domain import Domain, demand_cells
 from privsieve.public.option import Dir

@@ -55,9 +55,9 @@ from privsieve.containment.snapshot import (
     seal_of,
 )
 from privsieve.errors import CheckFailed, DomainError, LedgerError, SchemaError
+from privsieve.folder import Folder
 from privsieve.kernels.patterns import Rule
 from privsieve.ledger.chain import certificate as certified
-from privsieve.ledger.folder import Folder
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
 from privsieve.public.canonical import (

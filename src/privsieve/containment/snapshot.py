@@ -35,8 +35,8 @@ from privsieve.containment.knowledge import Shortfall, shortfall, standing
 from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError, NothingFits, ParameterError
+from privsieve.folder import sync
 from privsieve.kernels.patterns import Rule, pattern_table
-from privsieve.ledger.folder import sync
 from privsieve.ledger.ledger import Ledger, populations
 from privsieve.ledger.sql import checked_file, served
 from privsieve.public.canonical import canonical, text_of

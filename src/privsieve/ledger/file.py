@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from privsieve.errors import LedgerError
-from privsieve.ledger.folder import sync
+from privsieve.folder import sync
 from privsieve.ledger.sql import (
     APPLICATION,
     FORMAT,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from privsieve.errors import LedgerError, ParameterError
-from privsieve.ledger.folder import sync
+from privsieve.folder import sync
 from privsieve.public.canonical import canonical, parsed
 from privsieve.public.plain import opened
 

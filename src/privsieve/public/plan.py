@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from privsieve.entries import load
 from privsieve.errors import ParameterError
@@ -33,9 +33,6 @@ from privsieve.public.canonical import (
 from privsieve.public.domain import Domain
 from privsieve.public.event import Event
 from privsieve.public.printed import Printed
-
-if TYPE_CHECKING:
-    from privsieve.rows.batch import Batch
 
 #: Above this a claim says little; it needs `allow_weak`.
 WEAK_EPSILON = 10
@@ -264,7 +261,7 @@ class Plan(Printed):
     theorem: str
     assumes: tuple[str, ...]
     event: Event  # what it does with noise, for an accountant
-    summarise: Callable[[Iterable[Batch], int], Any] = field(repr=False)
+    summarise: Callable[[Iterable[Any], int], Any] = field(repr=False)
     mechanism: Callable[..., Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"

@@ -30,12 +30,12 @@ from privsieve.methods.ridge.dual import (
 )
 from privsieve.methods.ridge.features import original
 from privsieve.methods.ridge.sensitivity import sensitivity
-from privsieve.methods.ridge.session import KernelRidgeSession, codes_of
 from privsieve.noise.streams import replay
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Cost
 from privsieve.rows import open_source
+from privsieve.session import KernelRidgeSession, codes_of
 
 MIXED = Domain([Number("age", 0, 110), Number("dose", 1, 9, missing="level"), Flag("smoker"),
                 Category("ward", ["A", "B"])], target=Number("cost", -2, 6))
