@@ -356,7 +356,7 @@ def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
 
 #: Rooms in which rows, and what is counted of them, live.
 PRIVATE = ("summaries", "methods", "local", "containment", "kernels", "rows", "public", "extras",
-           "release")
+           "release", "estimators", "session")
 #: Classes that print their fields there: each of them holds public facts, or what was released, or
 #: what somebody who holds the table asked to be measured, or chose to publish.
 SHOWN = {

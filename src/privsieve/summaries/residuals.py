@@ -151,7 +151,7 @@ def log_odds_of(counts: Sequence[float]) -> list[int]:
     """The log-odds of the second of two classes, or of each of many, within public bounds.
 
     >>> log_odds_of([90, 10]), log_odds_of([100, -3]), log_odds_of([2, 1, 1])
-    ([-562], [-1179], [103, 0, 0])
+    ([-562], [-1179], [104, -74, -74])
     """
     pairs = [counts] if len(counts) == 2 else [(sum(counts) / len(counts), some) for some in counts]
     return [max(-MOST, min(MOST, round(STEP * math.log(max(1.0, some) / max(1.0, none)))))
@@ -199,8 +199,8 @@ def steps_of(gap: Doubles, size: Doubles, deviation: float, sizes: Sequence[int]
     deviation : that of the noise on a gap
     spread : how far steps are expected from their mean
 
-    >>> steps_of(np.array([-80.0, 80.0]), np.array([100.0, 100.0]), 2.0, [2], spread=0.4)[0] < 0
-    True
+    >>> steps_of(np.array([-80.0, 80.0]), np.array([100.0, 100.0]), 2.0, [2], spread=0.4).tolist()
+    [-433, 433]
     """
     size = np.maximum(size, max(1.0, deviation / 4))
     places = np.indices(sizes).reshape(len(sizes), -1)
