@@ -129,6 +129,33 @@ def test_residuals_and_sums_are_those_of_loops(classes):
     assert (ODDS[0], ODDS[-1] < UNIT / 1000) == (UNIT, True)
 
 
+def far_off(label, cell):
+    """A row of class `label` in a cell, of which one other class was all that was expected."""
+    starts = np.array([0, *(int(label < c) for c in range(1, 3)), 1])
+    ones, odds = np.ones(1, np.uint64), np.full((3, 1), -MOST, np.int32)
+    odds[(label + 1) % 3] = MOST
+    part = Part(np.zeros((12, 1), np.uint16), ones, ones, starts, None)
+    row = Residuals(part, odds, np.zeros((12, 1), np.uint8), np.full(3, 1 / 3), np.zeros(1, int))
+    return row.sums(np.array([cell]), 2)
+
+
+def test_a_row_moves_the_sums_of_many_classes_by_all_that_is_claimed():
+    """A row that is nothing of what was expected, and one of another cell: the bound is attained.
+
+    No row moves them by more than a half of it: the parts that were expected come to one at most.
+    """
+    how, rng = made(classes=3), np.random.default_rng(4)
+    claims = [moves for moves, _ in how.noise(1)]
+    for first, second, claim in zip(far_off(0, 0), far_off(2, 1), claims, strict=True):
+        assert claim == np.abs(first - second).sum()
+    for _ in range(20):
+        rows = some_rows(rng, 3)
+        weight = rows.rows.weight
+        sums = rows.sums(np.arange(60), 60)
+        for each, claim in zip(sums, claims, strict=True):
+            assert (2 * np.abs(each).sum(axis=0) <= claim * weight).all()
+
+
 @pytest.mark.parametrize("nominal", [False, True])
 def test_the_best_cut_is_that_of_loops(nominal):
     """All cuts of a column, each with a free sign for both sides in each cell of the others."""
