@@ -7,6 +7,7 @@ import pickle
 import re
 import warnings
 from copy import deepcopy
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -211,19 +212,19 @@ def test_a_domain_may_be_a_path(tmp_path):
 # One fit.
 
 
-def test_a_search_cannot_spend_a_budget(clinic):
-    """A ledger that pays once pays for no copy: a search is refused whole, with the reason."""
+def test_a_search_does_not_spend_by_default(clinic):
+    """Copies are refused before a charge, with the reason and the way out; the original fits."""
     X, y = table()
-    once = ps.Ledger(clinic.path, population="clinic", once=True)
-    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=once)
+    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=clinic)
     model = make_pipeline(sieve, LogisticRegression())
 
-    with pytest.raises(ValueError, match="this is a copy of that estimator"):
+    with pytest.raises(ValueError, match="this estimator is a copy"):
         cross_val_score(model, X, y)
-    with pytest.raises(ValueError, match="Fit the estimator once, and search behind it"):
+    with pytest.raises(ValueError, match="Fit the estimator once and search behind it"):
         GridSearchCV(sieve, {"depth": [1, 2]}, scoring=lambda *_: 0).fit(X, y)
-    with pytest.raises(ParameterError, match="this is a copy"):
-        clone(sieve).fit(X, y)
+    for copy in (clone(sieve), clone(clone(sieve)), pickle.loads(pickle.dumps(clone(sieve)))):
+        with pytest.raises(ParameterError, match="write allow_copies=True"):
+            copy.fit(X, y)
     assert (0, 0) == (clinic.spent(), len(clinic.charges()))
     model.fit(X, y)
     assert 1 == clinic.spent()
@@ -232,39 +233,35 @@ def test_a_search_cannot_spend_a_budget(clinic):
     assert (1, 1) == (clinic.spent(), len(clinic.charges()))
 
 
-def test_a_second_fit_of_a_ledger_that_pays_once_is_refused(clinic):
-    """The same object pays once, in this process and unpickled in another; no row is read."""
+def test_copies_fit_where_the_user_says_so(clinic):
+    """With allow_copies each fold is a release and is charged; other words than True are refused."""
     X, y = table()
-    once = ps.Ledger(clinic.path, population="clinic", once=True)
-    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=once).fit(X, y)
+    sieve = ps.RuleSieve(2, epsilon="0.1", domain=BOX, ledger=clinic, allow_copies=True)
 
-    for ledger in (once, pickle.loads(pickle.dumps(once))):
-        with pytest.raises(ParameterError, match="pays for one fit, which was charged before"):
-            ps.NoisyTopK(2, epsilon=1, domain=BOX, ledger=ledger).fit(X, y)
-    with pytest.raises(ParameterError, match="which was charged before"):
-        sieve.fit(X, y)
-    assert 1 == clinic.spent()
-    ps.RuleSieve(2, epsilon=1, domain=BOX,
-                 ledger=ps.Ledger(clinic.path, population="clinic", once=True)).fit(X, y)
-    assert 2 == clinic.spent()
+    cross_val_score(make_pipeline(sieve, LogisticRegression()), X, y, cv=3)
+    assert (3, Decimal("0.3")) == (len(clinic.charges()), clinic.spent())
+    with pytest.raises(ParameterError, match="allow_copies is 'ja'; write True or False"):
+        clone(sieve).set_params(allow_copies="ja").fit(X, y)
+    with pytest.raises(ParameterError, match="is a copy"):
+        clone(sieve).set_params(allow_copies="no").fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["random_state", "seed"])
+def test_a_seed_is_refused_with_the_reason(name):
+    """Who knows a seed can subtract the noise: no estimator takes one."""
+    with pytest.raises(ParameterError, match="there is no seed"):
+        ps.RuleSieve(2, epsilon=1, **{name: 0})
+    with pytest.raises(ParameterError, match="there is no seed"):
+        ps.NoisyHistogram(epsilon=1).set_params(**{name: 0})
 
 
 def test_a_ledger_of_a_request_pays_for_one_of_its_copies(clinic):
     """A request that somebody named is paid once by whoever comes first; the reason is said."""
     X, y = table()
     named = ps.Ledger(clinic.path, population="clinic", request="spring")
-    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=named)
+    sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=named, allow_copies=True)
 
     with pytest.warns(FitFailedWarning, match="request 'spring' was charged before"):
         scores = cross_val_score(make_pipeline(sieve, LogisticRegression()), X, y)
     assert (1, 4) == (clinic.spent(), np.isnan(scores).sum())
     assert deepcopy(named) == named
-
-
-def test_a_ledger_that_pays_once_says_so(clinic):
-    """Its lines name what it pays for; two of them are two."""
-    first, second = (ps.Ledger(clinic.path, population="clinic", once=True) for _ in range(2))
-
-    assert "pays for  one fit, of the estimator that it was given to" in repr(first)
-    assert first != second
-    assert first.request_id != second.request_id

@@ -52,7 +52,7 @@ def made(kind, domain=BOX, **options):
     """An estimator with every parameter that it demands."""
     known = inspect.signature(kind).parameters
     given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
-             "method": "strict", "random_state": 0, **options}
+             "method": "strict", "random_state": 0, "allow_copies": True, **options}
     if kind in RELEASING and kind not in PRIVATE:  # containment reads yes and no as they are
         del given["domain"]
     return kind(**{name: value for name, value in given.items() if name in known})
@@ -61,7 +61,8 @@ def made(kind, domain=BOX, **options):
 def checked(kind):
     """What scikit-learn's checks get: containment chooses among columns of yes and no."""
     if kind in MODELS:
-        return kind("linear", epsilon=5, domain=ps.Domain.box(-10, 10, target=(-10, 10)))
+        return kind("linear", epsilon=5, domain=ps.Domain.box(-10, 10, target=(-10, 10)),
+                    allow_copies=True)
     if kind in PRIVATE + OPEN + TABLES:
         return made(kind)
     return make_pipeline(KBinsDiscretizer(2, encode="ordinal", strategy="quantile"), made(kind))

@@ -23,6 +23,7 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.methods.histogram.released import CountTable, cell_names
 from privsieve.methods.ridge.ridge import Released
+from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Box, Domain
 from privsieve.public.option import current, estimator, option
 from privsieve.public.plan import Plan
@@ -33,7 +34,10 @@ from privsieve.rows.room import Room
 from privsieve.rows.source import fold, names_of, typed
 
 #: What is no option of a method: it says where and how one runs, and changes no release.
-_OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs")
+_OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs", "allow_copies")
+_COPY = ("this estimator is a copy (cross_val_score, GridSearchCV, ColumnTransformer and clone make "
+         "copies), and each fit of a copy costs epsilon again; nothing was charged.  Fit the "
+         "estimator once and search behind it, on its transform(X), or write allow_copies=True")
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
@@ -57,7 +61,12 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
     n_jobs: int | None = option(
         default=None, says="threads that work on the rows; as many as there are cores where left "
                            "out")
+    allow_copies: bool = option(
+        default=False, says="fit copies too, as cross_val_score and searches make them; each fit "
+                            "is another release and costs epsilon again")
 
+    #: Whether scikit-learn made this estimator as a copy of another one.
+    _is_copy = False
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]
     #: What to give where no domain is given.
@@ -93,6 +102,8 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
         y : array, optional
             the target, where X does not hold it.
         """
+        if self._is_copy and not read_flag(self.allow_copies, "allow_copies"):
+            raise ParameterError(_COPY)
         domain = self._public(None)
         source = open_source(X, y, csv=domain.csv)
         shape = source.shape(count_rows=domain.rows_are_public)
@@ -114,6 +125,11 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
         made.release_ = release
         made.n_features_in_ = len(release.columns)
         return made
+
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = super().__sklearn_clone__()
+        copy._is_copy = True
+        return copy
 
     def _remember(self, names: tuple[str, ...] | None, domain: Domain) -> None:
         """The names of a frame in its order and spelling; none where it had none."""

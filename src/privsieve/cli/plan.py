@@ -120,7 +120,7 @@ def _account(plan: Plan, ledger: Ledger | None) -> dict[str, Json]:
     """What a ledger says of the plan: what is left, and how the charge would be converted."""
     if ledger is None:
         return {}
-    return {"left": amount(ledger.left()),
+    return {"left": f"{ledger.left():f}",
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 

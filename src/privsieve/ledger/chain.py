@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from privsieve.errors import LedgerError, ParameterError, PrivsieveError
+from privsieve.errors import LedgerError, PrivsieveError
 from privsieve.ledger import account as accounts
 from privsieve.ledger.account import Account, change_of, facts
 from privsieve.public.canonical import (
@@ -121,24 +121,6 @@ class Request(NamedTuple):
     seq: int
     rho_units: int = TOP
     factor: str = "1"  # how many of its own changes make the population's; "0" where none do
-
-
-def pays_nothing(population: str) -> ParameterError:
-    """Why a deep copy of a ledger that pays once pays for nothing."""
-    return ParameterError(
-        f"{population}: this ledger pays for one fit, of the estimator that it was given to, and "
-        "this is a copy of that estimator (cross_val_score, GridSearchCV and clone make copies); "
-        "nothing was charged.  Fit the estimator once, and search behind it, on its transform(X)")
-
-
-def paid_before(population: str, name: str, *, once: bool) -> ParameterError:
-    """Why a request is not charged a second time."""
-    if once:
-        return ParameterError(
-            f"{population}: this ledger pays for one fit, which was charged before; take the "
-            "release that it gave (release_), or make another ledger for another release")
-    return ParameterError(f"{population}: request {name!r} was charged before, and is charged "
-                          "once; take the release that it gave, or name another request")
 
 
 @dataclasses.dataclass

@@ -7,7 +7,6 @@ people, not the file: all copies and extracts about the same people share one na
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
 import os
 import re
@@ -15,13 +14,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
 from privsieve.errors import BudgetExceeded, LedgerError, ParameterError
 from privsieve.ledger import account as accounts
-from privsieve.ledger import chain, sql
 from privsieve.ledger import head as heads
+from privsieve.ledger import sql
 from privsieve.ledger.account import Account, checked_name
 from privsieve.ledger.chain import ChainReport, Entry, Publication, Request, imported, replay
 from privsieve.public.canonical import (
@@ -33,7 +33,6 @@ from privsieve.public.canonical import (
     decimal,
     digest,
     parsed,
-    read_flag,
 )
 from privsieve.public.plan import Cost, conversion
 from privsieve.public.printed import Printed
@@ -54,8 +53,6 @@ class Ledger(Printed):
     head : a small file that keeps the newest entry, so that a ledger which was set back to an
         older copy is refused; best on another disk.
     request : a name for one charge, which is then made once: a second one of this name is refused.
-    once : pay for one `fit`, of the estimator that this very object is given to.  A deep copy pays
-        for none: `cross_val_score` and `GridSearchCV` fit copies, and are refused before a charge.
 
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
@@ -63,7 +60,7 @@ class Ledger(Printed):
     >>> ledger.grant(epsilon="3.0")
     >>> entry = ledger.reserve(Cost.of("0.5"), {"mechanism": "demo/1"})
     >>> ledger.left(), entry.seq
-    (Fraction(5, 2), 2)
+    (Decimal('2.5'), 2)
     >>> folder.cleanup()
     """
 
@@ -71,7 +68,6 @@ class Ledger(Printed):
     population: str
     head: str | None = None
     request: str | None = None
-    once: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", sql.checked_path(self.path))
@@ -80,18 +76,10 @@ class Ledger(Printed):
         # One spelling of an accent: two would be two budgets for the same people.
         name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
-        object.__setattr__(self, "once", read_flag(self.once, "once"))
-        if self.request is not None or self.once:
-            name = _drawn() if self.request is None else self.request
+        if self.request is not None:
             # As in a population, one spelling of an accent.
-            name = unicodedata.normalize("NFC", checked_name(name, "request"))
+            name = unicodedata.normalize("NFC", checked_name(self.request, "request"))
             object.__setattr__(self, "request", name)
-
-    def __deepcopy__(self, _memo: object) -> Ledger:
-        copied = copy.copy(self)
-        if self.once:
-            object.__setattr__(copied, "request", None)
-        return copied
 
     def grant(self, epsilon: object, *, delta: object = 0, unit: str | None = None,
               rows_per_person: int | None = None, neighbours: str | None = None) -> None:
@@ -167,28 +155,28 @@ class Ledger(Printed):
         with self._reading() as db:
             return sql.account_of(db, self.population)
 
-    def limit(self) -> Fraction:
-        """The granted epsilon; 0 where none was."""
-        return Fraction(self.account().limit, EPSILON_UNITS)
+    def limit(self) -> Decimal:
+        """Return the granted epsilon; 0 where none was."""
+        return Decimal(decimal(self.account().limit))
 
-    def spent(self) -> Fraction:
-        """The epsilon that all charges amount to, with or without a release to show for them.
+    def spent(self) -> Decimal:
+        """Return the epsilon of all charges together, with or without a release for each.
 
-        Their sum, or with a delta the smaller figure that the sum of rho comes to.
+        This is their sum.  With a delta it is the smaller figure that the sum of rho allows.
         """
-        return Fraction(self.account().together, EPSILON_UNITS)
+        return Decimal(decimal(self.account().together))
 
-    def left(self) -> Fraction:
-        """The largest epsilon of one more release without a delta, about what is protected."""
-        return Fraction(self.account().left, EPSILON_UNITS)
+    def left(self) -> Decimal:
+        """Return the largest epsilon that one more release without a delta may cost."""
+        return Decimal(decimal(self.account().left))
 
-    def delta_limit(self) -> Fraction:
-        """The granted delta; 0 for a pure account."""
-        return Fraction(self.account().delta_limit, DELTA_UNITS)
+    def delta_limit(self) -> Decimal:
+        """Return the granted delta; 0 for a pure account."""
+        return Decimal(decimal(self.account().delta_limit, DELTA_UNITS))
 
-    def delta_left(self) -> Fraction:
-        """The delta that plain sums may still take."""
-        return Fraction(self.account().delta_left, DELTA_UNITS)
+    def delta_left(self) -> Decimal:
+        """Return the delta that plain sums may still take."""
+        return Decimal(decimal(self.account().delta_left, DELTA_UNITS))
 
     def conversion(self, claim: Mapping[str, Json]) -> str | None:
         """How a release with these terms (`plan.terms`) is converted, in a sentence.
@@ -238,7 +226,9 @@ class Ledger(Printed):
         has, factor = self._protecting(sql.account_of(db, self.population), claim)
         if self.request is not None and db.execute(
                 "SELECT 1 FROM request WHERE id = ?", (self.request_id,)).fetchone():
-            raise chain.paid_before(self.population, self.request, once=self.once)
+            raise ParameterError(
+                f"{self.population}: request {self.request!r} was charged before, and is charged "
+                "once; take the release that it gave, or name another request")
         made = accounts.charge(cost.units, cost.delta_units, rho, factor)
         after = has.plus(made)
         if after is None:
@@ -247,8 +237,6 @@ class Ledger(Printed):
 
     def named(self) -> Ledger:
         """The same with a request of its own, where it has none."""
-        if self.once and not self.request:
-            raise chain.pays_nothing(self.population)
         return self if self.request else replace(self, request=_drawn())
 
     @property

@@ -77,8 +77,12 @@ VALUES = {
     "youden": _RATES,
     "polynomial": _POLYNOMIAL,
 }
-#: Methods, verbs, public names and options that are gone.
+_SEED = ("there is no seed: anyone who knows it can subtract the noise, and the release protects "
+         "nobody.  Each fit draws new noise; to have a result again, save the release")
+#: Methods, verbs, public names and options that are gone, or that people look for.
 DROPPED = {
+    "random_state": _SEED,
+    "seed": _SEED,
     "sum": _SITES,
     "combine": _SITES,
     "private-tuning": _TUNING,

@@ -117,9 +117,7 @@ def _account(ledger: Ledger) -> Document:
         facts.append(("delta", f"{left} of {whole} left"))
     facts.append(("protects", "what the first release will protect" if kept.protects is None
                   else kept.protects.words))
-    if ledger.once:
-        facts.append(("pays for", "one fit, of the estimator that it was given to"))
-    elif ledger.request is not None:
+    if ledger.request is not None:
         facts.append(("pays for", f"the request {ledger.request}, once"))
     if charges:
         done = sum(made.state == "committed" for made in charges)
