@@ -234,7 +234,7 @@ def test_a_search_does_not_spend_by_default(clinic):
 
 
 def test_copies_fit_where_the_user_says_so(clinic):
-    """With allow_copies each fold is a release and is charged; other words than True are refused."""
+    """With allow_copies each fold is a release and is charged; other words are refused."""
     X, y = table()
     sieve = ps.RuleSieve(2, epsilon="0.1", domain=BOX, ledger=clinic, allow_copies=True)
 

@@ -35,8 +35,8 @@ from privsieve.rows.source import fold, names_of, typed
 
 #: What is no option of a method: it says where and how one runs, and changes no release.
 _OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs", "allow_copies")
-_COPY = ("this estimator is a copy (cross_val_score, GridSearchCV, ColumnTransformer and clone make "
-         "copies), and each fit of a copy costs epsilon again; nothing was charged.  Fit the "
+_COPY = ("this estimator is a copy (cross_val_score, GridSearchCV, ColumnTransformer and clone "
+         "make copies), and each fit of a copy costs epsilon again; nothing was charged.  Fit the "
          "estimator once and search behind it, on its transform(X), or write allow_copies=True")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.extras import library
-from privsieve.public.canonical import visible
+from privsieve.public.canonical import exact, factor, visible
 from privsieve.release import (
     WRONG,
     ColumnWeights,
@@ -95,7 +95,7 @@ class PlanDisplay(_Display):
     def _draw(self, ax: Any) -> None:
         forecast: Mapping[str, Any] = self.plan.forecast
         if "by_cost" in forecast:
-            _found(ax, forecast, self.plan.cost.text)
+            _draw_costs(ax, forecast, self.plan.cost.text)
             return
         model = "noise_prediction" in forecast
         sizes = {words: float(number(forecast[key]))
@@ -108,32 +108,39 @@ class PlanDisplay(_Display):
                xlabel="in halves of the target's range" if model else "")
 
 
-def _found(ax: Any, forecast: Mapping[str, Any], this: str) -> None:
-    """Per cent that are found, by cost, with guessing and this plan."""
-    costs = [(float(cost), int(found)) for cost, found in forecast["by_cost"].items()]
-    ax.plot(*zip(*costs, strict=True), "o-", color=_WEAK, label="at other costs")
-    mine = [one for one in costs if one[0] == float(this)]
-    if mine:
-        ax.plot(*mine[0], "o", color=_STRONG, markersize=10, label=f"this plan: {mine[0][1]} %")
+def _draw_costs(ax: Any, forecast: Mapping[str, Any], cost: str) -> None:
+    """Draw the share of the best columns that each epsilon finds, with this plan and guessing."""
+    shares = {float(epsilon): int(share) for epsilon, share in forecast["by_cost"].items()}
+    ax.plot(list(shares), list(shares.values()), "o-", color=_WEAK)
+    for epsilon, share in shares.items():
+        this = epsilon == float(cost)
+        if this:
+            ax.plot(epsilon, share, "o", color=_STRONG, markersize=10)
+        ax.annotate(f"this plan: {share} %" if this else f"{share} %", (epsilon, share), (0, -18),
+                    textcoords="offset points", ha="center", color=_STRONG if this else "0.35")
     guessing = int(forecast["guessing_percent"])
-    ax.axhline(guessing, color=_LIMIT, linestyle="--", label=f"guessing: {guessing} %")
+    ax.axhline(guessing, color=_LIMIT, linestyle="--")
+    ax.annotate(f"guessing: {guessing} %", (0, guessing), (4, 4), ("axes fraction", "data"),
+                "offset points", color=_LIMIT)
     ax.set_xscale("log")
-    ax.set_xticks([cost for cost, _ in costs], [f"{cost:g}" for cost, _ in costs])
+    ax.set_xticks(list(shares), [f"{epsilon:g}\n{factor(exact(epsilon, 'epsilon'))} times"
+                                for epsilon in shares])
     ax.minorticks_off()
-    ax.set(ylim=(0, 104), xlabel="cost (epsilon): stronger protection to the left",
-           ylabel="of the best columns found, per cent", title="Forecast: nobody has looked")
-    ax.legend(frameon=False, loc="lower right")
+    ax.margins(x=.12)
+    ax.set(ylim=(0, 108), ylabel="best columns that are found, per cent",
+           xlabel="epsilon, and the factor by which one row or person can change a probability",
+           title="What each epsilon buys (estimated from the table's size)")
 
 
 class ReleaseDisplay(_Display):
-    """What was released: names, weights with their noise, figures by class, or counts.
+    """What was released as numbers: weights with their noise, a model, or counts.
 
     Examples
     --------
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> sieve = ps.RuleSieve(k=1, epsilon=2, domain=ps.Domain.box(0, 1)).fit(X, X[:, 2] > .5)
-    >>> ReleaseDisplay.from_estimator(sieve).release is sieve.release_
+    >>> table = ps.NoisyHistogram(["x0"], epsilon=2, bins=3, domain=ps.Domain.box(0, 1)).fit(X)
+    >>> ReleaseDisplay.from_estimator(table).release is table.release_
     True
     """
 
@@ -155,23 +162,16 @@ class ReleaseDisplay(_Display):
 
     def _draw(self, ax: Any) -> None:
         body: Mapping[str, Any] = self.release.body
+        if body.get("kind") == Selection.kind:
+            raise ParameterError("a choice of columns is a list of names without figures; print "
+                                 "release.selected, or draw its plan (PlanDisplay)")
         try:
-            draw = {Selection.kind: _chosen, ColumnWeights.kind: _weights, Regression.kind: _model,
+            draw = {ColumnWeights.kind: _weights, Regression.kind: _model,
                     Histogram.kind: _counts}[str(body["kind"])]
             draw(ax, body)
         except WRONG:
             raise SchemaError("the release says nothing that can be drawn; take one as privsieve "
                               "wrote it") from None
-
-
-def _chosen(ax: Any, body: Mapping[str, Any]) -> None:
-    """Which columns were chosen."""
-    names = list(body["columns"])
-    chosen = [name for name in names if name in body["selected"]]
-    others = [name for name in names if name not in body["selected"]]
-    _bars(ax, [*chosen, *others], [1] * len(chosen) + [0] * len(others), strong=len(chosen))
-    ax.set(title=f"{len(chosen)} of {len(names)} columns chosen, in the table's order",
-           xticks=[], xlabel="chosen")
 
 
 def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
