@@ -139,7 +139,8 @@ class ReleaseDisplay(_Display):
     --------
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> table = ps.NoisyHistogram(["x0"], epsilon=2, bins=3, domain=ps.Domain.box(0, 1)).fit(X)
+    >>> table = ps.NoisyHistogram(["x0"], epsilon=2, bins=3, domain=ps.Domain.box(0, 1))
+    >>> table = table.fit(X, X[:, 2] > .5)
     >>> ReleaseDisplay.from_estimator(table).release is table.release_
     True
     """
