@@ -21,6 +21,8 @@ COLUMNS = (ps.Number("age", 0, 110), ps.Number("stay", 1, 365, scale="log"), ps.
            ps.Category("ward", ["A", "B"]))
 #: A ward: whether a patient came back.
 WARD = ps.Domain(COLUMNS, target=ps.Label("back", [0, 1]))
+#: The same, and one of three ways in which a patient left.
+EXITS = ps.Domain(COLUMNS, target=ps.Label("exit", [0, 1, 2]))
 #: The same, and what a stay cost.
 COSTS = ps.Domain(COLUMNS, target=ps.Number("cost", 0, 100))
 #: The same without a category.
@@ -36,7 +38,7 @@ def table(rows=ROWS):
     return pd.DataFrame({
         "age": age, "stay": rng.gamma(2, 5, rows) + 1, "smoker": rng.integers(0, 2, rows),
         "ward": rng.choice(["A", "B", "C"], rows), "back": (age > 60).astype(int),
-        "cost": age / 2.0})
+        "cost": age / 2.0, "exit": age // 30 % 3})
 
 
 class Session:
@@ -88,6 +90,7 @@ class Method:
 THEOREMS = {THEOREM: ASSUMES, **{theorem: options_of(name).assumes for name in METHODS
                                  for theorem in options_of(name).theorems}}
 _TWO = {"n_features_to_select": 2}
+_ROUNDS = {"n_features_to_select": 3, "joint": "rounds"}
 _LINE = ps.Domain.box(0.0, 1.0, target=(0, 1))
 SELECTORS = (
     Method("rule-sieve", ps.RuleSieve, _TWO),
@@ -104,6 +107,8 @@ SELECTORS = (
 )
 ESTIMATORS = (
     *SELECTORS,
+    Method("rule-sieve", ps.RuleSieve, {**_ROUNDS, "class_prior": None}),
+    Method("rule-sieve", ps.RuleSieve, {**_ROUNDS}, EXITS),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "numeric": "ranks"}, COSTS, _LINE),
     Method("rule-sieve", ps.RuleSieve, {**_TWO, "joint": "none"}, COSTS, _LINE),
     Method("kernel-ridge", ps.PrivateKernelRidge, {"kernel": "linear"}, COSTS, _LINE),
