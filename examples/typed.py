@@ -6,7 +6,7 @@ It runs, too: a made-up table in a temporary folder, a budget, releases of each 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, assert_type
@@ -66,7 +66,7 @@ def checked(release: Release, folder: Path, ledger: ps.Ledger) -> bool:
     assert_type(ps.load(folder), Release)
     found = ps.verify(folder, ledger=ledger)
     assert_type(found.reasons, tuple[str, ...])
-    assert_type(ledger.left(), Fraction)
+    assert_type(ledger.left(), Decimal)
     assert_type(ps.recover(folder).did, tuple[str, ...])
     return found.valid and body["kind"] == "selection"
 
