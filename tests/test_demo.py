@@ -108,7 +108,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
     chosen = json.loads(Path("here/first/release.json").read_bytes())["selected"]
     # In a hundred runs none missed one of the two, nor of the pair.
     assert {"prior_admissions", "age"} <= set(chosen)
-    assert "1/2" == str(Ledger("here/budget.db", population="demo-clinic").spent())
+    assert "0.5" == str(Ledger("here/budget.db", population="demo-clinic").spent())
 
 
 def test_demo_never_overwrites(tmp_path, monkeypatch, capsys):

@@ -52,7 +52,7 @@ def test_a_ledger_is_a_value(tmp_path):
     assert made == Ledger(path, population="clinic-2026")
     assert made == pickle.loads(pickle.dumps(made))
     assert {"path": path, "population": "clinic-2026", "head": None,
-            "request": None, "once": False} == dataclasses.asdict(made)
+            "request": None} == dataclasses.asdict(made)
     assert [] == _names(tmp_path)
 
 
