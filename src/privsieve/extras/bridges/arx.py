@@ -2,24 +2,18 @@
 
 Written for the API of ARX 3.9.2 (`org.deidentifier.arx`).  A hierarchy begins with the cells, goes
 on with the groups on which privsieve counts k, then with larger intervals, and ends with `*`.
-Which levels to take, and which rows to leave out, is the work of ARX.  What was written is read
-back by a reader that trusts none of it.
+ARX decides which levels to take and which rows to leave out.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
 from privsieve._version import __version__
 from privsieve.containment.limits import NONE, Limits
-from privsieve.errors import CheckFailed, ParameterError, SchemaError
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.extras.bridges.table import (
     MISSING,
     Exported,
@@ -243,92 +237,9 @@ class Hierarchy:
             if line[at] != SUPPRESSED))
 
 
-@dataclass(frozen=True, repr=False)
-class Read:
-    """An export, as it was read."""
-
-    settings: Settings
-    hierarchies: tuple[Hierarchy, ...]
-
-
 def written(settings: Settings) -> bytes:
     """Settings as JSON."""
     return (json.dumps(asdict(settings), indent=1, ensure_ascii=True) + "\n").encode()
-
-
-def read_arx(folder: str | Path) -> Read:
-    """Read an export back, and check it.
-
-    Every cell of the data has one line in its hierarchy; lines are of one length and end in `*`;
-    each level is coarser than the one before; k, counted again on the lowest levels, is as said.
-    """
-    place = Path(folder)
-    settings = _read_settings(place / "settings.json")
-    head, *rows = _table(place / "data.csv")
-    if len(rows) != settings.rows:
-        raise CheckFailed(f"data.csv has {len(rows)} rows and settings.json says {settings.rows}; "
-                          "export again")
-    hierarchies = tuple(Hierarchy(one, tuple(map(tuple, _table(place / one.file))))
-                        for one in settings.keys)
-    groups: list[list[str]] = []
-    for one in hierarchies:
-        if one.key.name not in head:
-            raise CheckFailed(f"data.csv has no column {one.key.name!r}; export again")
-        at = head.index(one.key.name)
-        groups.append(_levels(one, [row[at] for row in rows]))
-    level = min(Counter(zip(*groups, strict=True)).values(), default=0)
-    if level != settings.level:
-        raise CheckFailed(f"the smallest group of data.csv has {level} rows on the lowest levels, "
-                          f"and settings.json says {settings.level}; export again")
-    return Read(settings, hierarchies)
-
-
-def _levels(one: Hierarchy, cells: list[str]) -> list[str]:
-    """The lowest level of each cell; refused where the hierarchy is none."""
-    wrong = f"the hierarchy of {one.key.name!r} "
-    widths = {len(line) for line in one.lines}
-    if len(widths) != 1 or {line[-1] for line in one.lines} != {SUPPRESSED}:
-        raise CheckFailed(wrong + f"has lines of different lengths, or one that does not end in "
-                          f"{SUPPRESSED}; export again")
-    if not 0 <= one.key.lowest <= one.key.highest < widths.pop():
-        raise CheckFailed(wrong + "has no such levels as settings.json says; export again")
-    lines = {line[0]: line for line in one.lines}
-    if len(lines) != len(one.lines):
-        raise CheckFailed(wrong + "has two lines for a value; export again")
-    if not set(cells) <= lines.keys():
-        raise CheckFailed(wrong + "has no line for a value of data.csv; export again")
-    for at in range(len(one.lines[0]) - 1):
-        above = {line[at]: line[at + 1] for line in one.lines}
-        if any(above[line[at]] != line[at + 1] for line in one.lines):
-            raise CheckFailed(wrong + f"is torn apart above level {at}; export again")
-    return [lines[cell][one.key.lowest] for cell in cells]
-
-
-def _read_settings(path: Path) -> Settings:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        lists = {name: tuple(found[name])
-                 for name in ("sensitive", "insensitive", "models", "decimals", "left")}
-        settings = Settings(**{**found, **lists,
-                               "keys": tuple(Setting(**one) for one in found["keys"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        raise CheckFailed("settings.json cannot be read as settings for ARX; export "
-                          "again") from None
-    if settings.format != FORMAT:
-        raise CheckFailed(f"settings.json is of another format than {FORMAT}; read it with the "
-                          "privsieve that wrote it")
-    return settings
-
-
-def _table(path: Path) -> list[list[str]]:
-    try:
-        text = path.read_text("utf-8")
-        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITER, strict=True))
-    except (OSError, ValueError, csv.Error):
-        found = []
-    if not found:
-        raise CheckFailed(f"{path.name} cannot be read as a table; export again")
-    return found
 
 
 def program(settings: Settings) -> str:

@@ -10,7 +10,7 @@ from privsieve.cli.options import refuse
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Outcome, verb
 from privsieve.containment.options import GroupOptions, TableOptions
-from privsieve.extras.bridges.arx import arx, read_arx
+from privsieve.extras.bridges.arx import arx
 from privsieve.extras.bridges.sdcmicro import sdcmicro
 from privsieve.extras.bridges.table import exported, write_folder
 from privsieve.public.option import Dir
@@ -55,10 +55,8 @@ def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
         table = asked.opened(data, place.k)
     roles = asked.roles(table, target_known=wanted.target_known)
     made = exported(data, table, roles, place.k, asked.facts)
-    if tool == "sdcmicro":
-        write_folder(place.out, sdcmicro(made, by_path=place.by_path))
-    else:
-        write_folder(place.out, arx(made, limits), read_arx)
+    write_folder(place.out, sdcmicro(made, by_path=place.by_path) if tool == "sdcmicro" else
+                 arx(made, limits))
     words.say("level", f"{made.level} rows in the smallest group that is equal in all "
                        f"{len(made.of('known'))} known columns, as {_NAMES[tool]} counts; "
                        f"{made.below} rows in groups below k = {made.k}")

@@ -14,7 +14,7 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -371,12 +371,8 @@ def _names(rests: Sequence[str], cells: Sequence[str], groups: Sequence[Held],
     return [(rank[group], labels[group]) for group in groups]
 
 
-def write_folder(out: str | Path, files: Mapping[str, bytes],
-                 check: Callable[[Path], object] | None = None) -> None:
-    """Write files, by their paths inside, into a folder that does not exist yet.
-
-    `check` may refuse what was written; then nothing stays.
-    """
+def write_folder(out: str | Path, files: Mapping[str, bytes]) -> None:
+    """Write files, by their paths inside, into a new folder; if that fails, remove the folder."""
     place = Path(out)
     try:
         place.mkdir(0o700)
@@ -393,8 +389,6 @@ def write_folder(out: str | Path, files: Mapping[str, bytes],
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-        if check is not None:
-            check(place)
     except BaseException as error:
         shutil.rmtree(place, ignore_errors=True)
         if isinstance(error, OSError):
