@@ -24,7 +24,6 @@ from privsieve.errors import ParameterError
 from privsieve.extras.steward import explore as command
 from privsieve.extras.steward import exploring
 from privsieve.extras.steward.curves import (
-    Alone,
     Area,
     Asked,
     ColumnCost,
@@ -34,6 +33,7 @@ from privsieve.extras.steward.curves import (
     Population,
     Shut,
     Strangers,
+    Uniques,
     explored_page,
 )
 from privsieve.extras.steward.exploring import (
@@ -46,7 +46,6 @@ from privsieve.extras.steward.exploring import (
     ks_of,
     method_way,
     profile_ways,
-    ranked,
 )
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -323,17 +322,6 @@ def test_an_area_is_that_of_all_rows_one_by_one():
         assert np.mean(whole) == pytest.approx(area_of(table.items, table.y, marked), abs=2e-3)
 
 
-def test_ranks_are_those_of_loops():
-    """The share of pairs that are ranked rightly, ties a half."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        score, yes = rng.integers(0, 5, 30).astype(float), rng.random(30) < 0.4
-        pairs = [(a, b) for a in score[yes] for b in score[~yes]]
-        right = sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)
-
-        assert right == pytest.approx(ranked(score, yes))
-
-
 def test_what_cannot_be_judged_is_not(monkeypatch):
     """One class, a fold without two classes, a choice too large: no area; no column: a half."""
     table = made()
@@ -368,8 +356,8 @@ def told(text="age", **more):
         "asked": asked, "ks": KS, "ways": ("few", "most"), "points": points,
         "names": (text, "b", "c"), "costs": (ColumnCost(text, 9, 2), ColumnCost("b", 6, 1)),
         "shut": (Shut(text, 4, 3, 0), Shut("d", 2, 9, 1)), "passed_over": 2,
-        "population": Population(1000, False, (Alone("few", 1, 4, 0.4, 0.4, 0.03),
-                                               Alone("all columns", 0, 4, 0.0, None, None))),
+        "population": Population(1000, (Uniques("few", 1, 4, 0.4, 0.4, 0.03),
+                                        Uniques("all columns", 0, 4, 0.0, None, None))),
         "unreached": ("most: no columns were chosen at k = 8, for want of time.",),
         "seconds": 60, **more})
 
@@ -498,17 +486,6 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
 
 
 @pytest.mark.usefixtures("here", "unjudged")
-def test_where_all_people_are_given_they_are_counted():
-    """What the page says of all people is a count, and no estimate."""
-    table = made(rows=60)
-    command.explore(table, rule_of(table, k=3), SetOptions(),
-                    command.EachOptions(k=3, out="two.html"), population=made(rows=60).items)
-    words = harmless(Path("two.html").read_bytes()).words
-    assert "The table holds 60 of 60 people: all of them." in words
-    assert "counted on the table of all people" in words
-
-
-@pytest.mark.usefixtures("here", "unjudged")
 def test_a_way_that_cannot_be_gone_is_refused_with_its_reason():
     """Where the profile that was asked for is refused, no page is left behind."""
     table = made(rows=60, sources=(np.arange(60) % 30).astype(np.int32))
@@ -552,7 +529,7 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
     assert [[str(k), f"{p.columns} ({p.items})", str(p.level), f"{p.area.mean:.3f}",
              str(p.strangers.every_class.below)]
             for k in listed for p in [seen[0].point("few", k)]] == rows
-    every = seen[0].population.alone[-1]
+    every = seen[0].population.uniques[-1]
     words = " ".join(text.split())
     assert (f"{every.alone} rows are alone on all columns; among 60,000 people about "
             f"{int(every.unique) + 1} of them are, and a match is right in "

@@ -117,13 +117,17 @@ class Shut:
 
 
 @dataclass(frozen=True, repr=False)
-class Alone:
-    """Rows that are alone on some columns, and what that means among all people.
+class Uniques:
+    """Rows without an equal on some columns, and what that means among all people.
 
-    on : which columns; pairs, unique, share, right : as `containment.population.Uniques` has them.
+    pairs : classes of two equal rows; where there are few, estimates are rough.
+    unique : how many of the rows alone have no equal among all people; `share` of `alone`.
+    right : the chance that a match with a row that is alone is the right person.
+
+    `share` and `right` are None where no row is alone: there is nothing to find.
     """
 
-    on: str
+    columns: str
     alone: int
     pairs: int
     unique: float
@@ -133,11 +137,10 @@ class Alone:
 
 @dataclass(frozen=True, repr=False)
 class Population:
-    """People of whom the rows are a part; `exact` where a table of all of them was counted."""
+    """People of whom the rows are a random sample, and the rows that are alone."""
 
     people: int
-    exact: bool
-    alone: tuple[Alone, ...]
+    uniques: tuple[Uniques, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,7 +241,7 @@ def _known(page: Explored) -> dict[str, Any]:
         "shares": DataTable("The largest share of one class in a crowd of the promise",
                         ["k", *page.ways], _share_rows(page), narrow=True),
         "people": people, "fraction": _fraction(asked.rows, people.people) if people else "",
-        "alone": _alone_table(people.alone if people else ()), "guess": _guess(page),
+        "alone": _alone_table(people.uniques if people else ()), "guess": _guess(page),
         "share": "" if share is None else nearly(share),
         "alone_all": _alone(here.strangers.every, asked.rows) if here else "",
         "alone_class": _alone(here.strangers.every_class, asked.rows) if here else "",
@@ -274,13 +277,13 @@ def _strangers(page: Explored) -> list[Part]:
                   narrow=True) for way in page.ways]
 
 
-def _alone_table(alone: Sequence[Alone]) -> DataTable:
+def _alone_table(uniques: Sequence[Uniques]) -> DataTable:
     """Rows that are alone, and what that means."""
     return DataTable("Rows that are alone, for who knows every published answer", (
         "Columns", "Alone in the table", "Pairs of equal rows", "Alone among all",
         "A match is right"), [
-            [one.on, count(one.alone), count(one.pairs), _unique(one), _chance(one)]
-            for one in alone], narrow=True)
+            [row.columns, count(row.alone), count(row.pairs), _unique(row), _chance(row)]
+            for row in uniques], narrow=True)
 
 
 def _alone(found: Findable, rows: int) -> str:
@@ -309,8 +312,8 @@ def _and(words: Sequence[str]) -> str:
 
 def _guess(explored: Explored) -> int | None:
     """In how many of 100 cases a match with a row that is alone is right, if that is known."""
-    people = explored.population.alone if explored.population else ()
-    right = next((one.right for one in people if one.on == explored.asked.way), None)
+    rows = explored.population.uniques if explored.population else ()
+    right = next((row.right for row in rows if row.columns == explored.asked.way), None)
     return None if right is None else min(-int(-right * 100 // 1), 100)
 
 
@@ -387,12 +390,12 @@ def _fraction(rows: int, people: int) -> str:
     return f"{share:.3g} %" if share < 99.95 else "all of them" if rows == people else "almost all"
 
 
-def _unique(one: Alone) -> str:
-    if one.share is None:
+def _unique(row: Uniques) -> str:
+    if row.share is None:
         return "none"
-    many = -int(-one.unique // 1)
-    return f"about\u00a0{count(many)} ({share_up(many, one.alone)})"
+    many = -int(-row.unique // 1)
+    return f"about\u00a0{count(many)} ({share_up(many, row.alone)})"
 
 
-def _chance(one: Alone) -> str:
-    return "–" if one.right is None else f"{min(-int(-one.right * 100 // 1), 100)} %"
+def _chance(row: Uniques) -> str:
+    return "–" if row.right is None else f"{min(-int(-row.right * 100 // 1), 100)} %"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
@@ -16,14 +16,12 @@ from privsieve.containment.choose import MUTUAL, listening, tell
 from privsieve.containment.labelled import Labelled, as_known
 from privsieve.containment.options import SetOptions, TableOptions
 from privsieve.errors import ParameterError
-from privsieve.extras.steward.curves import Alone, Asked, Explored, Population, explored_page
+from privsieve.extras.steward.curves import Asked, Explored, Population, explored_page
 from privsieve.extras.steward.exploring import (
-    Uniques,
     Way,
     costs,
-    counted,
     curve,
-    estimated,
+    estimate_uniques,
     ks_of,
     method_way,
     profile_ways,
@@ -32,7 +30,6 @@ from privsieve.extras.steward.exploring import (
 from privsieve.kernels.patterns import Rule
 from privsieve.public.option import File
 from privsieve.public.strangers import COUNTED
-from privsieve.rows.matrix import Items
 
 #: Seconds of the search, where nobody says more.
 SECONDS = 300
@@ -70,16 +67,15 @@ def command(data: str, asked: TableOptions, wanted: SetOptions, page: EachOption
         return explore(table, rule, wanted, page)
 
 
-def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions, *,
-            population: Items | None = None) -> Outcome:
+def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Outcome:
     """Write the page to a new file that only its owner may read; it is taken away if that fails.
 
     `rule` says which absences and whether the class count as known; its k is that of the tables on
-    costs.  `population` is a table of all people, of which the rows are a part.
+    costs.
     """
     _check_explored(table, page)
     with new_file(page.out, "of --out") as write:
-        told = _explored(table, rule, wanted, page, population)
+        told = _explored(table, rule, wanted, page)
         write(explored_page(told))
     for text in told.unreached:
         words.say("left out", text, fg="yellow")
@@ -101,10 +97,8 @@ def _check_explored(table: Labelled, page: EachOptions) -> None:
            f"give at least {rows}")
 
 
-def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions,
-              population: Items | None) -> Explored:
+def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Explored:
     ways, asked = _ways(rule, wanted), _asked(table, rule, wanted, named=page.k is not None)
-    people = page.population_size if population is None else population
     ks = ks_of(table, rule, asked.k)
     seconds = page.seconds or SECONDS
     found = curve(table, ways, ks, asked.k, seconds)
@@ -122,7 +116,7 @@ def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions
         asked, ks, tuple(way.name for way in ways), found.points,
         tuple(table.items.names[j] for j in choice.selected),
         tuple(costs(table, kept, choice.selected)), tuple(closed), passed,
-        _population(table, rule, selected, people) if people is not None else None,
+        _population(table, rule, selected, page.population_size) if page.population_size else None,
         found.unreached, seconds)
 
 
@@ -153,17 +147,10 @@ def _ways(rule: Rule, wanted: SetOptions) -> Sequence[Way]:
 
 
 def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
-                people: Any) -> Population:
-    """Rows that are alone on the columns of each way, and on all columns."""
-    def uniques(positions: Sequence[int]) -> Uniques:
-        part = table.items.take(positions)
-        if isinstance(people, int):
-            classes = "class", table.y, [str(one) for one in table.classes]
-            return estimated(as_known(part, None, classes) if rule.labelled else part, people)
-        return counted(part, people.take(positions))
-
-    found = [(name, uniques(chosen)) for name, chosen in selected.items()]
-    found.append(("all columns", uniques(range(len(table.items)))))
-    return Population(found[0][1].people, not isinstance(people, int), tuple(
-        Alone(name, one.alone, one.pairs, one.unique, one.share, one.right)
-        for name, one in found))
+                people: int) -> Population:
+    """Estimate the rows that are alone on the columns of each way, and on all columns."""
+    classes = ("class", table.y, [str(label) for label in table.classes]) if rule.labelled else None
+    sets = [*selected.items(), ("all columns", range(len(table.items)))]
+    return Population(people, tuple(
+        estimate_uniques(as_known(table.items.take(columns), None, classes), people, name)
+        for name, columns in sets))

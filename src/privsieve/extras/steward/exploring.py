@@ -40,7 +40,15 @@ from privsieve.containment.labelled import (
 from privsieve.containment.measures import closed, read
 from privsieve.containment.publishable import by_method, publishable, rule_of
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
-from privsieve.extras.steward.curves import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
+from privsieve.extras.steward.curves import (
+    Area,
+    ColumnCost,
+    CurvePoint,
+    Findable,
+    Shut,
+    Strangers,
+    Uniques,
+)
 from privsieve.kernels.patterns import Rule, pattern_table
 from privsieve.rows.matrix import Items
 
@@ -258,9 +266,9 @@ def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[ColumnCo
 
 
 def shut(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[list[Shut], int]:
-    """What each item that stays closed would do, and how many were not looked at."""
-    said: Any = closed(table, rule, selected)
-    return [Shut(*one) for one in said["closed"]], said["passed_over"]
+    """Return what each closed item would do, and how many items were not counted."""
+    counts: Any = closed(table, rule, selected)
+    return [Shut(*item) for item in counts["closed"]], counts["passed_over"]
 
 
 def folds(table: Labelled) -> Ints:
@@ -307,6 +315,8 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
     >>> area_of(items, np.array([1, 0, 1, 0, 1, 0], np.int32), np.arange(6) < 4)
     1.0
     """
+    from sklearn.metrics import roc_auc_score
+
     classes = int(y.max(initial=0)) + 1
     masks, _, pattern = pattern_table(cells(items), y, classes)
     held, rest = np.unique(y[marked]), y[~marked]
@@ -317,21 +327,8 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
         return 0.5
     scores = _scores(bits_of(masks, len(items)), pattern[marked], y[marked])[pattern[~marked]]
     if len(held) == 2:
-        return ranked(scores[:, -1], rest == held[-1])
-    return float(np.mean([ranked(scores[:, at], rest == held[at]) for at in judged]))
-
-
-def ranked(score: Floats, yes: Bools) -> float:
-    """The share of pairs, one of each kind, that a score ranks rightly; ties count half.
-
-    >>> ranked(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, False, True, True]))
-    0.875
-    """
-    _, tied, many = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(many) - (many - 1) / 2)[tied]
-    positive = int(yes.sum())
-    return float((rank[yes].sum() - positive * (positive + 1) / 2)
-                 / (positive * (len(yes) - positive)))
+        return float(roc_auc_score(rest == held[-1], scores[:, -1]))
+    return float(np.mean([roc_auc_score(rest == held[at], scores[:, at]) for at in judged]))
 
 
 def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
@@ -345,60 +342,25 @@ def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
     return found.reshape(len(patterns), -1)
 
 
-@dataclass(frozen=True, repr=False)
-class Uniques:
-    """Rows that are alone in a table, and what that means among all people.
+def estimate_uniques(items: Items, people: int, columns: str = "") -> Uniques:
+    """Estimate what rows without an equal mean among `people`, of whom the rows are a sample.
 
-    rows, people : rows of the table, and people of the population.
-    alone : rows without an equal in the table (sample uniques).
-    pairs : classes of just two equal rows; where there are few, estimates are rough.
-    unique : how many of those alone have no equal in the population either; `share` of `alone`.
-    right : the chance that a match with a row that is alone is the right person.
+    columns : what to call the columns of the table.
 
-    `share` and `right` are None where no row is alone: there is nothing to find.
-    """
-
-    rows: int
-    people: int
-    alone: int
-    pairs: int
-    unique: float
-    share: float | None
-    right: float | None
-
-
-def estimated(items: Items, people: int) -> Uniques:
-    """The estimates of Zayatz, and of Skinner and Elliot, for a sample of so many people.
-
-    >>> found = estimated(Items.dense([[1, 0], [1, 1], [1, 1], [0, 1]]), 8)
-    >>> found.alone, found.pairs, round(found.share, 3), found.right
+    >>> uniques = estimate_uniques(Items.dense([[1, 0], [1, 1], [1, 1], [0, 1]]), 8)
+    >>> uniques.alone, uniques.pairs, round(uniques.share, 3), uniques.right
     (2, 1, 0.636, 0.5)
     """
     if people < items.rows:
         raise ParameterError(f"the population has {people} people and the table {items.rows} rows; "
                              f"the table is a part of it: give at least {items.rows}")
-    sizes, _ = _sizes(items)
+    if not items.rows:
+        raise SchemaError("the table has no row; a share of rows needs at least one")
+    sizes = Knowledge(items).groups().table.counts[:, 0]
     alone, pairs = int((sizes == 1).sum()), int((sizes == 2).sum())
     share = zayatz(sizes, people)
-    return Uniques(items.rows, people, alone, pairs, alone * (share or 0.0), share,
+    return Uniques(columns, alone, pairs, alone * (share or 0.0), share,
                    data_intrusion(alone, pairs, items.rows / people))
-
-
-def counted(items: Items, population: Items) -> Uniques:
-    """The same, counted on a table of the whole population, of which the first one is a part.
-
-    >>> whole = Items.dense([[1, 0], [1, 1], [0, 1], [0, 1]])
-    >>> found = counted(Items.dense([[1, 0], [0, 1]]), whole)
-    >>> found.alone, found.unique, found.share, round(found.right, 3)
-    (2, 1.0, 0.5, 0.667)
-    """
-    sizes, pattern = _sizes(items)
-    outside, _ = in_population(items, population)
-    mine = outside[sizes[pattern] == 1]
-    alone, unique = len(mine), int((mine == 1).sum())
-    return Uniques(items.rows, population.rows, alone, int((sizes == 2).sum()), float(unique),
-                   unique / alone if alone else None,
-                   alone / int(mine.sum()) if alone else None)
 
 
 def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
@@ -462,14 +424,6 @@ def data_intrusion(alone: int, pairs: int, fraction: float) -> float | None:
     if not alone:
         return None
     return fraction * alone / (fraction * alone + 2 * (1 - fraction) * pairs)
-
-
-def _sizes(items: Items) -> tuple[Ints, Codes]:
-    """How many rows each class of equal rows has, and the class of each row."""
-    if not items.rows:
-        raise SchemaError("the table has no row; a share of rows needs at least one")
-    _, counts, pattern = Knowledge(items).groups().table
-    return counts[:, 0], pattern
 
 
 def _log_choose(whole: int, part: int) -> float:
