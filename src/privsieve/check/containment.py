@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from privsieve.check.certificate import (
@@ -28,8 +27,6 @@ from privsieve.public.plain import opened
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 2**29
 
-#: Shares are told in so many parts of one, rounded up.
-PARTS = 10**9
 #: So many groups are counted for each column that is left out; of more that is not recounted.
 MOST_GROUPS = 20_000
 #: A publication of more columns, or of more rows times columns times columns, says no such level.
@@ -192,11 +189,12 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
     if len(table.patterns)**2 * len(table.held) <= MOST_CELLS:
         known = "known_class" if table.claim["roles"]["target_known"] else "known"
         sizes = {who: _sizes(table, *how) for who, how in _strangers(table).items()}
-        crowds = {who: _crowd(counts, table.claim["k"]) for who, counts in sizes.items()}
+        figures = {who: strangers.describe_sizes(counts, table.claim["k"])
+                   for who, counts in sizes.items()}
         level = min(sizes.get(known, sizes["known"]))
         holds |= {
-            "the stranger whom it promises for": measured["promised"] == known and known in crowds,
-            "the crowds of strangers": canonical(measured["strangers"]) == canonical(crowds),
+            "the stranger whom it promises for": measured["promised"] == known and known in figures,
+            "the crowds of strangers": canonical(measured["strangers"]) == canonical(figures),
             "rows whose crowd has one class": measured["one_class"] == _one_class(table),
             "the counts of its columns": _items(table, measured["items"], level)}
     return failed({f"what the release says of {what} is not what the table shows": right
@@ -234,29 +232,6 @@ def _sizes(table: Opened, *known: Any) -> dict[int, int]:
     for rows, size in _crowds(table, *known).values():
         found[size] += rows
     return found
-
-
-def _crowd(sizes: Mapping[int, int], k: int) -> dict[str, Any]:
-    """What a release says of crowds of these sizes."""
-    share = sum(Fraction(count, size) for size, count in sizes.items()) / sum(sizes.values())
-    average = -int(-(share * PARTS) // 1)  # rounded up
-    starts = [1, *_starts(k, max(sizes))]
-    ends = [*(start - 1 for start in starts[1:]), None]
-    return {"level": min(sizes), "alone": sizes.get(1, 0),
-            "below": sum(rows for size, rows in sizes.items() if size < k),
-            "average": f"{average // PARTS}.{average % PARTS:09d}",
-            "bins": [[low, high, sum(rows for size, rows in sizes.items()
-                                     if low <= size and (high is None or size <= high))]
-                     for low, high in zip(starts, ends, strict=True)]}
-
-
-def _starts(k: int, largest: int) -> Iterator[int]:
-    """Where bins of sizes begin: k, then 1, 2 or 5 times a power of ten."""
-    yield k
-    ten = 1
-    while ten <= largest:
-        yield from (times * ten for times in (1, 2, 5) if k < times * ten <= largest)
-        ten *= 10
 
 
 def _one_class(table: Opened) -> int | None:

@@ -20,9 +20,8 @@ from __future__ import annotations
 import csv
 import io
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from privsieve.containment.limits import NONE, Limits, disclosures, published
 from privsieve.containment.measures import (
     MOST_COLUMNS,
     MOST_PAIRS,
-    Crowd,
     Hub,
     crowd,
     gains,
@@ -69,14 +67,13 @@ from privsieve.public.canonical import (
     is_formula,
     text_of,
 )
+from privsieve.public.strangers import describe_sizes
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items
 
 #: Cells that may be compared to learn what each column costs.
 MOST_CELLS = 2 * 10**9
-#: Shares are kept as decimals, rounded up: a risk is never told too small.
-_PARTS = 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,7 +265,7 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
                     found[promised].sizes()) if soon else None
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
-        "strangers": {who: _said(one, k) for who, one in crowds.items()},
+        "strangers": {who: describe_sizes(dict(found.sizes), k) for who, found in crowds.items()},
         "one_class": groups.of_one_class() if classes else None,
         "items": [[name, rows, None if without is None else
                    without.get(name, crowds[promised].level)]
@@ -278,37 +275,6 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
 
 def _codes(texts: Sequence[str]) -> Codes:
     return np.unique(np.array(texts, dtype=object), return_inverse=True)[1].astype(np.int32)
-
-
-def _said(found: Crowd, k: int) -> dict[str, Json]:
-    # exact, and rounded up: what a sum of doubles loses would leave two true last digits
-    share = sum(Fraction(rows, size) for size, rows in found.sizes)
-    average = -int(-share * _PARTS // sum(rows for _, rows in found.sizes))
-    return {"level": found.level, "below": found.below, "alone": dict(found.sizes).get(1, 0),
-            "average": f"{average // _PARTS}.{average % _PARTS:09d}", "bins": _bins(found, k)}
-
-
-def _bins(found: Crowd, k: int) -> list[list[int | None]]:
-    """How many rows have a crowd from this size to that; the first bin is what k forbids."""
-    starts = [1, *_starts(k, found.sizes[-1][0])]
-    sizes = np.array([size for size, _ in found.sizes])
-    rows = np.array([rows for _, rows in found.sizes])
-    counts = np.bincount(np.searchsorted(starts, sizes, side="right") - 1, rows, len(starts))
-    ends = [*(start - 1 for start in starts[1:]), None]
-    return [[low, high, int(count)] for low, high, count in zip(starts, ends, counts, strict=True)]
-
-
-def _starts(k: int, largest: int) -> Iterator[int]:
-    """The first size of each bin from k on: k, then 1, 2 or 5 times a power of ten."""
-    yield k
-    unit = 1
-    while True:
-        for start in (unit, 2 * unit, 5 * unit):
-            if start > largest:
-                return
-            if start > k:
-                yield start
-        unit *= 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,6 @@ counted.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.check.table import read_columns
 from privsieve.check.verify import verify
 from privsieve.containment.knowledge import Knowledge, numbered, shortfall
 from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, rows_of
@@ -100,10 +100,10 @@ def published(path: str) -> Verified:
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
                              "promises")
     beside = [*claim["sensitive"], *([claim["target"]] if claim["target"] else [])]
-    cells = _cells(inside)
-    held = [cells[name] == "1" for name in claim["columns"]]
+    cells = read_columns(inside.read_bytes())
+    held = [np.array([*cells[name]]) == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
-    return Verified(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
+    return Verified(path, claim, items, {name: tuple(cells[name]) for name in beside})
 
 
 def differing(folders: Sequence[Verified]) -> Differing | None:
@@ -213,17 +213,6 @@ def is_of(folder: Verified, table: Labelled) -> bool:
     mine = Verified("", {**folder.claim, "columns": items.names}, items,
                      {name: tuple(texts) for name, texts in whole.items()})
     return differing([folder, mine]) is None
-
-
-def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The cells of a published file by column, as texts; it was verified to be such a table.
-
-    A name may be a number, as of the items of a basket, which a reader of tables refuses.
-    """
-    with path.open(encoding="utf-8", newline="") as file:
-        names, *rows = csv.reader(file, strict=True)
-    return {name: np.asarray(cells) for name, cells in zip(names, zip(*rows, strict=True),
-                                                           strict=True)}
 
 
 def _shared(first: Verified, second: Verified) -> tuple[str, ...]:
