@@ -25,10 +25,10 @@ from privsieve.extras.steward import explore as command
 from privsieve.extras.steward import exploring
 from privsieve.extras.steward.curves import (
     Area,
-    Asked,
     ColumnCost,
     CurvePoint,
     Explored,
+    ExploreSettings,
     Findable,
     Population,
     Shut,
@@ -345,7 +345,7 @@ def test_what_cannot_be_judged_is_not(monkeypatch):
 
 def told(text="age", **more):
     """A page with a stranger's text wherever one can stand."""
-    asked = Asked(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
+    asked = ExploreSettings(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
                   both=(text, "b"), presences=("c",), sensitive=(text,), target=text,
                   published=True, limits=("--max-share",))
     of = Strangers(Findable(0, 0), Findable(3, 1), Findable(8, 2), Findable(9, 4))
@@ -353,7 +353,7 @@ def told(text="age", **more):
                          Area(0.7 + k / 100, 0.7, 0.9, 5) if k < 8 else None)
                    for way in ("few", "most") for k in KS if (way, k) != ("most", 8))
     return Explored(**{
-        "asked": asked, "ks": KS, "ways": ("few", "most"), "points": points,
+        "settings": asked, "ks": KS, "ways": ("few", "most"), "points": points,
         "names": (text, "b", "c"), "costs": (ColumnCost(text, 9, 2), ColumnCost("b", 6, 1)),
         "shut": (Shut(text, 4, 3, 0), Shut("d", 2, 9, 1)), "passed_over": 2,
         "population": Population(1000, (Uniques("few", 1, 4, 0.4, 0.4, 0.03),
@@ -499,7 +499,7 @@ def test_a_sensitive_column_is_said_and_never_chosen():
     """What must not be learned is named on the page."""
     table = made()
     secret = Sensitive("income", np.zeros(160, np.int32), ("low",))
-    asked = command._asked(dataclasses.replace(table, sensitive=(secret,)),
+    asked = command._settings_of(dataclasses.replace(table, sensitive=(secret,)),
                            rule_of(table, labelled=True), SetOptions(closeness="0.3"), named=False)
 
     assert (("income",), True, ("--closeness",)) == (asked.sensitive, asked.known, asked.limits)

@@ -73,7 +73,7 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
     chosen: dict[str, list[str]] = {}
     for name, origin in zip(claim["columns"], claim["origins"], strict=False):
         chosen.setdefault(origin, []).append(name)
-    part = release["partial"]
+    partial = release["partial"]
     yield from failed({
         "the plan is not for the claimed k, model, diversity or sources":
             all(plan[name] == claim[name] for name in ("k", "model", "l_diversity"))
@@ -83,13 +83,13 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
             (plan["profile"] is not None) == (plan["method"] == "profile")
             and (plan["weights"] is None) == (plan["profile"] is not None),
         "what is published of a column in part is not among the columns":
-            set(part) <= set(release["selected"])
+            set(partial) <= set(release["selected"])
             and all(list(names) == chosen.get(name, [*dict.fromkeys(names)])
                     and set(names) <= set(claim["columns"])
-                    for name, names in part.items()),
+                    for name, names in partial.items()),
         "the release names a column twice, or one of which nothing is published":
             _distinct(release["selected"])
-            and all(any(one.startswith(name) for one in claim["columns"])
+            and all(any(item.startswith(name) for item in claim["columns"])
                     for name in release["selected"]),
     })
     yield from failed({
@@ -207,50 +207,50 @@ Known = tuple[frozenset[str], tuple[str, ...]]
 
 def _strangers(table: Opened) -> dict[str, Known]:
     every, beside = frozenset(table.held), tuple(table.beside)
-    found: dict[str, Known] = {"known": (table.shown, ()), "all": (every, ())}
+    attackers: dict[str, Known] = {"known": (table.absences, ()), "all": (every, ())}
     if table.labels is not None:
-        found |= {"known_class": (table.shown, beside[:1]), "all_class": (every, beside[:1])}
+        attackers |= {"known_class": (table.absences, beside[:1]), "all_class": (every, beside[:1])}
     if table.claim["sensitive"]:
-        found["everything"] = every, beside
-    return found
+        attackers["everything"] = every, beside
+    return attackers
 
 
-def _crowds(table: Opened, shown: frozenset[str], names: tuple[str, ...] = (),
+def _crowds(table: Opened, absences: frozenset[str], names: tuple[str, ...] = (),
             without: str | None = None) -> dict[tuple[int, Any], tuple[int, int]]:
     """How many rows each pattern has with texts beside it, and how many fit what is known."""
     counts = table.counts(zip(*(table.cells[name] for name in names), strict=True)
                           if names else [()] * table.rows)
     digits = {text: table.digits(own) for text, own in counts.items()}
-    fitting = [table.group(pattern, shown, without) for pattern in table.patterns]
+    fitting = [table.group(pattern, absences, without) for pattern in table.patterns]
     return {(at, text): (rows, weigh(fitting[at], digits[text]))
             for text, own in counts.items() for at, rows in own.items()}
 
 
 def _sizes(table: Opened, *known: Any) -> dict[int, int]:
     """How many rows have a crowd of each size."""
-    found: dict[int, int] = Counter()
-    for rows, size in _crowds(table, *known).values():
-        found[size] += rows
-    return found
+    rows_of_size: dict[int, int] = Counter()
+    for rows, group in _crowds(table, *known).values():
+        rows_of_size[group] += rows
+    return rows_of_size
 
 
 def _one_class(table: Opened) -> int | None:
     """Rows whose whole crowd has one class; None without a published target."""
     if table.labels is None:
         return None
-    alone, among = (_crowds(table, table.shown, names) for names in ((), (table.beside[0],)))
+    alone, among = (_crowds(table, table.absences, names) for names in ((), (table.beside[0],)))
     return sum(rows for (at, _), (rows, size) in among.items() if size == alone[at, ()][1])
 
 
-def _items(table: Opened, said: Sequence[Any], level: int) -> bool:
+def _items(table: Opened, figures: Sequence[Any], level: int) -> bool:
     """Whether of each published column its rows are told, and the level without it."""
-    names, least = list(table.held), [one[2] for one in said]
-    if [tuple(one[:2]) for one in said] != [(name, table.cells[name].count("1"))
+    names, least = list(table.held), [figure[2] for figure in figures]
+    if [tuple(figure[:2]) for figure in figures] != [(name, table.cells[name].count("1"))
                                             for name in names] or any(
-            one is not None and one < level for one in least):
+            figure is not None and figure < level for figure in least):
         return False
     unsaid = len(names) > MOST_COLUMNS or table.rows * len(names)**2 > MOST_SQUARES
     # where the class is known, too, it is told of items, some of which stand for an absence
     return (unsaid and not any(least)) or table.claim["roles"]["target_known"] or (
         len(table.patterns)**2 * len(names) > MOST_GROUPS) or least == [
-            max(level, min(_sizes(table, table.shown, (), name))) for name in names]
+            max(level, min(_sizes(table, table.absences, (), name))) for name in names]

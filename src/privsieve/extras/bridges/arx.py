@@ -56,9 +56,9 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
     known = [hierarchy_of(column, at) for at, column in enumerate(table.columns, 1)
              if column.role == "known"]
     settings = _settings(table, known, limits)
-    files = {one.key.file: csv_bytes(one.lines, DELIMITER) for one in known}
+    files = {hierarchy.key.file: csv_bytes(hierarchy.lines, DELIMITER) for hierarchy in known}
     files["data.csv"] = csv_bytes(table.lines([
-        _cells(column.levels) if column.role == "known" else _shown(column, table.csv.decimal)
+        _cells(column.levels) if column.role == "known" else _texts(column, table.csv.decimal)
         for column in table.columns]), DELIMITER)
     files["settings.json"] = written(settings)
     files["Anonymize.java"] = program(settings).encode("ascii")
@@ -73,7 +73,7 @@ def hierarchy_of(column: Variable, at: int) -> Hierarchy:
     lowest = 0 if tuple(levels.labels[at] for at in levels.group) == levels.cells else 1
     lines = tuple((cell, *chains[group][1 - lowest:], SUPPRESSED)
                   for cell, group in sorted(zip(_cells(levels), levels.group, strict=True),
-                                            key=lambda one: one[1]))
+                                            key=lambda pair: pair[1]))
     # A target that is published is not made coarser: its classes are what it is published for.
     fixed = column.is_target
     return Hierarchy(Setting(column.name, f"hierarchies/{file_name(at, column.name)}.csv", lowest,
@@ -86,20 +86,20 @@ def _chains(levels: Grouping) -> list[tuple[str, ...]]:
         return [(label,) for label in levels.labels]
     last = len(levels.cuts)
     place = {merged(levels, at, at): at for at in range(last + 1)}
-    found = []
+    chains = []
     for label in levels.labels:
-        name, joined, more = label.partition(f" or {MISSING}")
+        name, joined, rest = label.partition(f" or {MISSING}")
         chain = [label]
         step = 2
         while step <= last:
             if name in place:
                 low = place[name] // step * step
-                chain.append(merged(levels, low, min(low + step - 1, last)) + joined + more)
+                chain.append(merged(levels, low, min(low + step - 1, last)) + joined + rest)
             else:
                 chain.append(label)
             step *= 2
-        found.append(tuple(chain))
-    return found
+        chains.append(tuple(chain))
+    return chains
 
 
 def _cells(levels: Grouping) -> list[str]:
@@ -120,7 +120,7 @@ def _check(table: Exported) -> None:
                               f"({SUPPRESSED}) or for no value ({NULL}); rename it")
 
 
-def _shown(column: Variable, decimal: str) -> list[str]:
+def _texts(column: Variable, decimal: str) -> list[str]:
     """The cells of a column that ARX does not generalise, one text a value."""
     labels = column.levels.labels
     if column.levels.kind == "number":
@@ -141,7 +141,7 @@ def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Se
     left = ["the largest share of a value, which no model of ARX limits"] if limits.share else []
     return Settings(
         FORMAT, __version__, ARX, table.rows, table.k, table.level,
-        tuple(one.key for one in known),
+        tuple(hierarchy.key for hierarchy in known),
         tuple(column.name for column in other if column.name in limited),
         tuple(column.name for column in other if column.name not in limited),
         tuple(models), decimals, tuple(left))
@@ -150,17 +150,17 @@ def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Se
 def _models(column: Variable, limits: Limits) -> list[Model]:
     """The models of ARX that keep the limits of one sensitive column."""
     name = column.name
-    found: list[Model] = []
-    said = limits.json()
+    models: list[Model] = []
+    texts = limits.json()
     if (limits.distinct or 1) > 1:
-        found.append({"model": "distinct l-diversity", "column": name, "l": limits.distinct or 1})
+        models.append({"model": "distinct l-diversity", "column": name, "l": limits.distinct or 1})
     if limits.entropy is not None:
-        found.append({"model": "entropy l-diversity", "column": name, "l": str(said["entropy"])})
+        models.append({"model": "entropy l-diversity", "column": name, "l": str(texts["entropy"])})
     if limits.closeness is not None:
         distance = "ordered" if _in_order(column) else "equal"
-        found.append({"model": f"t-closeness, {distance} distance", "column": name,
-                      "t": str(said["closeness"])})
-    return found
+        models.append({"model": f"t-closeness, {distance} distance", "column": name,
+                      "t": str(texts["closeness"])})
+    return models
 
 
 def _in_order(column: Variable) -> bool:
@@ -175,9 +175,9 @@ def _in_order(column: Variable) -> bool:
 def _domain(table: Exported, known: Sequence[Hierarchy]) -> Domain:
     """What the program writes, as a domain: `*` is no level, and so a missing cell."""
     target = next((column for column in table.columns if column.is_target), None)
-    columns = [Category(one.key.name, one.shown()) for one in known
-               if target is None or one.key.name != target.name]
-    columns += [Category(column.name, tuple(dict.fromkeys(_shown(column, table.csv.decimal))))
+    columns = [Category(hierarchy.key.name, hierarchy.written_levels()) for hierarchy in known
+               if target is None or hierarchy.key.name != target.name]
+    columns += [Category(column.name, tuple(dict.fromkeys(_texts(column, table.csv.decimal))))
                 for column in table.of("sensitive")
                 if len(column.levels.labels) <= LARGEST_LISTED]
     label = None if target is None else Label(target.name, target.levels.labels)
@@ -230,7 +230,7 @@ class Hierarchy:
     key: Setting
     lines: tuple[tuple[str, ...], ...]
 
-    def shown(self) -> tuple[str, ...]:
+    def written_levels(self) -> tuple[str, ...]:
         """Every level that may be written, without `*`."""
         return tuple(dict.fromkeys(
             line[at] for at in range(self.key.lowest, self.key.highest + 1) for line in self.lines
@@ -244,8 +244,8 @@ def written(settings: Settings) -> bytes:
 
 def program(settings: Settings) -> str:
     """The program for these settings, in ASCII."""
-    lines = [f"        known(definition, {java_string(one.name)}, {java_string(one.file)}, "
-             f"{one.lowest}, {one.highest});" for one in settings.keys]
+    lines = [f"        known(definition, {java_string(key.name)}, {java_string(key.file)}, "
+             f"{key.lowest}, {key.highest});" for key in settings.keys]
     for names, kind in ((settings.sensitive, "SENSITIVE"), (settings.insensitive, "INSENSITIVE")):
         lines += [f"        definition.setAttributeType({java_string(name)}, "
                   f"AttributeType.{kind}_ATTRIBUTE);" for name in names]

@@ -26,11 +26,11 @@ def generalised(path: str | Path, csv: Csv | None = None) -> Domain:
     The levels are read from the rows: who holds the table has to say that they may be known.
     """
     source = open_source(path, csv=csv)
-    found: list[dict[str, None]] = [{} for _ in source.columns]
+    levels_of: list[dict[str, None]] = [{} for _ in source.columns]
     for batch in body_of(source, source.columns):
-        for levels, raw in zip(found, batch, strict=True):
+        for levels, raw in zip(levels_of, batch, strict=True):
             levels.update(dict.fromkeys(map(text_cell, dict.fromkeys(raw))))
-    columns = [column for name, levels in zip(source.columns, found, strict=True)
+    columns = [column for name, levels in zip(source.columns, levels_of, strict=True)
                if (column := _category(name, levels)) is not None]
     if not columns:
         raise SchemaError("no column of the table has a level: every cell was taken out")

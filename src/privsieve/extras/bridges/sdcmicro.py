@@ -27,7 +27,8 @@ def sdcmicro(table: Exported, *, by_path: bool = False) -> dict[str, bytes]:
     files = {f"levels/{variable}.csv": csv_bytes(_lines(column))
              for variable, column in zip(names, table.columns, strict=True)}
     if not by_path:
-        files["table.csv"] = csv_bytes(table.lines([one.levels.cells for one in table.columns]))
+        files["table.csv"] = csv_bytes(table.lines(
+            [column.levels.cells for column in table.columns]))
     files["sdc.R"] = _script(table, names, by_path=by_path).encode("ascii")
     return files
 
@@ -90,8 +91,8 @@ def _script(table: Exported, names: Sequence[str], *, by_path: bool) -> str:
 
 def _encoding(name: str) -> str:
     """The argument that says how letters are stored; a file in UTF-8 may begin with a mark."""
-    found = codecs.lookup(name).name
-    return f"fileEncoding = {r_string('UTF-8-BOM' if found == 'utf-8' else found.upper())}"
+    codec = codecs.lookup(name).name
+    return f"fileEncoding = {r_string('UTF-8-BOM' if codec == 'utf-8' else codec.upper())}"
 
 
 def _vector(names: Sequence[str]) -> str:

@@ -88,8 +88,8 @@ class Exported:
     def lines(self, texts: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
         """Names, and the cells of each row: of each column what its distinct cells are shown as."""
         yield [column.name for column in self.columns]
-        yield from zip(*([shown[code] for code in column.codes.tolist()]
-                         for column, shown in zip(self.columns, texts, strict=True)), strict=True)
+        yield from zip(*([cells[code] for code in column.codes.tolist()]
+                         for column, cells in zip(self.columns, texts, strict=True)), strict=True)
 
 
 def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
@@ -100,8 +100,8 @@ def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
     told apart.
     """
     path, how = Path(data), domain.csv if domain else Csv()
-    none = {part.name: part.missing_values for part in (domain.columns if domain else ())
-            if isinstance(part, Number) and part.missing_values}
+    none = {column.name: column.missing_values for column in (domain.columns if domain else ())
+            if isinstance(column, Number) and column.missing_values}
     if path.suffix.lower() not in TABLES:
         raise ParameterError("a bridge is for tables of cells, a CSV or Parquet file; this one "
                              "holds yes or no only, and neither tool takes it")
@@ -316,13 +316,13 @@ def _bounds(rests: Sequence[str]) -> list[str]:
     """
     rests = [rest for rest in rests if rest != f"={MISSING}"]
     if len(rests) > 1 and rests[0].startswith("<"):
-        found = [rests[0][1:]]
+        points = [rests[0][1:]]
         for rest in rests[1:-1]:
             low, _, high = rest[1:].partition("..")
-            if low != found[-1] or not high:
+            if low != points[-1] or not high:
                 return []
-            found.append(high)
-        return found if rests[-1] == f">={found[-1]}" else []
+            points.append(high)
+        return points if rests[-1] == f">={points[-1]}" else []
     return []
 
 
@@ -352,7 +352,7 @@ def _names(rests: Sequence[str], cells: Sequence[str], groups: Sequence[Held],
     taken: list[str] = []
     labels: dict[Held, str] = {}
     # Who holds something is named first: its name is its own.
-    for group, held in sorted(texts.items(), key=lambda one: not one[0]):
+    for group, held in sorted(texts.items(), key=lambda pair: not pair[0]):
         distinct = sorted({text for text in held if text})
         if len(distinct) == 1 and (flag or "" not in held):
             label = distinct[0]

@@ -144,7 +144,7 @@ class Population:
 
 
 @dataclass(frozen=True, repr=False)
-class Asked:
+class ExploreSettings:
     """What was asked of the table, and declared of it.
 
     k, named : the k of the tables on costs, and whether somebody named it.
@@ -181,12 +181,12 @@ class Explored:
     """All that the page says.
 
     ks, ways : what was tried; a pair without a point was not reached.
-    names : the items that would be published at the k and in the way of `asked`.
+    names : the items that would be published at the k and in the way of `settings`.
     unreached : why something was not reached, in sentences.
     seconds : what the search was allowed to take.
     """
 
-    asked: Asked
+    settings: ExploreSettings
     ks: tuple[int, ...]
     ways: tuple[str, ...]
     points: tuple[CurvePoint, ...]
@@ -200,7 +200,7 @@ class Explored:
 
     def point(self, way: str, k: int) -> CurvePoint | None:
         """What a way gives at a k, if that was reached."""
-        return next((one for one in self.points if (one.way, one.k) == (way, k)), None)
+        return next((point for point in self.points if (point.way, point.k) == (way, k)), None)
 
 
 def explored_page(explored: Explored) -> bytes:
@@ -215,36 +215,37 @@ def explored_page(explored: Explored) -> bytes:
 
 def _known(page: Explored) -> dict[str, Any]:
     """What the page knows; its words lie in `exploring.txt`."""
-    asked, people, chosen = page.asked, page.population, page.point(page.asked.way, page.asked.k)
+    settings, people = page.settings, page.population
+    chosen = page.point(settings.way, settings.k)
     here = chosen if chosen is not None and chosen.items else None
     area, share = (here.area, here.share) if here else (None, None)
-    all_known = asked.way == "strict" or bool(asked.both and not asked.presences)
+    all_known = settings.way == "strict" or bool(settings.both and not settings.presences)
     return {
-        "page": page, "asked": asked, "k": asked.k, "ks": ", ".join(map(count, page.ks)),
+        "page": page, "settings": settings, "k": settings.k, "ks": ", ".join(map(count, page.ks)),
         "ways": _and(page.ways), "way_words": "".join(_WAYS.get(way, "") for way in page.ways),
-        "units": asked.sources or "rows", "here": here,
+        "units": settings.sources or "rows", "here": here,
         "ranked": f"{100 * area.mean:.1f}" if area else "", "all_known": all_known,
-        "some_known": bool(asked.both) and not all_known,
-        "none_known": not asked.both and not all_known,
-        **{key: _listed(getattr(asked, key)) for key in ("both", "presences", "sensitive")},
+        "some_known": bool(settings.both) and not all_known,
+        "none_known": not settings.both and not all_known,
+        **{key: _listed(getattr(settings, key)) for key in ("both", "presences", "sensitive")},
         "listed": names(page.names) if len(page.names) <= MANY else "too many to list here",
-        "limits": ", ".join(asked.limits), "curves": _curve_parts(page),
+        "limits": ", ".join(settings.limits), "curves": _curve_parts(page),
         "unreached": list(map(literal, page.unreached)),
         "costs": _costs(page, chosen) if chosen and page.costs else None,
         "shut": DataTable("If one of the closed columns were added", (
-            "Closed column", "Smallest crowd", f"Rows below {count(asked.k)}",
+            "Closed column", "Smallest crowd", f"Rows below {count(settings.k)}",
             "Rows with too few classes"), [
-                [name(one.name), count(one.level), some(one.below), some(one.poor)]
-                for one in page.shut[:_CLOSED]]),
+                [name(item.name), count(item.level), some(item.below), some(item.poor)]
+                for item in page.shut[:_CLOSED]]),
         "passed": page.passed_over + max(0, len(page.shut) - _CLOSED),
         "strangers": _strangers(page),
         "shares": DataTable("The largest share of one class in a crowd of the promise",
                         ["k", *page.ways], _share_rows(page), narrow=True),
-        "people": people, "fraction": _fraction(asked.rows, people.people) if people else "",
+        "people": people, "fraction": _fraction(settings.rows, people.people) if people else "",
         "alone": _alone_table(people.uniques if people else ()), "guess": _guess(page),
         "share": "" if share is None else nearly(share),
-        "alone_all": _alone(here.strangers.every, asked.rows) if here else "",
-        "alone_class": _alone(here.strangers.every_class, asked.rows) if here else "",
+        "alone_all": _alone(here.strangers.every, settings.rows) if here else "",
+        "alone_class": _alone(here.strangers.every_class, settings.rows) if here else "",
         "precedents": DataTable("Thresholds in use", ("k", "Where, and why", "Source"), [
             fact[:3] for fact in Prose({}, WORDS).facts("precedent_rows")], words=3, narrow=True),
         "decision": decision("Such a table may be made",
@@ -256,7 +257,7 @@ def _curve_parts(page: Explored) -> list[Part]:
     """The curves, and their figures."""
     head = ("k", "Columns (yes-or-no ones)", "Smallest crowd", "Honest area",
             "Worst and best fifth")
-    marked = page.ks.index(page.asked.k) if page.asked.k in page.ks else None
+    marked = page.ks.index(page.settings.k) if page.settings.k in page.ks else None
     return [*_curves(page), *(DataTable(f"Chosen as {way}", head, list(_curve_rows(page, way)),
                                     marked=marked, narrow=True) for way in page.ways)]
 
@@ -271,7 +272,7 @@ def _costs(page: Explored, chosen: CurvePoint) -> DataTable:
 def _strangers(page: Explored) -> list[Part]:
     """What each stranger finds, for each way."""
     head = ["k", "Knows what a row has", "Knows every answer, yes and no"]
-    if page.asked.classes > 1:
+    if page.settings.classes > 1:
         head += ["What it has, and the class", "Every answer, and the class"]
     return [DataTable(f"{way}: rows in a crowd below k", head, list(_stranger_rows(page, way)),
                   narrow=True) for way in page.ways]
@@ -286,9 +287,9 @@ def _alone_table(uniques: Sequence[Uniques]) -> DataTable:
             for row in uniques], narrow=True)
 
 
-def _alone(found: Findable, rows: int) -> str:
-    return (f"{count(found.alone)} of {count(rows)} rows ({share_up(found.alone, rows)})"
-            if found.alone else "no row")
+def _alone(findable: Findable, rows: int) -> str:
+    return (f"{count(findable.alone)} of {count(rows)} rows ({share_up(findable.alone, rows)})"
+            if findable.alone else "no row")
 
 
 def _listed(columns: Sequence[str]) -> Text:
@@ -313,17 +314,17 @@ def _and(words: Sequence[str]) -> str:
 def _guess(explored: Explored) -> int | None:
     """In how many of 100 cases a match with a row that is alone is right, if that is known."""
     rows = explored.population.uniques if explored.population else ()
-    right = next((row.right for row in rows if row.columns == explored.asked.way), None)
+    right = next((row.right for row in rows if row.columns == explored.settings.way), None)
     return None if right is None else min(-int(-right * 100 // 1), 100)
 
 
 def _curves(explored: Explored) -> list[Part]:
     """The columns that fit, and how well they predict, where anything does."""
     axis, points = [count(k) for k in explored.ks], explored.points
-    most = max((one.items for one in points), default=1)
+    most = max((point.items for point in points), default=1)
     half = count(most // 2) if most % 2 == 0 else f"{most / 2:,.1f}"
-    items = {(one.way, one.k): float(one.items) for one in points}
-    areas = {(one.way, one.k): one.area.mean for one in points if one.area}
+    items = {(point.way, point.k): float(point.items) for point in points}
+    areas = {(point.way, point.k): point.area.mean for point in points if point.area}
 
     def drawn(caption: str, held: dict[tuple[str, int], float],
               scale: Sequence[tuple[float, str]]) -> Chart:
@@ -358,20 +359,21 @@ def _curve_rows(explored: Explored, way: str) -> Iterator[list[str]]:
 
 
 def _cost_rows(explored: Explored, chosen: CurvePoint) -> list[list[str | Bar]]:
-    most = max(chosen.level, *(one.without for one in explored.costs))
+    most = max(chosen.level, *(column.without for column in explored.costs))
     line = 100 * chosen.level / most
-    return [[Bar(name(one.name), [Piece(0, line, "f3"), Piece(line, 100 * one.without / most)],
-                 line), count(one.items), count(one.without)] for one in explored.costs]
+    return [[Bar(name(column.name),
+                 [Piece(0, line, "f3"), Piece(line, 100 * column.without / most)], line),
+             count(column.items), count(column.without)] for column in explored.costs]
 
 
 def _stranger_rows(explored: Explored, way: str) -> Iterator[list[str]]:
     """Rows below k, and alone, for the four usual strangers."""
-    for one in (point for k in explored.ks if (point := explored.point(way, k))):
-        found = one.strangers
-        each = [found.has, found.every]
-        if explored.asked.classes > 1:
-            each += [found.has_class, found.every_class]
-        yield [count(one.k), *map(_lost, each)]
+    for row in (point for k in explored.ks if (point := explored.point(way, k))):
+        attackers = row.strangers
+        each = [attackers.has, attackers.every]
+        if explored.settings.classes > 1:
+            each += [attackers.has_class, attackers.every_class]
+        yield [count(row.k), *map(_lost, each)]
 
 
 def _lost(rows: Findable) -> str:

@@ -16,7 +16,7 @@ from privsieve.containment.choose import MUTUAL, listening, tell
 from privsieve.containment.labelled import Labelled, as_known
 from privsieve.containment.options import SetOptions, TableOptions
 from privsieve.errors import ParameterError
-from privsieve.extras.steward.curves import Asked, Explored, Population, explored_page
+from privsieve.extras.steward.curves import Explored, ExploreSettings, Population, explored_page
 from privsieve.extras.steward.exploring import (
     Way,
     costs,
@@ -52,18 +52,18 @@ class EachOptions:
 
 
 @verb("patients.csv --target ill --out each-k.html")
-def command(data: str, asked: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
+def command(data: str, options: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
     """PRIVATE: write a page of what each k costs on DATA, to choose it; publish nothing.
 
     The profiles are compared, whichever is named; or one method.
     """
-    wanted.demand(asked)
+    wanted.demand(options)
     k = USUAL_K if page.k is None else page.k
     with staged() as progress, listening(progress.known):
         progress.stage("reading the table")
-        table = asked.opened(data, k)
+        table = options.opened(data, k)
         progress.stage("trying each k (Ctrl-C ends it)")
-        rule = replace(wanted, profile=None).promise(asked, table, k).rule
+        rule = replace(wanted, profile=None).promise(options, table, k).rule
         return explore(table, rule, wanted, page)
 
 
@@ -75,12 +75,12 @@ def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) 
     """
     _check_explored(table, page)
     with new_file(page.out, "of --out") as write:
-        told = _explored(table, rule, wanted, page)
-        write(explored_page(told))
-    for text in told.unreached:
+        explored = _explored(table, rule, wanted, page)
+        write(explored_page(explored))
+    for text in explored.unreached:
         words.say("left out", text, fg="yellow")
     words.say("explored", f"{page.out} (PRIVATE: not to be released); nothing was published")
-    return Outcome({"explored": page.out, "left_out": list(told.unreached)})
+    return Outcome({"explored": page.out, "left_out": list(explored.unreached)})
 
 
 def _check_explored(table: Labelled, page: EachOptions) -> None:
@@ -98,38 +98,42 @@ def _check_explored(table: Labelled, page: EachOptions) -> None:
 
 
 def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Explored:
-    ways, asked = _ways(rule, wanted), _asked(table, rule, wanted, named=page.k is not None)
-    ks = ks_of(table, rule, asked.k)
+    ways = _ways(rule, wanted)
+    settings = _settings_of(table, rule, wanted, named=page.k is not None)
+    ks = ks_of(table, rule, settings.k)
     seconds = page.seconds or SECONDS
-    found = curve(table, ways, ks, asked.k, seconds)
-    choice = found.choices.get((asked.way, asked.k))
+    points = curve(table, ways, ks, settings.k, seconds)
+    choice = points.choices.get((settings.way, settings.k))
     if choice is None:
+        first = f"{settings.way}, k = {settings.k}:"
         raise ParameterError(next(
-            (text for text in found.unreached if text.startswith(f"{asked.way}, k = {asked.k}:")),
+            (text for text in points.unreached if text.startswith(first)),
             f"{seconds} seconds were too few for the first choice; give more with --seconds"))
-    way = next(way for way in ways if way.name == asked.way)
-    kept = replace(way.rule, k=asked.k)
+    way = next(way for way in ways if way.name == settings.way)
+    kept = replace(way.rule, k=settings.k)
     tell("counting what each column costs")
     closed, passed = shut(table, kept, choice.selected)
-    selected = {name: one.selected for (name, k), one in found.choices.items() if k == asked.k}
+    selected = {name: tried.selected for (name, k), tried in points.choices.items()
+                if k == settings.k}
     return Explored(
-        asked, ks, tuple(way.name for way in ways), found.points,
+        settings, ks, tuple(way.name for way in ways), points.points,
         tuple(table.items.names[j] for j in choice.selected),
         tuple(costs(table, kept, choice.selected)), tuple(closed), passed,
         _population(table, rule, selected, page.population_size) if page.population_size else None,
-        found.unreached, seconds)
+        points.unreached, seconds)
 
 
-def _asked(table: Labelled, rule: Rule, wanted: SetOptions, *, named: bool) -> Asked:
+def _settings_of(table: Labelled, rule: Rule, wanted: SetOptions, *, named: bool,
+                 ) -> ExploreSettings:
     origin = dict.fromkeys(table.items.origin)
     known = set() if rule.absent is None else {
-        name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
-    return Asked(
+        name for name, absent in zip(table.items.origin, rule.absent, strict=True) if absent}
+    return ExploreSettings(
         k=rule.k, named=named, way=wanted.method or wanted.profile or "few", rows=table.items.rows,
         items=len(table.items), columns=len(origin), classes=len(table.classes),
         both=tuple(name for name in origin if name in known),
         presences=tuple(name for name in origin if name not in known),
-        sensitive=tuple(one.name for one in table.sensitive), target=table.target,
+        sensitive=tuple(column.name for column in table.sensitive), target=table.target,
         known=rule.labelled, published=wanted.publish_target, diversity=_diversity(wanted),
         sources=COUNTED[table.counts][1] if table.counts else None,
         limits=tuple(wanted.of_rows))

@@ -107,13 +107,13 @@ def method_way(rule: Rule, method: str, weights: Any, seconds: float) -> Way:
     False
     """
     def choose(table: Labelled, rule: Rule, marked: Bools | None) -> Choice:
-        asked = np.ones(len(table.items), np.int64) if weights == "even" else weights
-        return by_method(replace(table, marked=marked), rule, method, asked, seconds)
+        objective = np.ones(len(table.items), np.int64) if weights == "even" else weights
+        return by_method(replace(table, marked=marked), rule, method, objective, seconds)
 
     return Way(method, rule, choose, timed=method != "greedy")
 
 
-def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
+def ks_of(table: Labelled, rule: Rule, wanted: int) -> tuple[int, ...]:
     """What k can be: `KS` and the one that was asked for, as far as there are rows.
 
     Where the class is known, a class with fewer than k rows has no crowd of k.
@@ -130,9 +130,9 @@ def ks_of(table: Labelled, rule: Rule, asked: int) -> tuple[int, ...]:
         sizes = np.bincount(table.y, minlength=rule.classes)
         if 0 < sizes[sizes > 0].min(initial=rows) < rows:
             rows, what = int(sizes[sizes > 0].min()), "rows in the smallest class"
-    if not 2 <= asked <= rows:
-        raise ParameterError(f"k is {asked}; with {rows} {what} it can be 2 to {rows}")
-    return tuple(sorted(k for k in {*KS, asked} if k <= rows))
+    if not 2 <= wanted <= rows:
+        raise ParameterError(f"k is {wanted}; with {rows} {what} it can be 2 to {rows}")
+    return tuple(sorted(k for k in {*KS, wanted} if k <= rows))
 
 
 @dataclass(eq=False, repr=False)
@@ -176,7 +176,7 @@ class _Progress:
         self.points[way.name, k] = replace(self.points[way.name, k], area=area)
 
 
-def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
+def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], first: int,
           seconds: float) -> Curve:
     """Choose at each k in each way, and judge each choice; what takes too long is left, and said.
 
@@ -184,7 +184,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
     all others.  Ctrl-C ends it with what was reached by then.
     """
     search = _Progress(table, monotonic() + seconds)
-    wanted = [asked, *FIRST, *ks]
+    wanted = [first, *FIRST, *ks]
     steps = [(step, way, k) for timed in (False, True) for k in sorted(ks, key=wanted.index)
              for step in (search.choose, search.judge) for way in ways if way.timed == timed]
     try:
@@ -200,7 +200,7 @@ def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], asked: int,
 def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[int],
                why: Sequence[str]) -> Iterator[str]:
     """What there was no time for."""
-    reached = {(one.way, one.k) for one in points}
+    reached = {(point.way, point.k) for point in points}
     refused = {text.split(":")[0] for text in why}
     for way in ways:
         lost = [k for k in ks if (way.name, k) not in reached
@@ -208,16 +208,16 @@ def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[i
         if lost:
             yield (f"{way.name}: no columns were chosen at k = {', '.join(map(str, lost))}, for "
                    "want of time.")
-        dull = [one.k for one in points if one.way == way.name and one.area is None]
+        dull = [point.k for point in points if point.way == way.name and point.area is None]
         if dull:
             yield (f"{way.name}: the area under the curve is missing at k = "
                    f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
 
 
 def _point(table: Labelled, way: Way, choice: Choice, k: int) -> CurvePoint:
-    rule, part = replace(way.rule, k=k), table.items.take(choice.selected)
+    rule, items = replace(way.rule, k=k), table.items.take(choice.selected)
     return CurvePoint(
-        way.name, k, len(set(part.origin)), len(part), level(table, rule, choice.selected),
+        way.name, k, len(set(items.origin)), len(items), level(table, rule, choice.selected),
         choice.complete, strangers(table, choice.selected, k),
         largest_share(table, rule, choice.selected) if rule.classes > 1 else None)
 
@@ -236,11 +236,11 @@ def strangers(table: Labelled, selected: Sequence[int], k: int) -> Strangers:
     >>> found.has.alone, found.every.alone, found.has_class.below
     (1, 2, 1)
     """
-    part = table.items.take(selected)
-    known = [Knowledge(part, None, columns, table.sources).groups()
+    items = table.items.take(selected)
+    known = [Knowledge(items, None, columns, table.sources).groups()
              for columns in ((), (table.y,))]
-    sizes = [one for groups in known for one in (groups.sizes(), groups.equals())]
-    return Strangers(*(Findable(int((one < k).sum()), int((one <= 1).sum())) for one in sizes))
+    sizes = [size for groups in known for size in (groups.sizes(), groups.equals())]
+    return Strangers(*(Findable(int((size < k).sum()), int((size <= 1).sum())) for size in sizes))
 
 
 def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float:
@@ -258,11 +258,11 @@ def largest_share(table: Labelled, rule: Rule, selected: Sequence[int]) -> float
 def costs(table: Labelled, rule: Rule, selected: Sequence[int]) -> list[ColumnCost]:
     """The smallest crowd without each chosen column of the table, the dearest first."""
     origin = [table.items.origin[j] for j in selected]
-    found = []
+    columns = []
     for name in dict.fromkeys(origin):
         rest = [j for j, of in zip(selected, origin, strict=True) if of != name]
-        found.append(ColumnCost(name, level(table, rule, rest), origin.count(name)))
-    return sorted(found, key=lambda one: (-one.without, one.name))
+        columns.append(ColumnCost(name, level(table, rule, rest), origin.count(name)))
+    return sorted(columns, key=lambda column: (-column.without, column.name))
 
 
 def shut(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[list[Shut], int]:
@@ -292,17 +292,17 @@ def honest_area(table: Labelled, choose: Callable[[Bools], Choice]) -> Area | No
     without two classes, or a choice that is too large to fit.
     """
     fold = folds(table)
-    found = []
-    for one in range(FOLDS):
-        marked = fold != one
+    areas = []
+    for judged in range(FOLDS):
+        marked = fold != judged
         if len(np.unique(table.y[marked])) < 2:
             return None
         chosen = table.items.take(choose(marked).selected)
         area = area_of(chosen, table.y, marked)
         if area is None:
             return None
-        found.append(area)
-    return Area(sum(found) / FOLDS, min(found), max(found), FOLDS)
+        areas.append(area)
+    return Area(sum(areas) / FOLDS, min(areas), max(areas), FOLDS)
 
 
 def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
@@ -320,7 +320,7 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
     classes = int(y.max(initial=0)) + 1
     masks, _, pattern = pattern_table(cells(items), y, classes)
     held, rest = np.unique(y[marked]), y[~marked]
-    judged = [at for at, one in enumerate(held) if 0 < (rest == one).sum() < len(rest)]
+    judged = [at for at, label in enumerate(held) if 0 < (rest == label).sum() < len(rest)]
     if not judged or len(masks) * max(1, len(items)) > MOST_CELLS:
         return None
     if not len(items):
@@ -338,8 +338,8 @@ def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
     pairs, many = np.unique(np.stack([pattern, y]), axis=1, return_counts=True)
     model = LogisticRegression(max_iter=2000)
     model.fit(patterns[pairs[0]], pairs[1], sample_weight=many)
-    found = np.asarray(model.decision_function(patterns), np.float64)
-    return found.reshape(len(patterns), -1)
+    scores = np.asarray(model.decision_function(patterns), np.float64)
+    return scores.reshape(len(patterns), -1)
 
 
 def estimate_uniques(items: Items, people: int, columns: str = "") -> Uniques:
@@ -406,8 +406,8 @@ def zayatz(sizes: Ints, people: int) -> float | None:
         return None
     # Of so many people just one is among the rows: hypergeometric.
     chance = np.array([
-        one * exp(_log_choose(people - one, rows - 1) - _log_choose(people, rows))
-        if people - one >= rows - 1 else 0.0 for one in size.tolist()])
+        members * exp(_log_choose(people - members, rows - 1) - _log_choose(people, rows))
+        if people - members >= rows - 1 else 0.0 for members in size.tolist()])
     return float(classes[0] * chance[0] / (classes * chance).sum())
 
 
@@ -426,5 +426,5 @@ def data_intrusion(alone: int, pairs: int, fraction: float) -> float | None:
     return fraction * alone / (fraction * alone + 2 * (1 - fraction) * pairs)
 
 
-def _log_choose(whole: int, part: int) -> float:
-    return lgamma(whole + 1) - lgamma(part + 1) - lgamma(whole - part + 1)
+def _log_choose(whole: int, some: int) -> float:
+    return lgamma(whole + 1) - lgamma(some + 1) - lgamma(whole - some + 1)

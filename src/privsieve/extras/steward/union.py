@@ -91,9 +91,9 @@ def published(path: str) -> Verified:
         raise ParameterError(f"{path} holds no published table; name folders that "
                              "`privsieve publish` wrote")
     certificate = load(place).certificate  # refuses what is no plain file, before it is waited for
-    found = verify(place / "certificate.json", place / "release.json", table=inside)
-    if not found.valid:
-        raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
+    result = verify(place / "certificate.json", place / "release.json", table=inside)
+    if not result.valid:
+        raise CheckFailed(f"{path} is not what its certificate claims: {result.reasons[0]}; take "
                           "the folder as `privsieve publish` wrote it")
     claim: Any = certificate["claim"] if certificate else None
     if claim is None or claim["kind"] != "containment":
@@ -129,9 +129,9 @@ def bounds(folders: Sequence[Verified]) -> Bounds:
     with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
     than two folders the smallest group is no larger than that of any two.
     """
-    claims = [one.claim for one in folders]
-    alone = [int(_patterns(one, np.zeros(one.items.rows, np.int32), claims)[1].min())
-             for one in folders]
+    claims = [folder.claim for folder in folders]
+    alone = [int(_patterns(folder, np.zeros(folder.items.rows, np.int32), claims)[1].min())
+             for folder in folders]
     rows = folders[0].items.rows
     if len(folders) == 1:
         return Bounds(alone[0], alone[0])
@@ -164,17 +164,18 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
 
     `tables` is the table as it is read with each target on which a folder rests (`targets`).
     """
-    table, claims = next(iter(tables.values())), [one.claim for one in folders]
-    for one in folders:
-        if not is_of(one, tables.get(one.claim["target"], table)):
-            raise CheckFailed(f"{one.name} is not of the rows of this table: they are others, "
+    table, claims = next(iter(tables.values())), [folder.claim for folder in folders]
+    for folder in folders:
+        if not is_of(folder, tables.get(folder.claim["target"], table)):
+            raise CheckFailed(f"{folder.name} is not of the rows of this table: they are others, "
                               "fewer, more, or read in another way; give the table of which it "
                               "was published")
     chosen = table.items.take(counted_items(table, claims))
     rule = strictest(chosen, claims)
     notes = []
-    classes = tuple(tables[known].y for known in {one.known for one in folders if one.known})
-    people = any(one.claim.get("counted") for one in folders)
+    targets_known = {folder.known for folder in folders if folder.known}
+    classes = tuple(tables[name].y for name in targets_known)
+    people = any(folder.claim.get("counted") for folder in folders)
     if people and table.sources is None:
         notes.append("k counts people in one of them, and rows here: name their column, too "
                      "(--source, or the person of a domain file)")
@@ -182,9 +183,9 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
     groups = Knowledge(chosen, rule.absent, classes, table.sources if people else None,
                        equal).groups().sizes()
     poor = 0
-    for one in folders:
-        name = target_of(one.claim)
-        if one.claim["l_diversity"] > 1:
+    for folder in folders:
+        name = target_of(folder.claim)
+        if folder.claim["l_diversity"] > 1:
             of = tables[name]
             diverse = replace(rule, k=1, classes=len(of.classes), labelled=False)
             poor = max(poor, shortfall(Labelled(chosen, of.y), diverse, range(len(chosen))).poor)
@@ -196,8 +197,8 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
 
 def targets(folders: Sequence[Verified]) -> tuple[str, ...]:
     """The targets on which folders rest: published, or counted in classes."""
-    found = [target_of(one.claim) for one in folders if rests_on(one.claim)[0]]
-    return tuple(dict.fromkeys(name for name in found if name is not None))
+    names = [target_of(folder.claim) for folder in folders if rests_on(folder.claim)[0]]
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def is_of(folder: Verified, table: Labelled) -> bool:
@@ -205,11 +206,11 @@ def is_of(folder: Verified, table: Labelled) -> bool:
     items = table.items.take(counted_items(table, [folder.claim]))
     whole: dict[str, Sequence[str]] = {}
     if folder.claim["target"] is not None:
-        texts = [text_of(one) for one in table.classes]
+        texts = [text_of(column) for column in table.classes]
         whole[folder.claim["target"]] = [texts[code] for code in table.y]
-    for one in table.sensitive:
-        if one.name in folder.texts:
-            whole[one.name] = [one.values[code] for code in one.codes]
+    for column in table.sensitive:
+        if column.name in folder.texts:
+            whole[column.name] = [column.values[code] for code in column.codes]
     mine = Verified("", {**folder.claim, "columns": items.names}, items,
                      {name: tuple(texts) for name, texts in whole.items()})
     return differing([folder, mine]) is None
@@ -224,30 +225,31 @@ def _shared(first: Verified, second: Verified) -> tuple[str, ...]:
 def _numbered(first: Verified, second: Verified, shared: Sequence[str]) -> tuple[Codes, Codes]:
     """Rows numbered such that those that agree on what is shared have one number in both."""
     rows = first.items.rows, second.items.rows
-    columns = [np.concatenate([_column(one, name) for one in (first, second)]) for name in shared]
-    found = reduce(lambda number, column: np.unique(
+    columns = [np.concatenate([_column(folder, name) for folder in (first, second)])
+               for name in shared]
+    numbers = reduce(lambda number, column: np.unique(
         number.astype(np.int64) * (len(column) + 1) + np.unique(column, return_inverse=True)[1],
         return_inverse=True)[1].reshape(-1), columns, np.zeros(sum(rows), np.int64))
-    codes = found.astype(np.int32)
+    codes = numbers.astype(np.int32)
     return codes[:rows[0]], codes[rows[0]:]
 
 
-def _column(one: Verified, name: str) -> npt.NDArray[Any]:
+def _column(folder: Verified, name: str) -> npt.NDArray[Any]:
     """A shared column as texts."""
-    if name in one.texts:
-        return np.asarray(one.texts[name])
-    j = one.items.names.index(name)
-    held = np.zeros(one.items.rows, np.int8)
-    held[rows_of(one.items, j)] = 1
+    if name in folder.texts:
+        return np.asarray(folder.texts[name])
+    j = folder.items.names.index(name)
+    held = np.zeros(folder.items.rows, np.int8)
+    held[rows_of(folder.items, j)] = 1
     return held
 
 
-def _patterns(one: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Ints]:
+def _patterns(folder: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Ints]:
     """Of each pattern of a folder the rows by number, and those of its group by number."""
-    classes = () if one.known is None else (numbered(one.texts[one.known]),)
-    rule = strictest(one.items, claims)
-    groups = Knowledge(one.items, rule.absent, classes, equal=rule.model == "k-anonymity").groups(
-        codes, int(codes.max(initial=-1)) + 1)
+    classes = () if folder.known is None else (numbered(folder.texts[folder.known]),)
+    rule = strictest(folder.items, claims)
+    known = Knowledge(folder.items, rule.absent, classes, equal=rule.model == "k-anonymity")
+    groups = known.groups(codes, int(codes.max(initial=-1)) + 1)
     return groups.table.counts, groups.over
 
 
@@ -256,7 +258,8 @@ def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
     codes, other = _numbered(first, second, _shared(first, second))
     most = int(codes.max(initial=-1)) + 1
     nobody = np.zeros(len(codes), np.int32)
-    if most * max(len(_patterns(one, nobody, claims)[0]) for one in (first, second)) > MOST_KEPT:
+    patterns = max(len(_patterns(folder, nobody, claims)[0]) for folder in (first, second))
+    if most * patterns > MOST_KEPT:
         return None
     (mine, groups), (theirs, others) = (_patterns(first, codes, claims),
                                         _patterns(second, other, claims))
@@ -266,12 +269,12 @@ def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
     whole = mine.sum(0)
     lowest, highest = [], []
     for stratum in range(most):
-        found = list(_stratum((mine, groups), (theirs, others), whole, stratum))
-        lowest += [int(low.min()) for low, _, _ in found]
-        up = np.stack([high for _, high, _ in found])
+        strata = list(_stratum((mine, groups), (theirs, others), whole, stratum))
+        lowest += [int(low.min()) for low, _, _ in strata]
+        up = np.stack([high for _, high, _ in strata])
         # Each row of one folder is some row of the other, at best the one of the largest group.
         highest += [int(up.max(axis=1).min()), int(up.max(axis=0).min())]
-        sure = np.stack([certain for _, _, certain in found])
+        sure = np.stack([certain for _, _, certain in strata])
         if sure.any():
             highest.append(int(up[sure].min()))
     return Bounds(min(lowest), min(highest))
