@@ -1,4 +1,4 @@
-"""ARX: the table, a hierarchy for each key variable, and a Java program that runs ARX on them.
+"""Export a table to ARX: data, a hierarchy for each key variable, and a Java program.
 
 Written for the API of ARX 3.9.2 (`org.deidentifier.arx`).  A hierarchy begins with the cells, goes
 on with the groups on which privsieve counts k, then with larger intervals, and ends with `*`.
@@ -33,24 +33,23 @@ from privsieve.public.domain_file import to_toml
 ARX = "3.9.2"
 #: ARX takes no more key variables.
 LARGEST_KEYS = 64
-#: A sensitive column with more levels stays out of the domain file: it would be no category.
+#: A sensitive column with more levels is not in the domain file.
 LARGEST_LISTED = 1000
-#: What ARX reads as no value.
+#: The text that ARX reads as no value.
 NULL = "NULL"
 FORMAT = "privsieve-arx/1"
 #: ARX expects it between the fields of a file.
 DELIMITER = ";"
-#: What stands for any value.
+#: The text for any value.
 SUPPRESSED = "*"
 #: A privacy model, in words.
 Model = Mapping[str, str | int]
 
 
 def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
-    """The files of an export: data, hierarchies, settings, a program, and a domain file for after.
+    """Return the files of an export: data, hierarchies, settings, a program, and a domain file.
 
-    The domain file lists every level that the program may write, so that what it writes is read
-    back with its levels as categories.
+    The domain file lists every level that the program may write, so its result can be read back.
     """
     _check(table)
     known = [hierarchy_of(column, at) for at, column in enumerate(table.columns, 1)
@@ -67,21 +66,21 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
 
 
 def hierarchy_of(column: Variable, at: int) -> Hierarchy:
-    """The hierarchy of a key variable; `at` numbers the columns."""
+    """Return the hierarchy of a key variable; `at` is the number of the column."""
     levels, chains = column.levels, _chains(column.levels)
-    # Where each cell is a group of its own, under its own text, the group is no step above it.
+    # If each cell is a group of its own under its own text, the group is not a step above it.
     lowest = 0 if tuple(levels.labels[at] for at in levels.group) == levels.cells else 1
     lines = tuple((cell, *chains[group][1 - lowest:], SUPPRESSED)
                   for cell, group in sorted(zip(_cells(levels), levels.group, strict=True),
                                             key=lambda pair: pair[1]))
-    # A target that is published is not made coarser: its classes are what it is published for.
+    # A published target keeps its classes.
     fixed = column.is_target
     return Hierarchy(Setting(column.name, f"hierarchies/{file_name(at, column.name)}.csv", lowest,
                              lowest if fixed else len(lines[0]) - 1), lines)
 
 
 def _chains(levels: Grouping) -> list[tuple[str, ...]]:
-    """What each group is called on each step, from its own label to the last before `*`."""
+    """Return the name of each group on each step, from its own label to the last before `*`."""
     if not levels.cuts:
         return [(label,) for label in levels.labels]
     last = len(levels.cuts)
@@ -103,7 +102,7 @@ def _chains(levels: Grouping) -> list[tuple[str, ...]]:
 
 
 def _cells(levels: Grouping) -> list[str]:
-    """The cells as ARX gets them: where nothing was written stands a word."""
+    """Return the cells for ARX, with a word for an empty cell."""
     nothing = free(MISSING, levels.cells)
     return [cell or nothing for cell in levels.cells]
 
@@ -121,7 +120,7 @@ def _check(table: Exported) -> None:
 
 
 def _texts(column: Variable, decimal: str) -> list[str]:
-    """The cells of a column that ARX does not generalise, one text a value."""
+    """Return the cells of a column that ARX does not generalise, one text for each value."""
     labels = column.levels.labels
     if column.levels.kind == "number":
         labels = tuple(label.replace(decimal, ".") for label in labels)
@@ -148,7 +147,7 @@ def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Se
 
 
 def _models(column: Variable, limits: Limits) -> list[Model]:
-    """The models of ARX that keep the limits of one sensitive column."""
+    """Return the models of ARX that keep the limits of one sensitive column."""
     name = column.name
     models: list[Model] = []
     texts = limits.json()
@@ -164,7 +163,7 @@ def _models(column: Variable, limits: Limits) -> list[Model]:
 
 
 def _in_order(column: Variable) -> bool:
-    """Whether ARX can order the values: numbers, or dates whose texts stand in their order."""
+    """Return whether ARX can order the values: numbers, or dates whose texts sort as dates."""
     levels = column.levels
     if "" in levels.cells:
         return False
@@ -173,7 +172,7 @@ def _in_order(column: Variable) -> bool:
 
 
 def _domain(table: Exported, known: Sequence[Hierarchy]) -> Domain:
-    """What the program writes, as a domain: `*` is no level, and so a missing cell."""
+    """Return the domain of what the program writes; `*` is a missing cell."""
     target = next((column for column in table.columns if column.is_target), None)
     columns = [Category(hierarchy.key.name, hierarchy.written_levels()) for hierarchy in known
                if target is None or hierarchy.key.name != target.name]
@@ -199,14 +198,14 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Settings:
-    """What is asked of ARX.
+    """The settings of a run of ARX.
 
     level : rows in the smallest group where each key variable stands on its lowest level.
     keys : the key variables.
     sensitive, insensitive : columns with a limit, and without: ARX takes no other sensitive ones.
     models : privacy models, k-anonymity first.
     decimals : columns that ARX has to order as numbers.
-    left : what was asked of privsieve and is not among the models.
+    left : limits of privsieve that no model covers.
     """
 
     format: str
@@ -231,19 +230,19 @@ class Hierarchy:
     lines: tuple[tuple[str, ...], ...]
 
     def written_levels(self) -> tuple[str, ...]:
-        """Every level that may be written, without `*`."""
+        """Return each level that the program may write, without `*`."""
         return tuple(dict.fromkeys(
             line[at] for at in range(self.key.lowest, self.key.highest + 1) for line in self.lines
             if line[at] != SUPPRESSED))
 
 
 def written(settings: Settings) -> bytes:
-    """Settings as JSON."""
+    """Return settings as JSON."""
     return (json.dumps(asdict(settings), indent=1, ensure_ascii=True) + "\n").encode()
 
 
 def program(settings: Settings) -> str:
-    """The program for these settings, in ASCII."""
+    """Return the program for these settings, in ASCII."""
     lines = [f"        known(definition, {java_string(key.name)}, {java_string(key.file)}, "
              f"{key.lowest}, {key.highest});" for key in settings.keys]
     for names, kind in ((settings.sensitive, "SENSITIVE"), (settings.insensitive, "INSENSITIVE")):

@@ -1,4 +1,4 @@
-"""`privsieve bridge`: a table in the form of sdcMicro or ARX, before anything is published."""
+"""`privsieve bridge`: export a table to sdcMicro or ARX, before anything is published."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from privsieve.extras.bridges.sdcmicro import sdcmicro
 from privsieve.extras.bridges.table import exported, write_folder
 from privsieve.public.option import Dir
 
-#: Other tools: their names, and what is to be done in their folder.
+#: Other tools: their names, and what to do in their folder.
 _NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
 _NEXT = {
-    "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "
-                "stands in the script with a # before it",
+    "sdcmicro": "Rscript sdc.R, in that folder; further steps of sdcMicro are in the script, each "
+                "with a # before it",
     "arx": "javac and java with libarx.jar, in that folder (Anonymize.java says how), or open its "
            "data and hierarchies in ARX",
 }
@@ -29,7 +29,7 @@ _NEXT = {
 class BridgeOptions:
     """The folder.
 
-    k : each row's group has at least so many rows
+    k : the least number of rows in each group
     out : the folder; it must not exist
     by_path : of sdcmicro: the script names DATA, and no table is written
     """

@@ -1,4 +1,4 @@
-"""`privsieve explore`: the private page of what each k costs, for whoever has to choose it."""
+"""`privsieve explore`: write the private page of what each k costs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from privsieve.kernels.patterns import Rule
 from privsieve.public.option import File
 from privsieve.public.strangers import COUNTED
 
-#: Seconds of the search, where nobody says more.
+#: Seconds of the search by default.
 SECONDS = 300
 
 
@@ -39,9 +39,9 @@ SECONDS = 300
 class EachOptions:
     """The page.
 
-    k : the k of the tables on costs (5, where nobody says)
-    population_size : of so many people the rows are a random sample
-    seconds : how long to search (300, where nobody says)
+    k : the k of the tables on costs (default 5)
+    population_size : the number of people of whom the rows are a random sample
+    seconds : how long to search (default 300)
     out : the page; it must not exist
     """
 
@@ -68,10 +68,10 @@ def command(data: str, options: TableOptions, wanted: SetOptions, page: EachOpti
 
 
 def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Outcome:
-    """Write the page to a new file that only its owner may read; it is taken away if that fails.
+    """Write the page to a new file that only its owner may read; if that fails, remove the file.
 
-    `rule` says which absences and whether the class count as known; its k is that of the tables on
-    costs.
+    `rule` says which absences an attacker knows, whether the class is known, and the k of the
+    tables on costs.
     """
     _check_explored(table, page)
     with new_file(page.out, "of --out") as write:
@@ -144,7 +144,7 @@ def _diversity(wanted: SetOptions) -> int:
 
 
 def _ways(rule: Rule, wanted: SetOptions) -> Sequence[Way]:
-    """The profiles, or the method that was named."""
+    """Return the profiles, or the method that the user named."""
     if not wanted.method:
         return profile_ways(replace(rule, l_diversity=_diversity(wanted), suppress=0))
     return [method_way(rule, wanted.method, wanted.weights or MUTUAL, wanted.time_limit)]

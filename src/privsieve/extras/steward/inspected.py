@@ -1,6 +1,6 @@
-"""Inspected: the private page of a look at the cells of a table, for who holds it.
+"""Write the private page of an inspection of a table, for its holder.
 
-It is made of what `inspect` tells programs, and knows no row beyond that.
+The page uses the JSON of `inspect` and nothing else about the rows.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _TROUBLES = ("unparsable", "unlisted", "below", "above", "missing")
 
 
 def inspected_page(inspection: Mapping[str, Any]) -> bytes:
-    """The page of a look at a table: PRIVATE, for who holds it."""
+    """Return the page of an inspection: PRIVATE, for the holder of the table."""
     return html.page(inspected_document(inspection))
 
 
 def inspected_document(inspection: Mapping[str, Any]) -> Document:
-    """What a look at a table found: PRIVATE, for who holds it."""
+    """Return the document of an inspection: PRIVATE, for the holder of the table."""
     prose = Prose(_known(inspection), WORDS)
     return Document(
         prose.text("title"), prose.facts("facts"), prose.parts("page"),
@@ -51,7 +51,7 @@ def inspected_document(inspection: Mapping[str, Any]) -> Document:
 
 
 def _known(look: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page knows; its words lie in `inspecting.txt`."""
+    """Return the facts that the words in `inspecting.txt` use."""
     columns, ignored = look["columns"], look["ignored"]
     return {
         "look": look, "columns": columns, "persons": look["persons"],
@@ -77,7 +77,7 @@ def _known(look: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _troubled(column: Mapping[str, Any], place: str) -> Iterator[Part]:
-    """What to do with a column that is not fine."""
+    """Yield what is wrong with a column, and what to do."""
     yield Heading(f"{name(column['name'])}: {column['verdict']}")
     about = " (about)" * (not column["different_exact"])
     yield (f"{_sentence(column['said'])} {count(column['different'])} different values{about}; "
@@ -98,7 +98,7 @@ def _troubled(column: Mapping[str, Any], place: str) -> Iterator[Part]:
 
 
 def _row(column: Mapping[str, Any]) -> list[str | Bar]:
-    """A column of the table: its name with a bar of what is read, lost and missing."""
+    """Return the row of a column: a bar of the cells that are read, lost and missing."""
     rows = max(int(column["rows"]), 1)
     lost = column["unparsable"] + column["unlisted"]
     ends = [100 * (column["rows"] - column["missing"] - less) / rows for less in (lost, 0)]
@@ -110,7 +110,7 @@ def _row(column: Mapping[str, Any]) -> list[str | Bar]:
 
 
 def _in_use(column: Mapping[str, Any]) -> str:
-    """What is in use of levels, or of bins; of codes where there are no bins."""
+    """Return how many levels, bins or codes are in use."""
     if column["kind"] in ("category", "label", "flag"):
         return f"{column['levels_used']} of {column['levels']} levels"
     if column["bins"] is None or not sum(column["bins"]):
@@ -119,7 +119,7 @@ def _in_use(column: Mapping[str, Any]) -> str:
 
 
 def _troubles(column: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with cells: the word, how many, and where first."""
+    """Yield each kind of trouble with its number of cells, and where they are first."""
     for word in _TROUBLES:
         if column[word]:
             where, many = column["where"].get(word, ()), column[word]
@@ -132,7 +132,7 @@ def _places(where: Sequence[int], many: int) -> str:
 
 
 def _marked(mark: Mapping[str, Any], place: str) -> str:
-    """A text or number that stands somewhere."""
+    """Return how often a text or number occurs, and where first."""
     return f"{plural(mark['many'], 'time')}, first in {place} {mark['first']}"
 
 

@@ -1,4 +1,4 @@
-"""`privsieve union`: what published folders tell together, without a ledger."""
+"""`privsieve union`: measure what published folders tell together, without a ledger."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _BACK = "take one of them back, and publish what follows with a ledger"
 
 
 def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
-    """The folders, and the table if there is one."""
+    """Separate the folders from the table, if there is one."""
     paths = [path for path in data if is_folder(path)]
     others = [path for path in data if path not in paths]
     refuse(any(Path(path).is_dir() for path in others),
@@ -95,7 +95,7 @@ def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
 
 def _read(data: str, options: TableOptions, folders: Sequence[Verified], k: int,
           ) -> dict[str | None, Labelled]:
-    """The table as it was published from, once for each target; the first has all columns."""
+    """Read the table as it was published, once for each target; the first has all columns."""
     claims = [folder.claim for folder in folders]
     columns = read_also(claims)
     names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)

@@ -1,9 +1,9 @@
-"""Union: what published folders tell together, without a ledger.
+"""Measure what published folders tell together, without a ledger.
 
-Rows leave in an order that was drawn, so that folders alone do not say which row of one is which of
-the other.  They say how many rows of each kind there are among those that agree on what both
-publish, and so between which bounds the smallest group of all columns lies.  With the table it is
-counted.
+The rows of a folder are shuffled, so folders alone do not show which row of one is which row of
+the other.  But they show the number of rows of each kind among the rows that agree on the shared
+columns.  From these numbers follow bounds on the smallest group of all columns.  With the table,
+the group is counted.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from privsieve.rows.matrix import Items
 
 #: What `publish` calls the table in its folder.
 TABLE = "table.csv"
-#: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
+#: Numbers that are kept, and compared, at most for bounds of two folders.
 MOST_KEPT, MOST = 2**25, 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verified:
-    """A folder that was verified: what is claimed, its items, and its columns of texts.
+    """A verified folder: its claim, its items, and its columns of texts.
 
-    texts : the classes and sensitive values that were published, by column.
+    texts : the published classes and sensitive values, by column.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Verified:
 
     @property
     def known(self) -> str | None:
-        """The target, where its classes may be known."""
+        """Return the target, if an attacker may know its classes."""
         return self.claim["target"] if self.claim["roles"]["target_known"] else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differing:
-    """Rows of two folders that have no equal in the other, on what both publish."""
+    """The number of rows of two folders that have no equal in the other folder."""
 
     first: str
     second: str
@@ -72,19 +72,19 @@ class Differing:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds:
-    """Between which the smallest group of the columns of two folders lies."""
+    """Bounds on the smallest group of the columns of two folders."""
 
     lowest: int
     highest: int
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path is a release folder."""
+    """Return whether a path is a release folder."""
     return (Path(path) / "certificate.json").is_file()
 
 
 def published(path: str) -> Verified:
-    """Read a folder that `publish` wrote; refused where it is not what its certificate claims."""
+    """Read a folder that `publish` wrote; refuse a folder that its certificate does not fit."""
     place = Path(path)
     inside = place / TABLE
     if not inside.is_file():
@@ -107,9 +107,9 @@ def published(path: str) -> Verified:
 
 
 def differing(folders: Sequence[Verified]) -> Differing | None:
-    """The first two folders that are not of the same rows; None where none can be told.
+    """Return the first two folders of different rows; None if no difference shows.
 
-    They differ in their number of rows, or in the rows on what both publish.
+    They differ in their number of rows, or in the rows of the shared columns.
     """
     for first, second in combinations(folders, 2):
         shared = _shared(first, second)
@@ -123,7 +123,7 @@ def differing(folders: Sequence[Verified]) -> Differing | None:
 
 
 def bounds(folders: Sequence[Verified]) -> Bounds:
-    """Between which the smallest group of all columns together lies, if the rows are the same.
+    """Bound the smallest group of all columns together, if the rows are the same.
 
     Of two rows that agree on what two folders share, `a` of n with the one's columns and `b` of n
     with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
@@ -145,7 +145,7 @@ def bounds(folders: Sequence[Verified]) -> Bounds:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined:
-    """What folders tell together, counted from their table.
+    """The groups of all columns of the folders, counted from their table.
 
     level : rows, or sources, in the smallest group.
     below : rows in groups below k; poor : in groups of fewer than l classes.
@@ -196,13 +196,13 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
 
 
 def targets(folders: Sequence[Verified]) -> tuple[str, ...]:
-    """The targets on which folders rest: published, or counted in classes."""
+    """Return the targets that folders publish, or count in classes."""
     names = [target_of(folder.claim) for folder in folders if rests_on(folder.claim)[0]]
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def is_of(folder: Verified, table: Labelled) -> bool:
-    """Whether a folder's rows are those of a table, as many of each kind."""
+    """Return whether a folder and a table have the same rows."""
     items = table.items.take(counted_items(table, [folder.claim]))
     whole: dict[str, Sequence[str]] = {}
     if folder.claim["target"] is not None:
@@ -217,13 +217,13 @@ def is_of(folder: Verified, table: Labelled) -> bool:
 
 
 def _shared(first: Verified, second: Verified) -> tuple[str, ...]:
-    """The items and columns of texts that both publish."""
+    """Return the items and columns of texts that both folders publish."""
     return (*sorted(set(first.items.names) & set(second.items.names)),
             *sorted(first.texts.keys() & second.texts.keys()))
 
 
 def _numbered(first: Verified, second: Verified, shared: Sequence[str]) -> tuple[Codes, Codes]:
-    """Rows numbered such that those that agree on what is shared have one number in both."""
+    """Number the rows of both folders: rows that agree on the shared columns have one number."""
     rows = first.items.rows, second.items.rows
     columns = [np.concatenate([_column(folder, name) for folder in (first, second)])
                for name in shared]
@@ -235,7 +235,7 @@ def _numbered(first: Verified, second: Verified, shared: Sequence[str]) -> tuple
 
 
 def _column(folder: Verified, name: str) -> npt.NDArray[Any]:
-    """A shared column as texts."""
+    """Return the cells of a shared column."""
     if name in folder.texts:
         return np.asarray(folder.texts[name])
     j = folder.items.names.index(name)
@@ -245,7 +245,7 @@ def _column(folder: Verified, name: str) -> npt.NDArray[Any]:
 
 
 def _patterns(folder: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Ints]:
-    """Of each pattern of a folder the rows by number, and those of its group by number."""
+    """Return for each pattern of a folder its rows by number, and those of its group."""
     classes = () if folder.known is None else (numbered(folder.texts[folder.known]),)
     rule = strictest(folder.items, claims)
     known = Knowledge(folder.items, rule.absent, classes, equal=rule.model == "k-anonymity")
@@ -254,7 +254,7 @@ def _patterns(folder: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Int
 
 
 def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
-    """Bounds of two folders; None where there is too much to compare."""
+    """Return the bounds of two folders; None if there is too much to compare."""
     codes, other = _numbered(first, second, _shared(first, second))
     most = int(codes.max(initial=-1)) + 1
     nobody = np.zeros(len(codes), np.int32)
@@ -282,9 +282,10 @@ def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
 
 def _stratum(first: tuple[Ints, Ints], second: tuple[Ints, Ints], whole: Ints, stratum: int,
              ) -> Iterator[tuple[Ints, Ints, Bools]]:
-    """For each pattern of one folder, with those of the other, what its group can be.
+    """Yield for each pattern of one folder the least and the largest possible group.
 
-    The least and the largest group, and whether some row must have both patterns.
+    Each array covers the patterns of the other folder.  The third array says whether some row
+    must have both patterns.
     """
     (mine, groups), (theirs, others) = first, second
     there = np.flatnonzero(theirs[:, stratum])
