@@ -14,11 +14,10 @@ import pytest
 
 from every_method import CHARGING
 from forged import spots
-from privsieve.check.containment import _crowd
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd
-from privsieve.containment.publish import _said
 from privsieve.public.canonical import canonical, digest
+from privsieve.public.strangers import describe_sizes
 from refitted import Forger, add, at, drop, edits, others, put, swap
 
 #: Random edits; more in `make soak`.
@@ -137,10 +136,7 @@ def test_a_forgery_has_its_reason(folders, folder, path, value, why):
 
 def test_an_average_is_exact():
     """Where it ends before its last digit, one more there is another figure."""
-    said = _said(crowd(np.full(10, 5), 5), 5)
-
-    assert "0.200000000" == said["average"]
-    assert canonical(said) == canonical(_crowd({5: 10}, 5))
+    assert "0.200000000" == describe_sizes(dict(crowd(np.full(10, 5), 5).sizes), 5)["average"]
 
 
 # --- every edit -----------------------------------------------------------------------------------

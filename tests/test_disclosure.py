@@ -14,12 +14,12 @@ from privsieve.containment import limits
 from privsieve.containment.labelled import Labelled, Sensitive
 from privsieve.containment.limits import (
     Limits,
+    attacker_groups,
     columns_of,
     disclosures,
     failing,
     groups_of,
     missed,
-    strangers,
 )
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
@@ -132,7 +132,7 @@ def test_failing_rows_are_loops():
             each = naive_groups(matrix, table, rule, role)
             asked = limits_of(rng, naive.figures(values, list(chain(*each)), column.ordered))
             limits = Limits(*asked)
-            found = limits.failing(strangers(table, rule, column, role))
+            found = limits.failing(attacker_groups(table, rule, column, role))
             expected = [any(naive.misses(values, one[i], asked, column.ordered) for one in each)
                         for i in range(len(values))]
             seen |= {(name, bool(rows.any())) for name, rows in found.items()}
@@ -233,4 +233,4 @@ def test_nothing_private_is_shown():
     [told] = disclosures(table, Rule(2, 2))
 
     assert "0.5" not in repr(told)
-    assert "array" not in repr(strangers(table, Rule(2, 2), *columns_of(table)[0]))
+    assert "array" not in repr(attacker_groups(table, Rule(2, 2), *columns_of(table)[0]))

@@ -13,7 +13,7 @@ import pytest
 
 import naive_containment as naive
 from privsieve.containment.choose import demand_rule, exact, greedy, maximal
-from privsieve.containment.knowledge import kept_rows, standing
+from privsieve.containment.knowledge import kept_rows, measure_selection
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.measures import closed
 from privsieve.containment.publish import project
@@ -75,7 +75,7 @@ def test_standing(part):
                    if case.y[h] == case.y[i]} for i in left]
         expected = min(map(len, groups), default=0), case.n - len(left)
 
-        assert expected == standing(Labelled(case.items, case.y), case.rule, sorted(S))
+        assert expected == measure_selection(Labelled(case.items, case.y), case.rule, sorted(S))
         assert sorted(left) == np.flatnonzero(
             kept_rows(Labelled(case.items, case.y), case.rule, sorted(S))).tolist()
 
@@ -91,7 +91,7 @@ def test_public_choices(part):
         if rule.model == "containment":
             chosen.append(maximal(*given, case.weights))
         for choice in (*chosen, best):
-            level, suppressed = standing(*given, choice.selected)
+            level, suppressed = measure_selection(*given, choice.selected)
 
             assert naive.feasible(case.rows, case.y, set(choice.selected), rule)
             assert (level, suppressed) == (choice.level, choice.suppressed)

@@ -11,6 +11,7 @@ import stat
 import numpy as np
 import pytest
 
+from arx_folder import read_arx
 from bridge_tables import (
     CUTS,
     HOSTILE,
@@ -28,7 +29,7 @@ from privsieve.cli import run
 from privsieve.containment.labelled import Labelled, Roles
 from privsieve.containment.limits import Limits
 from privsieve.errors import CheckFailed, ParameterError, SchemaError
-from privsieve.extras.bridges.arx import Settings, arx, hierarchy_of, java_string, read_arx, written
+from privsieve.extras.bridges.arx import Settings, arx, hierarchy_of, java_string, written
 from privsieve.extras.bridges.sdcmicro import r_string, sdcmicro
 from privsieve.extras.bridges.table import Variable, exported, grouped, write_folder
 from privsieve.public.columns import Category, Label, Number
@@ -171,7 +172,7 @@ def test_javac_parses_hostile_names_as_they_are(tmp_path):
     """No name is code: javac's parser finds no error, our three methods, and each name whole."""
     found = hostile(tmp_path)
     limits = Limits.of(distinct=2, entropy="1.5", closeness="0.4", share="0.9")
-    write_folder(tmp_path / "arx", arx(found, limits), read_arx)
+    write_folder(tmp_path / "arx", arx(found, limits))
     (tmp_path / "Parse.java").write_text(PARSE)
     said = java(tmp_path / "Parse.java", tmp_path / "arx" / "Anonymize.java")
 
@@ -264,7 +265,7 @@ def test_an_edited_export_is_refused(tmp_path, name):
     """A folder for ARX that was edited is refused, with the file and the reason."""
     file, pattern, text, said = EDITS[name]
     path, table, roles = random_table(tmp_path, 3, target_known=False)
-    write_folder(tmp_path / "arx", arx(exported(path, table, roles, 3)), read_arx)
+    write_folder(tmp_path / "arx", arx(exported(path, table, roles, 3)))
     place = tmp_path / "arx" / file
     before = place.read_text("utf-8")
     after = re.sub(pattern, text, before, count=1)
@@ -281,7 +282,7 @@ def test_a_folder_is_private_new_and_whole(tmp_path):
     files = arx(exported(path, table, roles, 3))
     old = os.umask(0)
     try:
-        write_folder(tmp_path / "out", files, read_arx)
+        write_folder(tmp_path / "out", files)
     finally:
         os.umask(old)
 
@@ -292,8 +293,8 @@ def test_a_folder_is_private_new_and_whole(tmp_path):
         write_folder(tmp_path / "out", files)
     with pytest.raises(ParameterError, match="cannot be made"):
         write_folder(tmp_path / "none" / "out", files)
-    with pytest.raises(CheckFailed):
-        write_folder(tmp_path / "next", {**files, "settings.json": b"{}"}, read_arx)
+    with pytest.raises(TypeError):
+        write_folder(tmp_path / "next", {**files, "settings.json": None})
     assert not (tmp_path / "next").exists()
 
 
@@ -334,7 +335,7 @@ def test_codes_for_missing_are_missing_in_every_tool(tmp_path):
     assert {"98", "99.0", ""} == {cell for cell, group in zip(
         pain.levels.cells, pain.levels.group, strict=True)
         if pain.levels.labels[group] == "missing"}
-    write_folder(tmp_path / "arx", arx(made), read_arx)
+    write_folder(tmp_path / "arx", arx(made))
     with (tmp_path / "arx" / "data.csv").open() as file:
         assert {"1", "2", "missing"} == {line["score"] for line in csv.DictReader(
             file, delimiter=";")}

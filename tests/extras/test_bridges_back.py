@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from arx_folder import read_arx
 from bridge_tables import (
     labelled,
     random_table,
@@ -20,7 +21,7 @@ from bridge_tables import (
 from privsieve.cli import run
 from privsieve.containment.labelled import Roles
 from privsieve.errors import SchemaError
-from privsieve.extras.bridges.arx import arx, read_arx
+from privsieve.extras.bridges.arx import arx
 from privsieve.extras.bridges.back import generalised
 from privsieve.extras.bridges.sdcmicro import sdcmicro
 from privsieve.extras.bridges.table import exported, write_folder
@@ -75,7 +76,7 @@ def as_arx(folder, seed):
 def test_what_arx_writes_is_read_back(tmp_path, capsys, seed):
     """Whatever levels are taken, the domain lists them, and `check`, pandas and R count one k."""
     path, table, roles = random_table(tmp_path, seed, target_known=False)
-    write_folder(tmp_path / "arx", arx(exported(path, table, roles, 2)), read_arx)
+    write_folder(tmp_path / "arx", arx(exported(path, table, roles, 2)))
     result, places = as_arx(tmp_path / "arx", seed)
     known = [*roles.presences, *roles.both]
     domain = Domain.from_toml(tmp_path / "arx" / "domain.toml")

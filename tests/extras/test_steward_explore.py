@@ -24,16 +24,16 @@ from privsieve.errors import ParameterError
 from privsieve.extras.steward import explore as command
 from privsieve.extras.steward import exploring
 from privsieve.extras.steward.curves import (
-    Alone,
     Area,
-    Asked,
+    Attackers,
     ColumnCost,
     CurvePoint,
     Explored,
+    ExploreSettings,
     Findable,
     Population,
     Shut,
-    Strangers,
+    Uniques,
     explored_page,
 )
 from privsieve.extras.steward.exploring import (
@@ -46,7 +46,6 @@ from privsieve.extras.steward.exploring import (
     ks_of,
     method_way,
     profile_ways,
-    ranked,
 )
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
@@ -126,8 +125,8 @@ def test_strangers_are_counted_by_loops(drawn):
         part = table.items.take(found.choices[point.way, point.k].selected)
         rows = rows_of(part)
         for known, has, every in (
-                (False, point.strangers.has, point.strangers.every),
-                (True, point.strangers.has_class, point.strangers.every_class)):
+                (False, point.attackers.has, point.attackers.every),
+                (True, point.attackers.has_class, point.attackers.every_class)):
             fits = [[[h for h in range(len(rows)) if (not known or table.y[h] == table.y[i])
                       and same(rows[i], rows[h])] for i in range(len(rows))]
                     for same in (set.__le__, set.__eq__)]
@@ -243,7 +242,7 @@ def test_sources_are_counted_where_rows_are_of_persons():
         rows, of = rows_of(table.items.take(found.choices[point.way, point.k].selected)), point
         sizes = [len({int(sources[h]) for h in range(160) if rows[i] <= rows[h]})
                  for i in range(160)]
-        assert sum(size < of.k for size in sizes) == of.strangers.has.below == 0
+        assert sum(size < of.k for size in sizes) == of.attackers.has.below == 0
 
 
 @pytest.mark.parametrize("method", ["greedy", "maximal", "exact"])
@@ -323,17 +322,6 @@ def test_an_area_is_that_of_all_rows_one_by_one():
         assert np.mean(whole) == pytest.approx(area_of(table.items, table.y, marked), abs=2e-3)
 
 
-def test_ranks_are_those_of_loops():
-    """The share of pairs that are ranked rightly, ties a half."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        score, yes = rng.integers(0, 5, 30).astype(float), rng.random(30) < 0.4
-        pairs = [(a, b) for a in score[yes] for b in score[~yes]]
-        right = sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)
-
-        assert right == pytest.approx(ranked(score, yes))
-
-
 def test_what_cannot_be_judged_is_not(monkeypatch):
     """One class, a fold without two classes, a choice too large: no area; no column: a half."""
     table = made()
@@ -357,19 +345,19 @@ def test_what_cannot_be_judged_is_not(monkeypatch):
 
 def told(text="age", **more):
     """A page with a stranger's text wherever one can stand."""
-    asked = Asked(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
+    asked = ExploreSettings(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
                   both=(text, "b"), presences=("c",), sensitive=(text,), target=text,
                   published=True, limits=("--max-share",))
-    of = Strangers(Findable(0, 0), Findable(3, 1), Findable(8, 2), Findable(9, 4))
+    of = Attackers(Findable(0, 0), Findable(3, 1), Findable(8, 2), Findable(9, 4))
     points = tuple(CurvePoint(way, k, 2, 3, k + 1, way != "most", of, 0.8,
                          Area(0.7 + k / 100, 0.7, 0.9, 5) if k < 8 else None)
                    for way in ("few", "most") for k in KS if (way, k) != ("most", 8))
     return Explored(**{
-        "asked": asked, "ks": KS, "ways": ("few", "most"), "points": points,
+        "settings": asked, "ks": KS, "ways": ("few", "most"), "points": points,
         "names": (text, "b", "c"), "costs": (ColumnCost(text, 9, 2), ColumnCost("b", 6, 1)),
         "shut": (Shut(text, 4, 3, 0), Shut("d", 2, 9, 1)), "passed_over": 2,
-        "population": Population(1000, False, (Alone("few", 1, 4, 0.4, 0.4, 0.03),
-                                               Alone("all columns", 0, 4, 0.0, None, None))),
+        "population": Population(1000, (Uniques("few", 1, 4, 0.4, 0.4, 0.03),
+                                        Uniques("all columns", 0, 4, 0.0, None, None))),
         "unreached": ("most: no columns were chosen at k = 8, for want of time.",),
         "seconds": 60, **more})
 
@@ -394,8 +382,8 @@ def test_the_page_says_its_figures():
     for fact in ("100 rows, 4 columns", "2 (3)", "0.750", "0.700\u20130.900", "not reached",
                  "2 (3; cut)",
                  "3; 1 alone", "8; 2 alone", "9; 4 alone", "80.0 %", "about 1 (100 %)", "3 %",
-                 "10 %", "no columns were chosen at k = 8", "smallest crowd has 6 rows",
-                 "Is a crowd of 6 large enough", "--max-share", "Zayatz (1991)",
+                 "10 %", "no columns were chosen at k = 8", "smallest group has 6 rows",
+                 "Is a group of 6 large enough", "--max-share", "Zayatz (1991)",
                  "Skinner and Elliot (2002)", "Nobody outside knows the class of a row.",
                  "1 time in 6", "Name and office", "2 more are not shown"):
         assert fact in words, fact
@@ -411,7 +399,7 @@ def test_a_page_of_nothing_is_a_page():
 
     assert "At k = 5 no column fits (few)." in words
     assert "no column of this table could be published" in words
-    assert "How many people the rows were drawn from was not said" in words
+    assert "You did not give the number of people" in words
 
 
 def test_nouns_print_nothing():
@@ -492,20 +480,9 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
     words = harmless(Path("one.html").read_bytes()).words
     assert "k of 2, 3, 5, 8, 10, 11, 20, 50; few, strict and most." in words
 
-    assert "Nobody named a k for the tables below: 5 is taken." in words
+    assert "You gave no k for the tables below: 5 is used." in words
     assert "For k = 5, strict." in words
     assert "and the class of each row" in words
-
-
-@pytest.mark.usefixtures("here", "unjudged")
-def test_where_all_people_are_given_they_are_counted():
-    """What the page says of all people is a count, and no estimate."""
-    table = made(rows=60)
-    command.explore(table, rule_of(table, k=3), SetOptions(),
-                    command.EachOptions(k=3, out="two.html"), population=made(rows=60).items)
-    words = harmless(Path("two.html").read_bytes()).words
-    assert "The table holds 60 of 60 people: all of them." in words
-    assert "counted on the table of all people" in words
 
 
 @pytest.mark.usefixtures("here", "unjudged")
@@ -522,7 +499,7 @@ def test_a_sensitive_column_is_said_and_never_chosen():
     """What must not be learned is named on the page."""
     table = made()
     secret = Sensitive("income", np.zeros(160, np.int32), ("low",))
-    asked = command._asked(dataclasses.replace(table, sensitive=(secret,)),
+    asked = command._settings_of(dataclasses.replace(table, sensitive=(secret,)),
                            rule_of(table, labelled=True), SetOptions(closeness="0.3"), named=False)
 
     assert (("income",), True, ("--closeness",)) == (asked.sensitive, asked.known, asked.limits)
@@ -550,9 +527,9 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
             for line in text[head:].partition("\n\n")[0].splitlines()[2:]]
     rows = [row for row in rows if int(row[0]) in listed]
     assert [[str(k), f"{p.columns} ({p.items})", str(p.level), f"{p.area.mean:.3f}",
-             str(p.strangers.every_class.below)]
+             str(p.attackers.every_class.below)]
             for k in listed for p in [seen[0].point("few", k)]] == rows
-    every = seen[0].population.alone[-1]
+    every = seen[0].population.uniques[-1]
     words = " ".join(text.split())
     assert (f"{every.alone} rows are alone on all columns; among 60,000 people about "
             f"{int(every.unique) + 1} of them are, and a match is right in "

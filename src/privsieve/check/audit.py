@@ -85,8 +85,8 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
     event = _event([_outputs(mechanism, table, learn) for table in tables], delta)
     # The event is fixed: from here on, runs are fresh and only counted.
     hits, counted = _counted(mechanism, tables, event, count)
-    more, less = reversed(hits) if event.swap else hits
-    bound, bound95 = (_epsilon(more, less, counted, wrong, delta) for wrong in (0.01, 0.05))
+    most, fewest = reversed(hits) if event.swap else hits
+    bound, bound95 = (_epsilon(most, fewest, counted, wrong, delta) for wrong in (0.01, 0.05))
     return Audit(bound, bound95, bound > epsilon, 2 * (learn + counted), event.score.name)
 
 
@@ -123,8 +123,8 @@ def _counted(mechanism: Callable[[Any], Any], tables: tuple[Any, Any], event: Ev
     try:
         while done < count:
             turn = min(TURN, count - done)
-            found = [event.hits(_outputs(mechanism, table, turn)) for table in tables]
-            hits, done = [old + new for old, new in zip(hits, found, strict=True)], done + turn
+            counts = [event.hits(_outputs(mechanism, table, turn)) for table in tables]
+            hits, done = [old + new for old, new in zip(hits, counts, strict=True)], done + turn
     except KeyboardInterrupt:
         if not done:
             raise
@@ -150,43 +150,44 @@ def _event(sides: Sequence[Sequence[Flat]], delta: float) -> Event:
     One half of the runs makes the scores, the other half chooses among them: a score always looks
     good on what it was made from.
     """
-    made, sides = zip(*((side[::2], side[1::2]) for side in sides), strict=True)
+    learned, sides = zip(*((side[::2], side[1::2]) for side in sides), strict=True)
     best = (-math.inf, Event(Guess("nothing", lambda outputs: np.zeros(len(outputs))), 0.0,
                              swap=False))
-    for score in scores(made):
-        found = [score(side) for side in sides]
-        values = np.unique(np.concatenate(found))
+    for score in scores(learned):
+        values_of_sides = [score(side) for side in sides]
+        values = np.unique(np.concatenate(values_of_sides))
         if len(values) > 1:
             middles = (values[1:] + values[:-1]) / 2
             places = np.linspace(0, len(middles) - 1, min(len(middles), THRESHOLDS))
             values = middles[places.astype(int)]
-        above = [len(f) - np.searchsorted(np.sort(f), values, side="right") for f in found]
+        above = [len(side) - np.searchsorted(np.sort(side), values, side="right")
+                 for side in values_of_sides]
         for swap in (False, True):
-            more, less = reversed(above) if swap else above
-            promise = _promise(more, less, len(found[0]), delta)
+            most, fewest = reversed(above) if swap else above
+            promise = _promise(most, fewest, len(values_of_sides[0]), delta)
             at = int(np.argmax(promise))
             if promise[at] > best[0]:
                 best = float(promise[at]), Event(score, float(values[at]), swap)
     return best[1]
 
 
-def _promise(more: NDArray[np.intp], less: NDArray[np.intp], count: int, delta: float) -> Floats:
+def _promise(hits: NDArray[np.intp], misses: NDArray[np.intp], count: int, delta: float) -> Floats:
     """Roughly the bound that an event would give (Wilson's interval); any guess is allowed.
 
     Both limits at once are more doubt than the bound has: of many events the best was lucky.
     """
     z2 = 2.58**2
-    half_more = np.sqrt(z2 * (more * (count - more) / count + z2 / 4))
-    half_less = np.sqrt(z2 * (less * (count - less) / count + z2 / 4))
-    low = (more + z2 / 2 - half_more) / (count + z2) - delta
-    high = (less + z2 / 2 + half_less) / (count + z2)
-    found: Floats = np.log(np.maximum(low, 1e-300) / high)
-    return found
+    half_more = np.sqrt(z2 * (hits * (count - hits) / count + z2 / 4))
+    half_less = np.sqrt(z2 * (misses * (count - misses) / count + z2 / 4))
+    low = (hits + z2 / 2 - half_more) / (count + z2) - delta
+    high = (misses + z2 / 2 + half_less) / (count + z2)
+    bounds: Floats = np.log(np.maximum(low, 1e-300) / high)
+    return bounds
 
 
 # --- a bound ------------------------------------------------------------------------------------
 
-def _epsilon(more: int, less: int, count: int, wrong: float, delta: float) -> float:
+def _epsilon(most: int, fewest: int, count: int, wrong: float, delta: float) -> float:
     """A lower bound on epsilon from two counts, wrong with probability `wrong` at most.
 
     Each share has a p-value, and runs on the two tables are independent: minus the logarithm of
@@ -196,14 +197,14 @@ def _epsilon(more: int, less: int, count: int, wrong: float, delta: float) -> fl
     """
     far = _far(wrong)
 
-    def ratio(part: float, rest: float) -> float:
+    def ratio(first: float, second: float) -> float:
         """Where the first share takes this part of `far`, and the second the rest."""
-        high = _lowest(more, count, -far * part) - delta
-        low = 1 - _lowest(count - less, count, -far * rest)
+        high = _lowest(most, count, -far * first) - delta
+        low = 1 - _lowest(count - fewest, count, -far * second)
         return -math.inf if high <= 0 else math.log(high / low) if low > 0 else math.inf
 
     start, end = 0.0, 1.0
-    tried = {part: ratio(part, 1 - part) for part in (1 - GOLDEN, GOLDEN)}
+    tried = {split: ratio(split, 1 - split) for split in (1 - GOLDEN, GOLDEN)}
     for _ in range(SECTIONS):
         (left, lower), (right, upper) = sorted(tried.items())
         if lower < upper:

@@ -79,7 +79,7 @@ class Planned(Closed, frozen=True):
     method: Name
     epsilon: Amount
     delta: Amount
-    asked: dict[Name, Any]
+    options: dict[Name, Any] = msgspec.field(name="asked")
     settings: dict[Name, Any]
     event: Event
     units: Count
@@ -281,13 +281,13 @@ def demand_fields(body: Mapping[str, Any], form: type[Shape], what: str, of: str
     words = place[1].split(".") if place else []
     known = _declared(Struct)  # no other word of a file is told
     at = ".".join(word for word in words if word in known) or "the file"
-    more = ": a field that is not declared" if "unknown field" in fault else ""
-    raise Unreadable(f"{what} does not have the fields of {of}, at {at}{more}")
+    unknown = ": a field that is not declared" if "unknown field" in fault else ""
+    raise Unreadable(f"{what} does not have the fields of {of}, at {at}{unknown}")
 
 
 def _declared(form: type[Struct]) -> set[str]:
     """The names of all fields of all forms."""
-    return {*form.__struct_fields__}.union(*map(_declared, form.__subclasses__()))
+    return {*form.__struct_encode_fields__}.union(*map(_declared, form.__subclasses__()))
 
 
 def demand_certificate(body: Mapping[str, Any]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from privsieve.check.certificate import (
@@ -28,8 +27,6 @@ from privsieve.public.plain import opened
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 2**29
 
-#: Shares are told in so many parts of one, rounded up.
-PARTS = 10**9
 #: So many groups are counted for each column that is left out; of more that is not recounted.
 MOST_GROUPS = 20_000
 #: A publication of more columns, or of more rows times columns times columns, says no such level.
@@ -76,7 +73,7 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
     chosen: dict[str, list[str]] = {}
     for name, origin in zip(claim["columns"], claim["origins"], strict=False):
         chosen.setdefault(origin, []).append(name)
-    part = release["partial"]
+    partial = release["partial"]
     yield from failed({
         "the plan is not for the claimed k, model, diversity or sources":
             all(plan[name] == claim[name] for name in ("k", "model", "l_diversity"))
@@ -86,13 +83,13 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
             (plan["profile"] is not None) == (plan["method"] == "profile")
             and (plan["weights"] is None) == (plan["profile"] is not None),
         "what is published of a column in part is not among the columns":
-            set(part) <= set(release["selected"])
+            set(partial) <= set(release["selected"])
             and all(list(names) == chosen.get(name, [*dict.fromkeys(names)])
                     and set(names) <= set(claim["columns"])
-                    for name, names in part.items()),
+                    for name, names in partial.items()),
         "the release names a column twice, or one of which nothing is published":
             _distinct(release["selected"])
-            and all(any(one.startswith(name) for one in claim["columns"])
+            and all(any(item.startswith(name) for item in claim["columns"])
                     for name in release["selected"]),
     })
     yield from failed({
@@ -192,11 +189,12 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
     if len(table.patterns)**2 * len(table.held) <= MOST_CELLS:
         known = "known_class" if table.claim["roles"]["target_known"] else "known"
         sizes = {who: _sizes(table, *how) for who, how in _strangers(table).items()}
-        crowds = {who: _crowd(counts, table.claim["k"]) for who, counts in sizes.items()}
+        figures = {who: strangers.describe_sizes(counts, table.claim["k"])
+                   for who, counts in sizes.items()}
         level = min(sizes.get(known, sizes["known"]))
         holds |= {
-            "the stranger whom it promises for": measured["promised"] == known and known in crowds,
-            "the crowds of strangers": canonical(measured["strangers"]) == canonical(crowds),
+            "the stranger whom it promises for": measured["promised"] == known and known in figures,
+            "the crowds of strangers": canonical(measured["strangers"]) == canonical(figures),
             "rows whose crowd has one class": measured["one_class"] == _one_class(table),
             "the counts of its columns": _items(table, measured["items"], level)}
     return failed({f"what the release says of {what} is not what the table shows": right
@@ -209,73 +207,50 @@ Known = tuple[frozenset[str], tuple[str, ...]]
 
 def _strangers(table: Opened) -> dict[str, Known]:
     every, beside = frozenset(table.held), tuple(table.beside)
-    found: dict[str, Known] = {"known": (table.shown, ()), "all": (every, ())}
+    attackers: dict[str, Known] = {"known": (table.absences, ()), "all": (every, ())}
     if table.labels is not None:
-        found |= {"known_class": (table.shown, beside[:1]), "all_class": (every, beside[:1])}
+        attackers |= {"known_class": (table.absences, beside[:1]), "all_class": (every, beside[:1])}
     if table.claim["sensitive"]:
-        found["everything"] = every, beside
-    return found
+        attackers["everything"] = every, beside
+    return attackers
 
 
-def _crowds(table: Opened, shown: frozenset[str], names: tuple[str, ...] = (),
+def _crowds(table: Opened, absences: frozenset[str], names: tuple[str, ...] = (),
             without: str | None = None) -> dict[tuple[int, Any], tuple[int, int]]:
     """How many rows each pattern has with texts beside it, and how many fit what is known."""
     counts = table.counts(zip(*(table.cells[name] for name in names), strict=True)
                           if names else [()] * table.rows)
     digits = {text: table.digits(own) for text, own in counts.items()}
-    fitting = [table.group(pattern, shown, without) for pattern in table.patterns]
+    fitting = [table.group(pattern, absences, without) for pattern in table.patterns]
     return {(at, text): (rows, weigh(fitting[at], digits[text]))
             for text, own in counts.items() for at, rows in own.items()}
 
 
 def _sizes(table: Opened, *known: Any) -> dict[int, int]:
     """How many rows have a crowd of each size."""
-    found: dict[int, int] = Counter()
-    for rows, size in _crowds(table, *known).values():
-        found[size] += rows
-    return found
-
-
-def _crowd(sizes: Mapping[int, int], k: int) -> dict[str, Any]:
-    """What a release says of crowds of these sizes."""
-    share = sum(Fraction(count, size) for size, count in sizes.items()) / sum(sizes.values())
-    average = -int(-(share * PARTS) // 1)  # rounded up
-    starts = [1, *_starts(k, max(sizes))]
-    ends = [*(start - 1 for start in starts[1:]), None]
-    return {"level": min(sizes), "alone": sizes.get(1, 0),
-            "below": sum(rows for size, rows in sizes.items() if size < k),
-            "average": f"{average // PARTS}.{average % PARTS:09d}",
-            "bins": [[low, high, sum(rows for size, rows in sizes.items()
-                                     if low <= size and (high is None or size <= high))]
-                     for low, high in zip(starts, ends, strict=True)]}
-
-
-def _starts(k: int, largest: int) -> Iterator[int]:
-    """Where bins of sizes begin: k, then 1, 2 or 5 times a power of ten."""
-    yield k
-    ten = 1
-    while ten <= largest:
-        yield from (times * ten for times in (1, 2, 5) if k < times * ten <= largest)
-        ten *= 10
+    rows_of_size: dict[int, int] = Counter()
+    for rows, group in _crowds(table, *known).values():
+        rows_of_size[group] += rows
+    return rows_of_size
 
 
 def _one_class(table: Opened) -> int | None:
     """Rows whose whole crowd has one class; None without a published target."""
     if table.labels is None:
         return None
-    alone, among = (_crowds(table, table.shown, names) for names in ((), (table.beside[0],)))
+    alone, among = (_crowds(table, table.absences, names) for names in ((), (table.beside[0],)))
     return sum(rows for (at, _), (rows, size) in among.items() if size == alone[at, ()][1])
 
 
-def _items(table: Opened, said: Sequence[Any], level: int) -> bool:
+def _items(table: Opened, figures: Sequence[Any], level: int) -> bool:
     """Whether of each published column its rows are told, and the level without it."""
-    names, least = list(table.held), [one[2] for one in said]
-    if [tuple(one[:2]) for one in said] != [(name, table.cells[name].count("1"))
+    names, least = list(table.held), [figure[2] for figure in figures]
+    if [tuple(figure[:2]) for figure in figures] != [(name, table.cells[name].count("1"))
                                             for name in names] or any(
-            one is not None and one < level for one in least):
+            figure is not None and figure < level for figure in least):
         return False
     unsaid = len(names) > MOST_COLUMNS or table.rows * len(names)**2 > MOST_SQUARES
     # where the class is known, too, it is told of items, some of which stand for an absence
     return (unsaid and not any(least)) or table.claim["roles"]["target_known"] or (
         len(table.patterns)**2 * len(names) > MOST_GROUPS) or least == [
-            max(level, min(_sizes(table, table.shown, (), name))) for name in names]
+            max(level, min(_sizes(table, table.absences, (), name))) for name in names]

@@ -79,24 +79,24 @@ def _holds(events: tuple[Event, ...], epsilon: Fraction, delta: Fraction) -> boo
 def _branches(event: Event) -> list[tuple[Event, ...]]:
     """The events of each way that a plan may go."""
     if isinstance(event, Either):
-        found = [branch for one in event.events for branch in _branches(one)]
+        branches = [branch for part_event in event.events for branch in _branches(part_event)]
     elif isinstance(event, Together):
-        found = [()]
-        for one in event.events:
-            found = [(*before, *after) for before in found for after in _branches(one)]
-            if len(found) > MOST_EVENTS:
+        branches = [()]
+        for part_event in event.events:
+            branches = [(*before, *after) for before in branches for after in _branches(part_event)]
+            if len(branches) > MOST_EVENTS:
                 break
     else:
-        found = [(event,)]
-    if not 0 < len(found) <= MOST_EVENTS:
+        branches = [(event,)]
+    if not 0 < len(branches) <= MOST_EVENTS:
         raise Unreadable("the plan has more events than a plan can have")
-    return found
+    return branches
 
 
 def _added(events: Iterable[Event]) -> Amounts:
     epsilon, rho, rest = Fraction(0), 0.0, None
     for event in events:
-        pure, own = _one(event)
+        pure, own = _amounts_of(event)
         epsilon += pure or 0
         rho += own if own is not None else math.nan
         if pure is None:
@@ -106,7 +106,7 @@ def _added(events: Iterable[Event]) -> Amounts:
     return Amounts(epsilon, None if math.isnan(rho) else rho, rest)  # type: ignore[arg-type]
 
 
-def _one(event: Event) -> tuple[Fraction | None, float | None]:
+def _amounts_of(event: Event) -> tuple[Fraction | None, float | None]:
     """The epsilon of an event that is pure, and its rho."""
     if isinstance(event, Gaussian):
         return None, float(_fraction(event.moves) ** 2 / (2 * _fraction(event.sigma) ** 2))
@@ -138,10 +138,10 @@ def _volume(event: Objective) -> Fraction:
 def _fraction(text: str) -> Fraction:
     if not 0 < len(text) <= 1000:
         raise Unreadable("an amount of the planned event is none")
-    found = Fraction(text)
-    if found <= 0:
+    amount = Fraction(text)
+    if amount <= 0:
         raise Unreadable("an amount of the planned event is not above 0")
-    return found
+    return amount
 
 
 def _lost(event: Gaussian | RaceEvent, epsilon: float) -> float:

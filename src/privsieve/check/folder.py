@@ -68,8 +68,8 @@ class Contents:
     def of(cls, place: str | os.PathLike[str]) -> Self:
         """List a folder, without following a link."""
         files, others = [], {}
-        with os.scandir(place) as found:
-            for at, entry in enumerate(found):
+        with os.scandir(place) as entries:
+            for at, entry in enumerate(entries):
                 if at == MOST_FILES:
                     raise Unreadable(f"the folder holds more than {MOST_FILES} files")
                 if entry.is_symlink():
@@ -138,14 +138,14 @@ def verify(certificate: Source, release: Source | None = None, *,
     False
     """
     if not isinstance(certificate, str | os.PathLike) or not os.path.isdir(certificate):  # noqa: PTH112  # never raises
-        found = two_files.verify(certificate, release, ledger=ledger, table=table)
-        asked = signers is not None or plan is not None
-        return replace(found, reasons=(*found.reasons, *[
-            "signatures are those of a release folder: name the folder"] * asked))
+        result = two_files.verify(certificate, release, ledger=ledger, table=table)
+        needs_folder = signers is not None or plan is not None
+        return replace(result, reasons=(*result.reasons, *[
+            "signatures are those of a release folder: name the folder"] * needs_folder))
     if release is not None:
-        said = ("the release of a folder is the one in it: name the folder alone, or its "
+        reason = ("the release of a folder is the one in it: name the folder alone, or its "
                 "certificate.json and another release")
-        return Verification((said,), ())
+        return Verification((reason,), ())
     try:
         checked = FolderCheck.of(Contents.of(certificate), ledger, table)
         checked.beside()
@@ -156,14 +156,14 @@ def verify(certificate: Source, release: Source | None = None, *,
             reasons, notes = plan_found(plan, checked.body, signers)
             checked.reasons.extend(reasons)
             checked.notes.extend(notes)
-        return checked.found(signers)
+        return checked.result(signers)
     except Unreadable as error:
-        said = str(error)
+        reason = str(error)
     except OSError:
-        said = "the folder cannot be read"
+        reason = "the folder cannot be read"
     except WRONG:
-        said = "a field of the files is of a type that it cannot have"
-    return Verification((said,), ())
+        reason = "a field of the files is of a type that it cannot have"
+    return Verification((reason,), ())
 
 
 @dataclass(frozen=True)
@@ -188,21 +188,23 @@ class FolderCheck:
         """The two JSON files and, of a publication, the table."""
         known = {name: contents.read(name) for name in (CERTIFICATE, RELEASE)}
         inside = [name for name in TABLES if name in contents.files]
-        given = table
+        other_table = table
         if table is None and inside:
             table = contents.at(inside[0])
         first = two_files.verify(known[CERTIFICATE], known[RELEASE], ledger=ledger, table=table)
-        body, said = (parsed(known[name]) if first.valid else {} for name in (CERTIFICATE, RELEASE))
-        made = cls(contents, known, first, list(first.reasons), dict(contents.others), body, said)
+        body, release = (parsed(known[name]) if first.valid else {}
+                         for name in (CERTIFICATE, RELEASE))
+        check = cls(contents, known, first, list(first.reasons), dict(contents.others), body,
+                    release)
         published = bool(body) and body["claim"]["kind"] == "containment"
         checked = {*known, REPORT, ROWS, SIGNATURES, *(inside if published else ())}
         why = NOT_CHECKED if body else {**NOT_CHECKED, **dict.fromkeys(TABLES, UNSURE)}
-        made.unchecked.update((name, why.get(name, "no file of a release"))
+        check.unchecked.update((name, why.get(name, "no file of a release"))
                               for name in contents.files if name not in checked)
-        if published and given is not None and inside and (  # another one was counted
+        if published and other_table is not None and inside and (  # another one was counted
                 contents.digest(inside[0]) != body["claim"]["table_sha256"]):
-            made.reasons.append("the table in the folder is not the certified one")
-        return made
+            check.reasons.append("the table in the folder is not the certified one")
+        return check
 
     def beside(self) -> None:
         """What is made of the two files, made or counted again."""
@@ -257,8 +259,8 @@ class FolderCheck:
 
         try:
             envelope = Envelope.read(self.contents.read(SIGNATURES, LARGEST_ENVELOPE))
-            found = self.files(envelope.statement.subjects)
-            self.signed.update(signed_parts(envelope, self.body, found))
+            digests = self.files(envelope.statement.subjects)
+            self.signed.update(signed_parts(envelope, self.body, digests))
         except (CheckFailed, Unreadable) as error:
             self.reasons.append(str(error))
             return
@@ -272,24 +274,25 @@ class FolderCheck:
 
     def files(self, signed: Collection[str] | None = None) -> dict[str, str]:
         """The digests of all that is signed together, as they were checked."""
-        found = self.contents.digests(self.known, signed)
-        tables = {found[name] for name in TABLES if name in found}
+        digests = self.contents.digests(self.known, signed)
+        tables = {digests[name] for name in TABLES if name in digests}
         if not tables <= {self.body["claim"].get("table_sha256"), *(
                 tables if "epsilon" in self.body["claim"] else ())}:
             raise Unreadable("the table is not the certified one")
-        return found
+        return digests
 
-    def found(self, signers: Signers | None) -> Verification:
+    def result(self, signers: Signers | None) -> Verification:
         """What is to be said of it."""
-        # Of what holds the sentence begins with it.
-        said = self.signed or not self.reasons
-        notes = [*(note for note in self.first.notes if not said or note != UNSIGNED), *self.notes]
+        # A sentence on a valid folder already says that it is unsigned.
+        is_stated = self.signed or not self.reasons
+        notes = [note for note in self.first.notes if not is_stated or note != UNSIGNED]
+        notes += self.notes
         if self.signed and not (signers and signers.wanted):
             notes.append("nobody said whose signatures are wanted: anybody can sign with a key of "
                          "their own; compare the fingerprints")
         return Verification(
             tuple(self.reasons), tuple(notes), "" if self.reasons else self._says(), self.signed,
-            {_shown(name): why for name, why in sorted(self.unchecked.items())})
+            {_printable(name): why for name, why in sorted(self.unchecked.items())})
 
     def _says(self) -> str:
         """What is true of a folder that holds, in one sentence."""
@@ -298,14 +301,14 @@ class FolderCheck:
         first = (f"If the signature{'s' * (len(self.signed) > 1)} of {who} can be trusted"
                  if who else f"{UNSIGNED}. If you trust the sender, this holds")
         names = claim["columns"] if "columns" in claim else self.release["selected"]
-        more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+        others = f" and {len(names) - MANY} more" if len(names) > MANY else ""
         amounts = ""
         if "epsilon" in claim:
             delta = "" if claim["delta"] == "0" else f", delta {claim['delta']}"
             amounts = f" (epsilon {claim['epsilon']}{delta}, {claim['neighbours']})"
         promise = sentence(self.body).rstrip(".")
-        shown = ", ".join(visible(str(name)) for name in names[:MANY]) or "nothing"
-        return f"{first}: {promise}{amounts}; selected: {shown}{more}."
+        selected = ", ".join(visible(str(name)) for name in names[:MANY]) or "nothing"
+        return f"{first}: {promise}{amounts}; selected: {selected}{others}."
 
 
 def ours(page: bytes) -> bool:
@@ -319,7 +322,7 @@ def ours(page: bytes) -> bool:
     return f'<meta name="generator" content="privsieve {__version__}">'.encode() in page
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     r"""A name of a file that anybody may have written.
 
     >>> _shown("notes.txt"), _shown("a\x1b[31m")

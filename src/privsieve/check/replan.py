@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from privsieve.check import choice
 from privsieve.check.certificate import RELEASE_FORMAT, demand_fields
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.errors import PrivsieveError
 from privsieve.public.canonical import RHO_UNITS, canonical, digest, parsed
+from privsieve.public.columns import Label
 from privsieve.public.domain import Domain, part_of
 from privsieve.public.plan import UNIT, Plan, terms
 from privsieve.release import (
@@ -49,15 +49,15 @@ def plan_again(body: Mapping[str, Any], release: Mapping[str, Any]) -> Plan:
         if method == SESSION:
             from privsieve.methods.ridge.answers import plan_session
 
-            made = plan_session(domain, int(plan["units"]), plan, release.get("queries", ()))
+            planned = plan_session(domain, int(plan["units"]), plan, release.get("queries", ()))
         else:
             from privsieve.methods import plan as plan_method
 
-            made = plan_method(_maker(method), domain, rows=units, **_asked(plan["asked"]))
+            planned = plan_method(_maker(method), domain, rows=units, **_options_of(plan["asked"]))
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
         raise Unreadable(f"{_NOBODY}: what was asked for is refused") from None
     line = body["claim"]["unit"] == UNIT["line"]
-    return replace(made, record="line" if line else "row", query=plan.get("query"))
+    return replace(planned, record="line" if line else "row", query=plan.get("query"))
 
 
 def _maker(method: str) -> str:
@@ -85,31 +85,31 @@ def is_proved(claim: Mapping[str, Any]) -> bool:
     return claim["theorem"] in theorems and tuple(claim["assumes"]) == assumes
 
 
-def _asked(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as a method takes them; of public rows only the digest is known."""
     from privsieve.methods.blocks import KnownRows
 
-    known = asked.get("reference")
-    return {**asked, **({} if known is None else {"reference": KnownRows(known)})}
+    known = options.get("reference")
+    return {**options, **({} if known is None else {"reference": KnownRows(known)})}
 
 
 def domain_of(fields: Mapping[str, Any]) -> Domain:
     """Return the domain that a release says; what nobody could have declared is refused."""
     try:
-        columns: Any = [part_of(part) for part in fields["columns"]]
+        columns: Any = [part_of(column) for column in fields["columns"]]
         target: Any = None if fields["target"] is None else part_of(fields["target"])
         rows: Any = fields["rows_per_person"]
-        made = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
+        domain = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
                       rows_per_person=1 if rows is None else rows, rows=fields["rows"],
                       persons=fields["persons"])
         written = canonical(fields)
-        same = canonical(made.json()) == written
-        vars(made)["_digest"] = digest(written)  # of many columns another writing takes a second
+        same = canonical(domain.json()) == written
+        vars(domain)["_digest"] = digest(written)  # of many columns another writing takes a second
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
         same = False
     if not same:
         raise Unreadable("the domain of the release is none that could have been declared")
-    return made
+    return domain
 
 
 def plan_reasons(body: Mapping[str, Any], release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
@@ -128,79 +128,140 @@ def plan_reasons(body: Mapping[str, Any], release: Mapping[str, Any], plan: Plan
                            else units is not None and Fraction(known) * RHO_UNITS == units})
 
 
-def _differing(due: Any, found: Any, name: str, agree: Callable[[Any, Any], bool]) -> Iterator[str]:
-    if isinstance(due, dict) and isinstance(found, Mapping) and due.keys() == found.keys():
+def _differing(due: Any, value: Any, name: str, agree: Callable[[Any, Any], bool]) -> Iterator[str]:
+    if isinstance(due, dict) and isinstance(value, Mapping) and due.keys() == value.keys():
         for field in due:
-            if not agree(due[field], found[field]):
+            if not agree(due[field], value[field]):
                 yield f"{name}.{field} is not what the plan of this release comes to"
-    elif not agree(due, found):
+    elif not agree(due, value):
         yield f"{name} is not what the plan of this release comes to"
 
 
-def _agree(due: Any, found: Any) -> bool:
-    return bool(canonical(due) == canonical(found))
+def _agree(due: Any, value: Any) -> bool:
+    return bool(canonical(due) == canonical(value))
 
 
-def _agree_nearly(due: Any, found: Any) -> bool:
+def _agree_nearly(due: Any, value: Any) -> bool:
     """Whether values are the same but for the last digits of figures."""
-    if isinstance(due, dict) and isinstance(found, Mapping):
-        return due.keys() == found.keys() and all(
-            _agree_nearly(due[name], found[name]) for name in due)
-    if isinstance(due, list | tuple) and isinstance(found, list | tuple):
-        return len(due) == len(found) and all(map(_agree_nearly, due, found))
-    if due == found or not (isinstance(due, str) and isinstance(found, str)):
-        return type(due) is type(found) and due == found
+    if isinstance(due, dict) and isinstance(value, Mapping):
+        return due.keys() == value.keys() and all(
+            _agree_nearly(due[name], value[name]) for name in due)
+    if isinstance(due, list | tuple) and isinstance(value, list | tuple):
+        return len(due) == len(value) and all(map(_agree_nearly, due, value))
+    if due == value or not (isinstance(due, str) and isinstance(value, str)):
+        return type(due) is type(value) and due == value
     try:
-        a, b = float(due), float(found)
+        a, b = float(due), float(value)
     except ValueError:
         return False
-    return abs(a - b) <= NEAR * max(abs(a), abs(b)) and found in (repr(b), figure(b, 6, "g"))
+    return abs(a - b) <= NEAR * max(abs(a), abs(b)) and value in (repr(b), figure(b, 6, "g"))
 
 
 def drawn_reasons(release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     """Say what of the released numbers and names is not what the plan says of them."""
     own: Any = KINDS[plan.kind]
-    made = demand_fields({name: release[name] for name in own.__struct_fields__
+    drawn = demand_fields({name: release[name] for name in own.__struct_fields__
                           if name in release}, own, "the release", RELEASE_FORMAT)
     fields = {*public(plan), *own.__struct_fields__}
     if not release.keys() <= fields:
         yield "the release has a field that is not declared"
         return
-    if isinstance(made, Selection | Histogram):
-        wrong = list(choice.name_reasons(plan, plan.domain.names, made.selected))
+    if isinstance(drawn, Selection | Histogram):
+        wrong = list(name_reasons(plan, plan.domain.names, drawn.selected))
         yield from wrong
         if wrong:
             return
-    if isinstance(made, Selection):
-        yield from choice.reasons(plan, made)
+    if isinstance(drawn, Selection):
+        yield from selection_reasons(plan, drawn)
         return
-    due = parsed(canonical(said(plan, _output(made, plan))))
+    due = parsed(canonical(said(plan, _output(drawn, plan))))
     agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
     for name in own.__struct_fields__:
         yield from _differing(due.get(name), release.get(name), name, agree)
-    if isinstance(made, Histogram):
+    if isinstance(drawn, Histogram):
         least: Any = plan.settings["threshold"]
         yield from failed({
             "cells are named though all are released, or all are though only some are named":
-                (made.cells.place == "all") == (least is None),
+                (drawn.cells.place == "all") == (least is None),
             "a cell below the threshold is named":
-                least is None or all(count >= int(least) for count in made.cells.q)})
+                least is None or all(count >= int(least) for count in drawn.cells.q)})
 
 
-def _output(made: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
+def name_reasons(plan: Plan, columns: Sequence[str], selected: Sequence[str]) -> Iterator[str]:
+    """Say whether the names are as many as planned, and in the order of the table."""
+    place = {name: j for j, name in enumerate(columns)}
+    places = [place.get(name, -1) for name in selected]
+    yield from failed({
+        "the release selects what is not among its columns, or twice":
+            -1 not in places and len(set(places)) == len(places),
+        "the release names columns in another order than the table's, which is not released":
+            bool(plan.settings.get("ordered")) or places == sorted(places),
+        "the release does not select as many columns as planned":
+            agrees(plan.settings, columns, selected),
+    })
+
+
+def agrees(settings: Mapping[str, Any], columns: Sequence[str], selected: Sequence[str]) -> bool:
+    """Whether the columns that were selected are what the settings allow; a group counts as one.
+
+    >>> said = {"k": 2, "always": ["age"], "groups": {"home": ["street", "zip"]}}
+    >>> columns = ["age", "street", "zip", "mri"]
+    >>> [agrees(said, columns, one) for one in (["age", "street", "zip"], ["age", "street"])]
+    [True, False]
+    """
+    group_of = {name: group for group, members in (settings.get("groups") or {}).items()
+                for name in members}
+    chosen = {group_of.get(name, name) for name in selected}
+    whole = {name for name in columns if group_of.get(name, name) in chosen}
+    k = settings.get("k", len(columns))
+    return (set(selected) == whole and len(chosen) == k
+            and set(settings.get("always") or ()) <= chosen
+            and not chosen & {*(settings.get("never") or ())})
+
+
+def selection_reasons(plan: Plan, selection: Selection) -> Iterator[str]:
+    """Say what of a selection does not follow from its plan."""
+    settings: Mapping[str, Any] = plan.settings
+    counts = selection.class_counts
+    branches = settings.get("branches", []) if plan.certain is None else []
+    planned = plan.shows.get("class_counts")
+    yield from failed({
+        "the release says a branch that the plan does not have, or none":
+            selection.branch in branches if branches else selection.branch is None,
+        "the release counts classes that it did not pay for, or does not count them":
+            (counts is not None) == (planned is not None),
+    })
+    target = plan.domain.target
+    if counts is not None and isinstance(target, Label):
+        total = sum(map(int, counts.q))
+        yield from failed({
+            "the class counts have another noise than their share of epsilon buys":
+                planned == {"per": counts.per, "law": counts.law, "scale": counts.scale},
+            "the release does not have one count for each class":
+                len(counts.q) == len(target.values),
+            "the class counts do not add up to the number of units":
+                len(counts.q) != 2 or not plan.domain.replaces
+                or total == plan.units * counts.per,
+            "the branch of the release does not follow from its class counts":
+                plan.branch_of is None
+                or selection.branch == plan.branch_of(tuple(map(int, counts.q))),
+        })
+
+
+def _output(drawn: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
     """What the mechanism returned, as the release holds it."""
-    if isinstance(made, Histogram):
+    if isinstance(drawn, Histogram):
         from privsieve.methods.histogram.noisy_histogram import NoisyTable
 
-        place = made.cells.place
-        return NoisyTable(made.selected, None if place == "all" else list(place),
-                          list(made.cells.q))
+        place = drawn.cells.place
+        return NoisyTable(drawn.selected, None if place == "all" else list(place),
+                          list(drawn.cells.q))
     settings: Mapping[str, Any] = plan.settings
-    many = (len(plan.domain.columns) if isinstance(made, ColumnWeights)
+    many = (len(plan.domain.columns) if isinstance(drawn, ColumnWeights)
             else settings["kept"] if "answers" in settings else settings["features"])
-    if len(made.values) != many:
+    if len(drawn.values) != many:
         raise Unreadable("values does not hold one number for each column, feature or answer")
-    return made.values.q
+    return drawn.values.q
 
 
 def is_made_again(rows: bytes, release: Mapping[str, Any]) -> bool:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def signed_parts(envelope: Envelope, certificate: Mapping[str, Any],
                  files: Mapping[str, str]) -> dict[str, Role]:
     """Who signed this folder, and as what; refused where something else was signed."""
-    said = envelope.statement
-    maker = _maker(said)
+    statement = envelope.statement
+    maker = _maker(statement)
     due = of_release(certificate, files, maker)
-    if said.subjects.keys() != due.subjects.keys():
+    if statement.subjects.keys() != due.subjects.keys():
         raise CheckFailed("other files were signed than lie in the folder")
-    if said.subjects != due.subjects:
+    if statement.subjects != due.subjects:
         raise CheckFailed("a file of the folder is not as it was signed")
     if envelope.payload != due.encoded:
         raise CheckFailed("what was signed is not what the certificate says")
@@ -37,9 +37,9 @@ def signed_parts(envelope: Envelope, certificate: Mapping[str, Any],
             for key in envelope.signatures}
 
 
-def _maker(said: Statement) -> PublicKey | None:
+def _maker(statement: Statement) -> PublicKey | None:
     """The key of the maker that a statement names."""
-    keyid = said.says.get("maker")
+    keyid = statement.says.get("maker")
     try:
         return None if keyid is None else PublicKey.of_keyid(keyid)
     except ParameterError as error:
@@ -53,28 +53,28 @@ def plan_found(plan: str | Path, body: Mapping[str, Any], signers: Signers | Non
         promised, by = _plan(plan)
     except CheckFailed as error:
         return [str(error)], []
-    found = [] if "domain_sha256" in body and promised == of_plan(body) else [
+    reasons = [] if "domain_sha256" in body and promised == of_plan(body) else [
         "what was planned and signed is not what was done"]
     if signers is not None:
-        found += signers.revocations(by)
+        reasons += signers.revocations(by)
     if signers is None or not signers.wanted:
         who = ", ".join(f"{key[:SHORT]}…" for key in by)
-        said = (f"nobody said whose signature of the plan is wanted; it is signed by {who}, at a "
+        note = (f"nobody said whose signature of the plan is wanted; it is signed by {who}, at a "
                 "time that nothing shows")
-        return found, [said]
+        return reasons, [note]
     if not any(map(signers.wants, by)):
-        found.append("the plan was signed by none of the keys that are wanted")
-    return found, []
+        reasons.append("the plan was signed by none of the keys that are wanted")
+    return reasons, []
 
 
 def demand_signed(plan: str | Path, promised: Mapping[str, Any], signers: Signers) -> None:
     """Refuse, before the charge, what is not the plan that these have signed."""
     try:
-        said, by = _plan(plan)
+        statement, by = _plan(plan)
     except CheckFailed as error:
         raise ParameterError(f"{error}; nothing was charged") from None
     wrong = list(signers.reasons(dict.fromkeys(by, "approver")))
-    if said != of_plan(promised):
+    if statement != of_plan(promised):
         wrong = ["what was planned and signed is not what is asked for"]
     if wrong:
         raise ParameterError(f"{wrong[0]}; nothing was charged")

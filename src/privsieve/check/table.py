@@ -65,7 +65,7 @@ class Opened:
     patterns : each distinct row; the first one is the highest bit of a set
     at : for each row of the table, which pattern it has
     held : by column, the patterns that hold it
-    shown : the columns of which it counts as known, too, who does not have them
+    absences : columns of which an attacker knows also who lacks them
 
     >>> claim = {"columns": ["a", "b"], "target": None, "sensitive": [], "absent": ["b"],
     ...          "model": "containment", "roles": {"target_known": False}}
@@ -78,7 +78,7 @@ class Opened:
     patterns: tuple[str, ...]
     at: Sequence[int]
     held: Mapping[str, int]
-    shown: frozenset[str]
+    absences: frozenset[str]
 
     @classmethod
     def of(cls, data: bytes, claim: Mapping[str, Any]) -> Opened:
@@ -89,16 +89,16 @@ class Opened:
         if names != list(claim["columns"]) or not beside - {None} <= table.keys() or not names:
             raise Unreadable("the table has other columns than claimed")
         cells = [table[name] for name in names]
-        if not cells[0] or not all(one.strip("01") == "" if isinstance(one, str) else
-                                   set(one) <= {"0", "1"} for one in cells):
+        if not cells[0] or not all(column.strip("01") == "" if isinstance(column, str) else
+                                   set(column) <= {"0", "1"} for column in cells):
             raise Unreadable("the table has no row, or holds something else than 0 and 1")
         known: dict[str, int] = {}
         at = array("I", (known.setdefault(pattern, len(known))
                          for pattern in map("".join, zip(*cells, strict=True))))
         held = {name: int("".join(bits), 2)
                 for name, bits in zip(names, zip(*known, strict=True), strict=True)}
-        shown = names if claim["model"] == "k-anonymity" else claim["absent"]
-        return cls(table, claim, tuple(known), at, held, frozenset(shown))
+        absences = names if claim["model"] == "k-anonymity" else claim["absent"]
+        return cls(table, claim, tuple(known), at, held, frozenset(absences))
 
     @property
     def rows(self) -> int:
@@ -117,10 +117,10 @@ class Opened:
         target = self.claim["target"]
         return [*([] if target is None else [target]), *self.claim["sensitive"]]
 
-    def group(self, pattern: str, shown: Collection[str], without: str | None = None) -> int:
+    def group(self, pattern: str, absences: Collection[str], without: str | None = None) -> int:
         """The patterns that hold all that this one holds, and lack what it is known to lack.
 
-        Of the columns in `shown` it is known who lacks them; `without` counts as if not published.
+        An attacker knows who lacks the columns in `absences`; `without` counts as not published.
         """
         fitting = (1 << len(self.patterns)) - 1
         for cell, (name, having) in zip(pattern, self.held.items(), strict=True):
@@ -128,7 +128,7 @@ class Opened:
                 continue
             if cell == "1":
                 fitting &= having
-            elif name in shown:
+            elif name in absences:
                 fitting &= ~having
         return fitting
 
@@ -136,28 +136,28 @@ class Opened:
         """By text, how many rows of each pattern have it; without texts all rows are alike."""
         if texts is None:
             return {None: Counter(self.at)}
-        found: dict[Any, dict[int, int]] = defaultdict(dict)
+        counts: dict[Any, dict[int, int]] = defaultdict(dict)
         for (at, text), rows in Counter(zip(self.at, texts, strict=True)).items():
-            found[text][at] = rows
-        _demand(len(found) * len(self.patterns), "different texts in its groups", MOST_TEXTS)
-        return found
+            counts[text][at] = rows
+        _demand(len(counts) * len(self.patterns), "different texts in its groups", MOST_TEXTS)
+        return counts
 
     def each(self, counts: Mapping[Any, Mapping[int, int]]) -> list[dict[Any, int]]:
         """The same for each pattern: how many of its rows have which text."""
-        found: list[dict[Any, int]] = [{} for _ in self.patterns]
+        held: list[dict[Any, int]] = [{} for _ in self.patterns]
         for text, own in counts.items():
             for at, rows in own.items():
-                found[at][text] = rows
-        return found
+                held[at][text] = rows
+        return held
 
     def digits(self, counts: Mapping[int, int]) -> Digits:
         """Counts of rows, by the place of their pattern, as sets of patterns."""
-        made = [bytearray(b"0" * len(self.patterns))
+        planes = [bytearray(b"0" * len(self.patterns))
                 for _ in range(max(counts.values(), default=0).bit_length())]
         for at, rows in counts.items():
-            for digit, bits in enumerate(made):
+            for digit, bits in enumerate(planes):
                 bits[at] += rows >> digit & 1
-        return tuple(int(bits, 2) for bits in made)
+        return tuple(int(bits, 2) for bits in planes)
 
     def smallest(self) -> tuple[int, int]:
         """Rows in the smallest group, and classes in the poorest; 1 without a published target.
@@ -170,16 +170,16 @@ class Opened:
         every = self.digits(self.counts()[None])
         level, poorest, steps = self.rows, len(counts), 0
         for pattern, own in sorted(zip(self.patterns, self.each(counts), strict=True),
-                                   key=lambda one: min(one[1].values())):
+                                   key=lambda pair: min(pair[1].values())):
             # A group is never smaller than its own pattern: common patterns are passed over.
             least = min(own.values()) if apart else sum(own.values())
             if least >= level and len(own) >= poorest:
                 continue
             steps += (len(self.held) + poorest) * (len(self.patterns) + _LEAST_STEPS)
             _demand(steps, "different rows", MOST_STEPS)
-            group = self.group(pattern, self.shown)
+            group = self.group(pattern, self.absences)
             level = min(level, *(weigh(group, digits) for digits in (
-                [by_class[one] for one in own] if apart else [every])))
+                [by_class[pair] for pair in own] if apart else [every])))
             held = (1 for digits in by_class.values() if any(bits & group for bits in digits))
             poorest = sum(islice(held, poorest))
         return level, poorest
@@ -207,7 +207,7 @@ class Opened:
                            "role": "target" if column == target else "sensitive"},
                           [sum(by_value[text].values()) for text in values])
         for pattern, own in zip(self.patterns, self.each(classes), strict=True):
-            group = self.group(pattern, self.shown)
+            group = self.group(pattern, self.absences)
             bad = worst.see([weigh(group, digits) for digits in every])
             for label, rows in own.items():
                 worst.mark(rows, max(bad, worst.see([
@@ -274,8 +274,8 @@ class Disclosed:
         if not self.of["ordered"]:
             return Fraction(sum(map(abs, apart)), 2 * rows * size)
         moved = total = 0
-        for one in apart:
-            total += one
+        for difference in apart:
+            total += difference
             moved += abs(total)
         return Fraction(moved, rows * size * max(len(counts) - 1, 1))
 
@@ -332,8 +332,9 @@ def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]
     known = texts - {MISSING}
     bins = {text: re.fullmatch(_BIN, text.removeprefix(column)) for text in known}
     if known and all(bins.values()):
-        first = {text: one["below"] is not None for text, one in bins.items() if one}
-        starts = {text: one["low"] or one["from"] or "" for text, one in bins.items() if one}
+        first = {text: match["below"] is not None for text, match in bins.items() if match}
+        starts = {text: match["low"] or match["from"] or ""
+                  for text, match in bins.items() if match}
         below = sorted(text for text in known if first[text])
         by_start = {starts[text]: text for text in known if not first[text]}
         ranked = [*below, *(by_start[start] for start in _ranked(by_start))]
@@ -377,8 +378,8 @@ def read_columns(data: bytes) -> dict[str, Sequence[str]]:
             rows += len(chunk)
             _demand(rows, "rows", MOST_ROWS)
             _demand(rows * len(names), "cells", MOST_CELLS)
-            for part, cells in zip(parts, zip(*chunk, strict=True), strict=True):
-                part.append("".join(cells) if set(cells) <= {"0", "1"} else
+            for pieces, cells in zip(parts, zip(*chunk, strict=True), strict=True):
+                pieces.append("".join(cells) if set(cells) <= {"0", "1"} else
                             [known.setdefault(cell, cell) for cell in cells])
     except (UnicodeError, csv.Error):
         raise wrong from None
@@ -386,8 +387,8 @@ def read_columns(data: bytes) -> dict[str, Sequence[str]]:
         raise wrong
     if len(set(names)) != len(names):
         raise Unreadable("two columns of the table have the same name")
-    return {name: "".join(part) if all(isinstance(cells, str) for cells in part) else  # type: ignore[arg-type]
-            [*chain.from_iterable(part)] for name, part in zip(names, parts, strict=True)}
+    return {name: "".join(pieces) if all(isinstance(cells, str) for cells in pieces) else  # type: ignore[arg-type]
+            [*chain.from_iterable(pieces)] for name, pieces in zip(names, parts, strict=True)}
 
 
 def _demand(many: int, what: str, most: int) -> None:

@@ -81,9 +81,9 @@ def verify(certificate: Source, release: Source | None = None, *,
     try:
         body = _read(certificate, "the certificate")
         demand_certificate(body)
-        said = None if release is None else _read(release, "the release")
+        content = None if release is None else _read(release, "the release")
         own = _contained if body["claim"]["kind"] == CONTAINMENT else _paid
-        reasons, notes = own(body, said, table)
+        reasons, notes = own(body, content, table)
         if ledger is not None:
             reasons += _ledger(body, ledger)
     except (Unreadable, SchemaError) as error:
@@ -121,22 +121,22 @@ def _read(source: Source, what: str) -> dict[str, Any]:
     return dict(body)
 
 
-def _paid(body: Mapping[str, Any], said: Mapping[str, Any] | None, table: object,
+def _paid(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: object,
           ) -> tuple[list[str], list[str]]:
     """Reasons and notes of a certificate that an epsilon was paid for."""
     reasons = [*_claim(body)]
     notes = [*failed({"the table was not read: fresh noise cannot be recounted": table is None})]
     if body["ledger"] is not None:
         reasons += _entries(body)
-    if said is not None:
-        reasons += _release(body, said)
+    if release is not None:
+        reasons += _release(body, release)
         notes += failed({"the target was not found: a class has a noisy count near none, and the "
                          "names may answer another question; check the domain file":
-                         bool(reasons) or not Release(said, None).missing})
+                         bool(reasons) or not Release(release, None).missing})
     return reasons, notes
 
 
-def _contained(body: Mapping[str, Any], said: Mapping[str, Any] | None, table: object,
+def _contained(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: object,
                ) -> tuple[list[str], list[str]]:
     """The same of one that promises a level, and no epsilon."""
     from privsieve.check import containment
@@ -144,10 +144,10 @@ def _contained(body: Mapping[str, Any], said: Mapping[str, Any] | None, table: o
     reasons = [*containment.claim_reasons(body)]
     if body["ledger"] is not None:
         reasons += containment.entry_reasons(body)
-    if said is not None:
-        reasons += [*_certified(body, said), *containment.release_reasons(body, said)]
+    if release is not None:
+        reasons += [*_certified(body, release), *containment.release_reasons(body, release)]
     if isinstance(table, str | os.PathLike | bytes):
-        reasons += containment.table_reasons(body, table, said)
+        reasons += containment.table_reasons(body, table, release)
     elif table is not None:
         reasons.append("the table is to be given as a file")
     return reasons, [*containment.notes(body["claim"]), *failed({

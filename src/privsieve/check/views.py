@@ -84,41 +84,41 @@ def flat(output: Any) -> Flat:
     return Flat(numbers, frozenset(words))
 
 
-def _take(part: Any, at: Place, numbers: dict[Place, Floats], words: set[Hashable]) -> None:
+def _take(value_at: Any, at: Place, numbers: dict[Place, Floats], words: set[Hashable]) -> None:
     """Put what a part of an output says under its place."""
-    value = _value(part)
+    value = _value(value_at)
     if value is not None:
         numbers[at] = np.array([value])
-        words.add((at, part if isinstance(part, Hashable) else value))
-    elif isinstance(part, str | bytes | None):
-        words.add((at, part))
-    elif isinstance(part, np.ndarray) or hasattr(part, "__array__"):
-        _take_array(np.asarray(part), at, numbers, words)
+        words.add((at, value_at if isinstance(value_at, Hashable) else value))
+    elif isinstance(value_at, str | bytes | None):
+        words.add((at, value_at))
+    elif isinstance(value_at, np.ndarray) or hasattr(value_at, "__array__"):
+        _take_array(np.asarray(value_at), at, numbers, words)
     elif len(at) >= DEEPEST:
         words.add((at, "too deep"))
-    elif isinstance(part, Mapping):
-        words.add(((*at, "keys"), frozenset(map(_word, part))))
-        for key, inner in part.items():
+    elif isinstance(value_at, Mapping):
+        words.add(((*at, "keys"), frozenset(map(_word, value_at))))
+        for key, inner in value_at.items():
             _take(inner, (*at, _word(key)), numbers, words)
-    elif is_dataclass(part) and not isinstance(part, type):
-        words.add((at, type(part).__name__))
-        for one in fields(part):
-            _take(getattr(part, one.name), (*at, one.name), numbers, words)
-    elif isinstance(part, list | tuple | set | frozenset):
-        _take_items(part, at, numbers, words)
+    elif is_dataclass(value_at) and not isinstance(value_at, type):
+        words.add((at, type(value_at).__name__))
+        for attribute in fields(value_at):
+            _take(getattr(value_at, attribute.name), (*at, attribute.name), numbers, words)
+    elif isinstance(value_at, list | tuple | set | frozenset):
+        _take_items(value_at, at, numbers, words)
     else:
-        words.add((at, _word(part)))
+        words.add((at, _word(value_at)))
 
 
-def _value(part: Any) -> float | None:
+def _value(cell: Any) -> float | None:
     """A number as a double; a text of one too, for a release tells exact numbers as texts."""
-    if isinstance(part, str):
-        if not part[-1:].isdigit():
+    if isinstance(cell, str):
+        if not cell[-1:].isdigit():
             return None
-    elif not isinstance(part, int | float | Fraction | np.number | np.bool_):
+    elif not isinstance(cell, int | float | Fraction | np.number | np.bool_):
         return None
     try:
-        return float(part)
+        return float(cell)
     except (ValueError, TypeError):
         return None
     except OverflowError:
@@ -158,16 +158,16 @@ def _take_items(items: Any, at: Place, numbers: dict[Place, Floats],
         words.add(((*at, "all"), frozenset(members)))
 
 
-def _word(part: Any) -> Hashable:
+def _word(value: Any) -> Hashable:
     """Something that can be counted; what has an address of memory in its words is its type."""
     try:
-        text = repr(part)
-        hash(part)
+        text = repr(value)
+        hash(value)
     except TypeError:  # a list, or a tuple of lists
         return text
     except RecursionError:
         return "too deep"
-    word: Hashable = type(part).__name__ if " at 0x" in text else part
+    word: Hashable = type(value).__name__ if " at 0x" in text else value
     return word
 
 
@@ -176,18 +176,18 @@ def _word(part: Any) -> Hashable:
 def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
     """Scores to try, each and its negative, learned from runs on both tables."""
     outputs = [*sides[0], *sides[1]]
-    found = list(_word_scores(sides))
+    guesses = list(_word_scores(sides))
     columns = _columns(outputs)
     if columns:
         matrix = _once(partial(_matrix, columns=columns))
-        found += _linear_scores(sides, "numbers", matrix)
-        found += _fine_scores(sides, matrix)
-        found += _parts_scores(sides, matrix)
+        guesses += _linear_scores(sides, "numbers", matrix)
+        guesses += _fine_scores(sides, matrix)
+        guesses += _parts_scores(sides, matrix)
     items = [word for word, _ in Counter(
         word for output in outputs for word in output.words).most_common(COMMONEST)]
-    found += _linear_scores(sides, "words", _once(lambda outputs: np.array(
+    guesses += _linear_scores(sides, "words", _once(lambda outputs: np.array(
         [[float(word in output.words) for word in items] for output in outputs])))
-    return [signed for score in found for signed in (score, score._replace(sign=-1.0))]
+    return [signed for score in guesses for signed in (score, score._replace(sign=-1.0))]
 
 
 def _word_scores(sides: Sequence[Sequence[Flat]]) -> Iterator[Guess]:
@@ -197,7 +197,7 @@ def _word_scores(sides: Sequence[Sequence[Flat]]) -> Iterator[Guess]:
         [whole.get(output.words, 0.0) for output in outputs]))
     each = _likelihood([Counter(word for output in side for word in output.words)
                         for side in sides])
-    for word, _ in sorted(each.items(), key=lambda one: -abs(one[1]))[:5]:
+    for word, _ in sorted(each.items(), key=lambda item: -abs(item[1]))[:5]:
         yield Guess("a word", lambda outputs, word=word: np.array(  # type: ignore[misc]
             [float(word in output.words) for output in outputs]))
 
@@ -224,8 +224,8 @@ def _linear_scores(sides: Sequence[Sequence[Flat]], name: str,
     spread[spread == 0] = 1.0
 
     def scaled(outputs: Sequence[Flat]) -> Floats:
-        found: Floats = (matrix(outputs) - centre) / spread
-        return found
+        distances: Floats = (matrix(outputs) - centre) / spread
+        return distances
 
     means = [scaled(side).mean(axis=0) for side in sides]
     gap = means[0] - means[1]
@@ -244,8 +244,8 @@ def _linear_scores(sides: Sequence[Sequence[Flat]], name: str,
     def nearer(outputs: Sequence[Flat]) -> Floats:
         at = scaled(outputs)
         near, far = (np.linalg.norm(at - mean, axis=1) for mean in means)
-        found: Floats = far - near
-        return found
+        difference: Floats = far - near
+        return difference
 
     yield Guess(name, nearer)
     yield Guess(name, lambda outputs: np.linalg.norm(matrix(outputs) - centre, axis=1))
@@ -292,24 +292,24 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
     numbers = [matrix(side)[:, own] for side in sides]
     tables = {}
     for group in whole:
-        found = [values[[one == group for one in side]]
-                 for values, side in zip(numbers, groups, strict=True)]
-        if all(map(len, found)):  # else its words say it all
-            tables[group] = _binned(found)
+        members = [values[[words == group for words in side]]
+                   for values, side in zip(numbers, groups, strict=True)]
+        if all(map(len, members)):  # otherwise the words alone decide
+            tables[group] = _binned(members)
 
     def added(outputs: Sequence[Flat], clear: float) -> Floats:
         values = matrix(outputs)[:, own]
-        found = np.zeros(len(outputs))
-        said = [output.words & known for output in outputs]
+        sums = np.zeros(len(outputs))
+        groups_of = [output.words & known for output in outputs]
         for group, ratio in whole.items():
-            rows = np.flatnonzero([one == group for one in said])
-            found[rows] = ratio
+            rows = np.flatnonzero([words == group for words in groups_of])
+            sums[rows] = ratio
             if group in tables:
                 cuts, ratios, strength = tables[group]
                 places = (values[rows][:, :, None] > cuts).sum(axis=2)
                 each = np.take_along_axis(ratios, places.T, axis=1)
-                found[rows] += each[strength > clear].sum(axis=0)
-        return found
+                sums[rows] += each[strength > clear].sum(axis=0)
+        return sums
 
     yield Guess("its parts together", partial(added, clear=0.0))
     yield Guess("its parts together", partial(added, clear=CLEAR))
@@ -342,11 +342,11 @@ def _binned(sides: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
     return cuts, ratios * np.maximum(0, 1 - strength**-2.0)[:, None], strength
 
 
-def _counts(part: Any) -> bool:
+def _counts(value: Any) -> bool:
     """Whether a word is a number, or holds one."""
-    if isinstance(part, tuple | frozenset):
-        return any(map(_counts, part))
-    return _value(part) is not None
+    if isinstance(value, tuple | frozenset):
+        return any(map(_counts, value))
+    return _value(value) is not None
 
 
 def low(values: Floats) -> Floats:
@@ -358,8 +358,8 @@ def low(values: Floats) -> Floats:
     fraction, exponent = np.frexp(values)
     whole = np.abs(fraction * 2.0**53).astype(np.int64)
     trailing = np.log2(np.maximum(whole & -whole, 1)).astype(np.int64)
-    found: Floats = np.where(whole == 0, 9999.0, exponent - 53 + trailing)
-    return found
+    bits: Floats = np.where(whole == 0, 9999.0, exponent - 53 + trailing)
+    return bits
 
 
 def between(values: Floats, grid: float) -> Floats:
@@ -368,8 +368,8 @@ def between(values: Floats, grid: float) -> Floats:
     >>> between(np.array([2.25, -0.75]), 1.0).tolist()
     [0.25, 0.25]
     """
-    found: Floats = np.round(np.mod(values, grid) / grid, 6) % 1.0
-    return found
+    places: Floats = np.round(np.mod(values, grid) / grid, 6) % 1.0
+    return places
 
 
 def decimals(values: Floats) -> Floats:
@@ -378,10 +378,10 @@ def decimals(values: Floats) -> Floats:
     >>> decimals(np.array([3.0, 0.25, 0.1 + 0.2])).tolist()
     [0.0, 2.0, 16.0]
     """
-    found = np.full(values.shape, 16.0)
+    digits = np.full(values.shape, 16.0)
     for count in range(15, -1, -1):
-        found[np.round(values, count) == values] = count
-    return found
+        digits[np.round(values, count) == values] = count
+    return digits
 
 
 # --- matrices -----------------------------------------------------------------------------------
@@ -415,13 +415,13 @@ def _matrix(outputs: Sequence[Flat], columns: Mapping[Place, int]) -> Floats:
 
 def _once(matrix: Callable[[Sequence[Flat]], Floats]) -> Callable[[Sequence[Flat]], Floats]:
     """The same, made once for many scores of the same outputs: those of two tables, in turns."""
-    made: list[tuple[Sequence[Flat], Floats]] = []
+    kept: list[tuple[Sequence[Flat], Floats]] = []
 
     def of(outputs: Sequence[Flat]) -> Floats:
-        for known, found in made:
+        for known, values in kept:
             if known is outputs:
-                return found
-        made[:] = [*made[-1:], (outputs, matrix(outputs))]
-        return made[-1][1]
+                return values
+        kept[:] = [*kept[-1:], (outputs, matrix(outputs))]
+        return kept[-1][1]
 
     return of

@@ -16,7 +16,7 @@ from privsieve.cli.progress import staged
 from privsieve.cli.verb import Outcome, verb
 from privsieve.containment.knowledge import Groups, Knowledge
 from privsieve.containment.labelled import Labelled, Roles, as_known
-from privsieve.containment.limits import Disclosure, columns_of, disclosures, shown
+from privsieve.containment.limits import Disclosure, columns_of, decimal_text, disclosures
 from privsieve.containment.measures import (
     Crowd,
     Rare,
@@ -261,7 +261,7 @@ def _show_disclosed(told: Sequence[Disclosure] | None) -> None:
     words.table(("a group tells of", "values", "fewest", "entropy", "share", "t",
                  *(f"at {step}" for step, _ in told[0].above)),
                 [(one.column, str(one.values), str(one.distinct),
-                  *map(shown, (one.entropy, one.share, one.closeness)),
+                  *map(decimal_text, (one.entropy, one.share, one.closeness)),
                   *(str(rows) for _, rows in one.above)) for one in told])
     click.echo()
     words.show("discloses", "of any group: the fewest values, the least entropy l, the largest "

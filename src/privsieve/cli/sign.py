@@ -88,7 +88,7 @@ def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:
         checked.signed.update(signed_parts(envelope, checked.body, files))
         mode = (folder / CERTIFICATE).stat().st_mode & 0o666
         _replace(folder / SIGNATURES, envelope.encoded, mode)
-    found = checked.found(None)
+    found = checked.result(None)
     for name, why in found.unchecked.items():
         words.say("unchecked", f"{name}: {why}", fg="yellow")
     return found.says

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.containment.knowledge import kept_rows, standing
+from privsieve.containment.knowledge import kept_rows, measure_selection
 from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, cells, rows_of
 from privsieve.errors import ParameterError
 from privsieve.kernels import mining, patterns
@@ -86,7 +86,7 @@ def choice_of(table: Labelled, rule: Rule, accepted: Sequence[int] | Ints, objec
     Fraction(1, 2)
     """
     selected = tuple(sorted(int(j) for j in accepted))
-    level, suppressed = standing(table, rule, selected)
+    level, suppressed = measure_selection(table, rule, selected)
     if named(objective) in OF_SETS:
         value = (distinct if objective == "distinct" else majority)(
             table.items, table.y, rule, selected, table.marked)
@@ -165,7 +165,7 @@ class Worth:
         return int(self.values[list(selected)].sum()) * self.unit
 
 
-def weights(items: Items, y: Codes, classes: int, asked: Objective,
+def weights(items: Items, y: Codes, classes: int, objective: Objective,
             label_rows: Bools | None = None) -> Worth:
     """Weights by name, or a vector that is not negative; only the marked rows' labels count.
 
@@ -177,20 +177,20 @@ def weights(items: Items, y: Codes, classes: int, asked: Objective,
     >>> weights(toy, np.array([1, 1, 0, 0], np.int32), 2, "hamming").of([0, 1])
     Fraction(3, 2)
     """
-    if not isinstance(asked, str):
-        return _given(asked, len(items))
-    if asked not in _NAMED:
-        raise ParameterError(explain(asked, f"weights are {asked!r}; give one of "
+    if not isinstance(objective, str):
+        return _read_weights(objective, len(items))
+    if objective not in _NAMED:
+        raise ParameterError(explain(objective, f"weights are {objective!r}; give one of "
                                             f"{', '.join(_NAMED)}, or a number for each item"))
     label = coded(y, classes, label_rows)
     codes = classes if label_rows is None else 2 * classes
     held = patterns.class_counts(items.indptr, items.indices, label, codes)[:, :classes]
-    return _NAMED[asked](held, np.bincount(label, minlength=codes)[:classes].astype(np.int64))
+    return _NAMED[objective](held, np.bincount(label, minlength=codes)[:classes].astype(np.int64))
 
 
-def weights_of(table: Labelled, rule: Rule, asked: Objective) -> Worth:
+def weights_of(table: Labelled, rule: Rule, objective: Objective) -> Worth:
     """Return the weights of a table's items."""
-    return weights(table.items, table.y, rule.classes, asked, table.marked)
+    return weights(table.items, table.y, rule.classes, objective, table.marked)
 
 
 def coded(y: Codes, classes: int, label_rows: Bools | None) -> Codes:
@@ -227,11 +227,11 @@ def _mutual_information(held: Ints, sizes: Ints) -> Worth:
         margin = joint.sum(1, keepdims=True) * sizes
         ratio = np.divide(joint * float(n), margin, out=np.ones(joint.shape), where=joint > 0)
         score += (joint * np.log(ratio)).sum(1) / n
-    return _given(np.maximum(score, 0), len(held))
+    return _read_weights(np.maximum(score, 0), len(held))
 
 
-def _given(asked: npt.ArrayLike, items: int) -> Worth:
-    vector = np.asarray(asked)
+def _read_weights(weights: npt.ArrayLike, items: int) -> Worth:
+    vector = np.asarray(weights)
     if vector.shape != (items,) or vector.dtype.kind not in "biuf":
         raise ParameterError(f"weights must be a number for each of {items} items")
     bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
@@ -320,10 +320,10 @@ def demand_rule(table: Labelled, rule: Rule) -> None:
     if not 0 <= rule.suppress <= items.rows - rule.k:
         raise ParameterError(f"suppress is {rule.suppress}; of {items.rows} rows at most "
                              f"{items.rows - rule.k} can go and leave k = {rule.k}")
-    for name, asked, known in (("stop", rule.stop, ("skip", "break")),
+    for name, value, known in (("stop", rule.stop, ("skip", "break")),
                                ("model", rule.model, ("containment", "k-anonymity"))):
-        if asked not in known:
-            raise ParameterError(f"{name} is {asked!r}; it can be {known[0]!r} or {known[1]!r}")
+        if value not in known:
+            raise ParameterError(f"{name} is {value!r}; it can be {known[0]!r} or {known[1]!r}")
     if rule.labelled:
         size = np.bincount(table.y, minlength=rule.classes)
         small = size[(size > 0) & (size < rule.k)]
@@ -411,8 +411,8 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
     unit = Fraction(1, max(most, 1))
     held = np.diff(table.items.indptr) >= (1 if rule.suppress else rule.k)
     if named(objective) != "distinct":
-        worth = weights_of(table, rule, objective)
-        values, unit, most = worth.values, worth.unit, int(worth.values.sum())
+        item_weights = weights_of(table, rule, objective)
+        values, unit, most = item_weights.values, item_weights.unit, int(item_weights.values.sum())
         held &= values > 0
     candidates = int(held.sum())
     if candidates > MANY:
@@ -422,13 +422,13 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
     if values is not None and candidates > FEW:
         start, interrupted = _mined(table, rule, values, end)
     left = 0 if end is None else max(int(1000 * max(end - time.monotonic(), 0.001)), 1)
-    found = search(cells(table.items), label, values, rule, start, Effort(
+    result = search(cells(table.items), label, values, rule, start, Effort(
         int(interrupted), left, lambda nodes, best: tell_nodes(nodes, best, most)))
-    if found.bound < 0:
+    if result.bound < 0:
         raise ParameterError(f"no set of columns keeps l_diversity = {rule.l_diversity} with k = "
                              f"{rule.k}, not even the empty one; ask for fewer classes")
-    return replace(choice_of(table, rule, found.selected, objective), bound=found.bound * unit,
-                   proved=found.proved, complete=found.proved)
+    return replace(choice_of(table, rule, result.selected, objective), bound=result.bound * unit,
+                   proved=result.proved, complete=result.proved)
 
 
 def _mined(table: Labelled, rule: Rule, values: Ints, end: float | None) -> tuple[Ints, bool]:
@@ -487,5 +487,5 @@ def tell_nodes(nodes: int, best: int, most: int) -> None:
     tell(f"{nodes} nodes, best at {_share(best, most)} of all columns")
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part // whole if whole else 100} %"
+def _share(value: int, whole: int) -> str:
+    return f"{100 * value // whole if whole else 100} %"

@@ -176,21 +176,21 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
             the person or source of a row, None for nobody's: a group is then k distinct sources.
             With a domain that names a person, its column says it.
         """
-        asked = copy(self)
+        options = copy(self)
         for name, value in read_options(type(self), self.get_params(deep=False)).items():
-            setattr(asked, name, value)
+            setattr(options, name, value)
         if hasattr(X, "__array__") and not hasattr(X, "shape"):
             X = array_of(X)
         domain = None if self.domain is None else Domain.of(self.domain)
-        table, classes = _opened(X, y, domain, (asked.k, sources))
+        table, classes = _opened(X, y, domain, (options.k, sources))
         items = table.items
         if label_rows is not None:
             table = replace(table, marked=_mask(label_rows, items.rows))
         named = names_of(X)
         columns = _columns(X, named, y, items, domain)
         _demand_cells(items.rows, len(columns))
-        rule = asked._rule(items, len(classes))  # noqa: SLF001  # a copy of self
-        choice = asked._choose(table, rule)  # noqa: SLF001  # as above
+        rule = options._rule(items, len(classes))  # noqa: SLF001  # a copy of self
+        choice = options._choose(table, rule)  # noqa: SLF001  # as above
         demand_some(table, rule, choice)
         chosen = {items.origin[j] for j in choice.selected}
         self.release_ = Published(
@@ -259,22 +259,22 @@ def _demand_cells(rows: int, columns: int) -> None:
         raise SchemaError("the table has no row; give at least one")
 
 
-def _mask(given: Any, rows: int) -> Bools:
-    found = np.asarray(given)
-    if found.dtype != np.bool_ or found.shape != (rows,):
+def _mask(label_rows: Any, rows: int) -> Bools:
+    mask = np.asarray(label_rows)
+    if mask.dtype != np.bool_ or mask.shape != (rows,):
         raise SchemaError("label_rows must be true or false for each row")
-    if not found.any():
+    if not mask.any():
         raise SchemaError("label_rows marks no row; mark at least one of each class")
-    return found
+    return mask
 
 
-def _absent(given: Any, items: Items) -> Bools | None:
+def _absent(absent: Any, items: Items) -> Bools | None:
     """The items whose absence may be known; a word is no name of a column, a list of names is."""
     words = {BY_KIND: items.absent, "all": [True] * len(items), "none": ()}
-    if isinstance(given, str) and given in words:
-        found = np.array(words[given], bool)
-        return found if found.any() else None
-    names = {given} if isinstance(given, str) else set(given)
+    if isinstance(absent, str) and absent in words:
+        mask = np.array(words[absent], bool)
+        return mask if mask.any() else None
+    names = {absent} if isinstance(absent, str) else set(absent)
     unknown = sorted(names - set(items.origin), key=str)
     if unknown:
         raise SchemaError(f"absent names {unknown[0]!r}, which is no column of the table; correct "
@@ -282,17 +282,17 @@ def _absent(given: Any, items: Items) -> Bools | None:
     return np.array([name in names for name in items.origin], bool)
 
 
-def _opened(X: Any, y: Any, domain: Domain | None, asked: tuple[int, Any],
+def _opened(X: Any, y: Any, domain: Domain | None, counting: tuple[int, Any],
             ) -> tuple[Labelled, Sequence[Any]]:
     """Return a table with its sources, and its classes; `asked` holds k and the sources."""
-    k, sources = asked
+    k, sources = counting
     people = domain is not None and domain.person is not None
     if people and sources is not None:
         raise ParameterError("sources are given, and the domain names a person; leave one of "
                              "them away")
-    found = table_of(X, y, Reading(domain, k=k, sources=None if sources is None else
+    table = table_of(X, y, Reading(domain, k=k, sources=None if sources is None else
                                    numbered(sources)))
-    return Labelled(found.items, found.y, sources=found.sources, people=people), found.classes
+    return Labelled(table.items, table.y, sources=table.sources, people=people), table.classes
 
 
 def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items,

@@ -23,7 +23,7 @@ from privsieve.containment.choose import (
     tell,
     weights_of,
 )
-from privsieve.containment.knowledge import codes_around, rows_beyond, standing
+from privsieve.containment.knowledge import codes_around, measure_selection, rows_beyond
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -85,8 +85,8 @@ class Ridge:
     def of(cls, items: Items, pool: Ints, y: Codes, classes: int, marked: Bools) -> Ridge:
         """The regression on nothing but the intercept, over the marked rows or a sample of them."""
         seen = _seen(y, marked, len(pool))
-        part = some_rows(items, seen).take(pool.tolist())
-        rows, size = part.indices.astype(np.int64), np.diff(part.indptr)
+        sample = some_rows(items, seen).take(pool.tolist())
+        rows, size = sample.indices.astype(np.int64), np.diff(sample.indptr)
         column = np.repeat(np.arange(len(pool)), size)
         targets = centred(y[seen], classes)
         n = len(targets)
@@ -100,13 +100,13 @@ class Ridge:
         """For each candidate the error if it were added, in billionths."""
         scale = LAM + self.norm
         pulls = [target @ self.moved / scale for target in self.targets.T]
-        found = np.zeros(len(scale))
+        squares = np.zeros(len(scale))
         for rows in self._rows():
             moved = self.moved[rows]
             diagonal = self.diagonal[rows, None] - moved**2 / scale
             for pull, left in zip(pulls, self.left[rows].T, strict=True):
-                found += (((left[:, None] - moved * pull) / diagonal)**2).sum(axis=0)
-        return billionths(found / len(self.targets))
+                squares += (((left[:, None] - moved * pull) / diagonal)**2).sum(axis=0)
+        return billionths(squares / len(self.targets))
 
     def add(self, candidate: int) -> None:
         """Take a candidate into the regression."""
@@ -176,14 +176,14 @@ def _distinct_rows(items: Items, y: Codes, classes: int, marked: Bools) -> tuple
     """The distinct rows among the marked ones, and how many of each class are equal to each."""
     chosen = np.flatnonzero(marked)
     while True:
-        part = some_rows(items, chosen)
-        _, counts, pattern = pattern_table(cells(part), y[chosen], classes)
+        rows = some_rows(items, chosen)
+        _, counts, pattern = pattern_table(cells(rows), y[chosen], classes)
         if len(counts) <= _DISTINCT:
             break
         chosen = chosen[::2]
     dense = np.zeros((len(counts), len(items)))
-    column = np.repeat(np.arange(len(items)), np.diff(part.indptr))
-    dense[pattern[part.indices], column] = 1
+    column = np.repeat(np.arange(len(items)), np.diff(rows.indptr))
+    dense[pattern[rows.indices], column] = 1
     return dense, counts
 
 
@@ -200,17 +200,17 @@ def _seen(y: Codes, marked: Bools, candidates: int) -> Ints:
     least = max(1, min(LEAST, most // (2 * len(classes))))
     size = np.minimum(count, np.maximum(most * count // len(chosen), least))
     return np.sort(np.concatenate([
-        members[np.arange(part) * len(members) // part]
-        for members, part in ((chosen[y[chosen] == c], part)
-                              for c, part in zip(classes, size.tolist(), strict=True))]))
+        members[np.arange(share) * len(members) // share]
+        for members, share in ((chosen[y[chosen] == c], share)
+                              for c, share in zip(classes, size.tolist(), strict=True))]))
 
 
 def centred(y: Codes, classes: int) -> Floats:
     """Zeros and ones for each class (one column for two classes), less their mean."""
     if len(np.unique(y)) < 2:
         raise SchemaError("the labels that may be used are of one class; mark rows of at least two")
-    found = (y[:, None] == (np.arange(classes) if classes > 2 else np.array([1]))).astype(float)
-    return np.asarray(found - found.mean(axis=0))
+    targets = (y[:, None] == (np.arange(classes) if classes > 2 else np.array([1]))).astype(float)
+    return np.asarray(targets - targets.mean(axis=0))
 
 
 def billionths(error: Floats) -> Ints:
@@ -261,9 +261,9 @@ def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
         complete = False
         if not steps:
             raise
-    _, chosen = min(steps, key=lambda one: (one[0], len(one[1])), default=(0, ()))
+    _, chosen = min(steps, key=lambda step: (step[0], len(step[1])), default=(0, ()))
     selected = tuple(sorted({*map(int, prefix), *pool[list(chosen)].tolist()}))
-    return Choice(selected, standing(table, rule, selected)[0], complete=complete)
+    return Choice(selected, measure_selection(table, rule, selected)[0], complete=complete)
 
 
 def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Step]:
@@ -284,40 +284,40 @@ def _grown(items: Items, pool: Ints, start: _Set, width: int, most: int) -> Iter
     """The best set of each size that comes of `width` sets of the size before."""
     line = [start]
     for size in range(1, most + 1):
-        found = _followers(items, pool, line, width)
-        if not found:
+        followers = _followers(items, pool, line, width)
+        if not followers:
             return
-        at, best, error = found[0]
+        at, best, error = followers[0]
         yield error, (*line[at].chosen, best)
         if size < most:
-            last = {one: number for number, (one, _, _) in enumerate(found)}
-            line = [line[one].grown(items, pool, candidate, error, keep=last[one] > number)
-                    for number, (one, candidate, error) in enumerate(found)]
+            last = {at: number for number, (at, _, _) in enumerate(followers)}
+            line = [line[at].grown(items, pool, candidate, error, keep=last[at] > number)
+                    for number, (at, candidate, error) in enumerate(followers)]
 
 
 def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
                ) -> list[tuple[int, int, int]]:
     """The best sets of one column more that keep the rule: of which set, the column, the error."""
-    errors = np.stack([one.ridge.errors() for one in line])
-    found: list[tuple[int, int, int]] = []
+    errors = np.stack([grown.ridge.errors() for grown in line])
+    followers: list[tuple[int, int, int]] = []
     seen = set()
     for place in np.argsort(errors, axis=None, kind="stable").tolist():
         at, candidate = divmod(place, len(pool))
-        one = line[at]
-        if not one.alive[candidate]:
+        grown = line[at]
+        if not grown.alive[candidate]:
             continue
         if len(line) > 1:
-            key = frozenset((*one.chosen, candidate))
+            key = frozenset((*grown.chosen, candidate))
             if key in seen:
                 continue
             seen.add(key)
-        if not one.crowd.admits(items, pool[candidate]):
-            one.alive[candidate] = False
+        if not grown.crowd.admits(items, pool[candidate]):
+            grown.alive[candidate] = False
             continue
-        found.append((at, candidate, int(errors[at, candidate])))
-        if len(found) == width:
+        followers.append((at, candidate, int(errors[at, candidate])))
+        if len(followers) == width:
             break
-    return found
+    return followers
 
 
 def _begun(items: Items, pool: Ints, crowd: Patterns, marked: Bools) -> _Set:
@@ -333,9 +333,9 @@ def _begun(items: Items, pool: Ints, crowd: Patterns, marked: Bools) -> _Set:
 
 def _pool(table: Labelled, rule: Rule) -> Ints:
     """Candidates, those of most information first, ties to the first."""
-    worth = weights_of(table, rule, MUTUAL).values
-    frequent = np.flatnonzero((np.diff(table.items.indptr) >= rule.k) & (worth > 0))
-    return modular_order(worth, frequent)[:CANDIDATES]
+    weights = weights_of(table, rule, MUTUAL).values
+    frequent = np.flatnonzero((np.diff(table.items.indptr) >= rule.k) & (weights > 0))
+    return modular_order(weights, frequent)[:CANDIDATES]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -413,8 +413,8 @@ class Patterns:
             masks = np.concatenate([masks, np.zeros((len(masks), 1), np.uint64)], axis=1)
         has = halves % 2
         place = (self.width % 64 + 1 - has).astype(np.uint64)
-        told = (has == 1) | self._known(item)
-        masks[:, -1] |= np.where(told, np.uint64(1) << place, np.uint64(0))
+        is_known = (has == 1) | self._known(item)
+        masks[:, -1] |= np.where(is_known, np.uint64(1) << place, np.uint64(0))
         return Patterns(self.y, self.rule, self.sources, pattern, masks, self.width + 2)
 
     def _known(self, item: int) -> bool:
@@ -431,9 +431,9 @@ class Patterns:
             return True
         if len(rows) < rule.k:
             return False
-        found = np.bincount(self.pattern[rows] * np.int64(rule.classes) + self.y[rows],
+        cells = np.bincount(self.pattern[rows] * np.int64(rule.classes) + self.y[rows],
                             minlength=len(self.masks) * rule.classes)
-        counts = found.reshape(-1, rule.classes)
+        counts = cells.reshape(-1, rule.classes)
         touched = counts.any(axis=1)
         masks = self.masks[touched]
         if any(rows_beyond(counts[touched], superset_counts(masks, counts[touched]), rule)):
@@ -443,5 +443,5 @@ class Patterns:
         pattern = (np.cumsum(touched, dtype=np.int32) - np.int32(1))[self.pattern[rows]]
         known, sources = self.y[rows] * rule.labelled, self.sources[rows]
         return all(
-            codes_around(masks, pattern[part], sources[part])[pattern[part]].min() >= rule.k
-            for part in (known == one for one in np.unique(known)))
+            codes_around(masks, pattern[of], sources[of])[pattern[of]].min() >= rule.k
+            for of in (known == label for label in np.unique(known)))

@@ -141,7 +141,7 @@ class Groups:
         return 0.0 if self.counted == self.rows else sqrt(log(2 / 0.05) / (2 * self.counted))
 
     @cached_property
-    def _asked(self) -> tuple[Ints, Ints, Ints]:
+    def _counted_patterns(self) -> tuple[Ints, Ints, Ints]:
         """The patterns whose groups are counted, the place of each row's there, and its rows."""
         if self.who is None:
             return (np.arange(len(self.table.masks)), self.table.pattern.astype(np.int64),
@@ -151,18 +151,18 @@ class Groups:
     @property
     def masks(self) -> Masks:
         """Return the patterns whose groups are counted."""
-        return self.table.masks if self.who is None else self.table.masks[self._asked[0]]
+        return self.table.masks if self.who is None else self.table.masks[self._counted_patterns[0]]
 
     @property
     def place(self) -> Ints:
         """Return of each row whose group is counted the position of its pattern in `over`."""
-        return self._asked[1]
+        return self._counted_patterns[1]
 
     @cached_property
     def _both_ways(self) -> tuple[Ints, Ints]:
-        asked, _, many = self._asked
+        patterns, _, many = self._counted_patterns
         if self.equal:
-            return self.table.counts[asked], self.table.counts.sum(axis=1)
+            return self.table.counts[patterns], self.table.counts.sum(axis=1)
         return around(self.table.masks, self.table.counts, self.masks, many)
 
     @property
@@ -205,8 +205,8 @@ class Groups:
 
     def of_one_class(self) -> int:
         """Count the rows whose group has one class; of a sample, estimate it."""
-        one = (self.over > 0).sum(axis=1) == 1
-        return of_all(int(one[self.place].sum()), self.counted, self.rows)
+        single = (self.over > 0).sum(axis=1) == 1
+        return of_all(int(single[self.place].sum()), self.counted, self.rows)
 
 
 def of_all(among: int, counted: int, rows: int) -> int:
@@ -264,13 +264,13 @@ def groups_by_class(table: Labelled, rule: Rule, selected: Sequence[int]) -> Gro
     return known.groups(table.y, rule.classes)
 
 
-def standing(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[int, int]:
+def measure_selection(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[int, int]:
     """Return the smallest group when `selected` is published, and the rows to be left out.
 
     No row must be left out of a set that keeps the rule; the group is among those that stay.
 
     >>> toy = Labelled(Items.dense([[1], [0], [0]]), np.zeros(3, np.int32))
-    >>> standing(toy, Rule(k=2, classes=1), [0])
+    >>> measure_selection(toy, Rule(k=2, classes=1), [0])
     (2, 1)
     """
     groups, stays = _staying(table, rule, selected)
@@ -354,15 +354,15 @@ def numbered(sources: Any) -> Codes:
                      for text in texts(column.tolist())], np.int32)
 
 
-def codes_around(masks: Masks, pattern: Codes, codes: Codes, asked: Masks | None = None,
+def codes_around(masks: Masks, pattern: Codes, codes: Codes, wanted: Masks | None = None,
              ) -> Ints:
     """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
-    asked = masks if asked is None else asked
-    total, nobody = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
+    wanted = masks if wanted is None else wanted
+    total, nobody = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
     for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):
         here = np.flatnonzero((codes >= low) & (codes < low + _AT_ONCE))
         some, place = np.unique(pattern[here], return_inverse=True)
         counts = np.zeros((len(some), _AT_ONCE), np.int64)
         counts[place, codes[here] - low] = 1
-        total += (around(masks[some], counts, asked, nobody)[0] > 0).sum(axis=1)
+        total += (around(masks[some], counts, wanted, nobody)[0] > 0).sum(axis=1)
     return total

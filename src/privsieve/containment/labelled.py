@@ -115,8 +115,8 @@ def some_rows(items: Items, chosen: Ints) -> Items:
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     held = []
     for item in range(len(items)):  # one at a time: a copy of all would be as large as the table
-        found = place[rows_of(items, item)]
-        held.append(found[found >= 0])
+        rows = place[rows_of(items, item)]
+        held.append(rows[rows >= 0])
     indptr = np.cumsum([0, *map(len, held)], dtype=np.int64)
     indices = np.concatenate([np.zeros(0, np.int32), *held])
     return replace(items, indptr=indptr, indices=indices, rows=len(chosen))
@@ -153,7 +153,7 @@ def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequen
         pieces += np.split(np.argsort(codes, kind="stable").astype(np.int32), ends[:-1])
         names += [f"{name}={text}" for text in texts]
         origin += [name] * len(texts)
-    more = np.cumsum([len(piece) for piece in pieces[1:]], dtype=np.int64)
-    return Items(np.concatenate([items.indptr, items.indptr[-1] + more]),
+    ends_of_pieces = np.cumsum([len(piece) for piece in pieces[1:]], dtype=np.int64)
+    return Items(np.concatenate([items.indptr, items.indptr[-1] + ends_of_pieces]),
                  np.concatenate(pieces), items.rows, tuple(names), tuple(origin))
 

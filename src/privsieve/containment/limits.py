@@ -30,7 +30,7 @@ from privsieve.containment.choose import (
     tell,
     weights_of,
 )
-from privsieve.containment.knowledge import Groups, Knowledge, kept_rows, standing
+from privsieve.containment.knowledge import Groups, Knowledge, kept_rows, measure_selection
 from privsieve.containment.labelled import (
     Bools,
     Codes,
@@ -106,7 +106,7 @@ class GroupValues:
         share = parts / wholes
         near = np.flatnonzero(share >= share.max() - _NEAR)
         pairs = np.unique(np.stack([parts[near], wholes[near]]), axis=1).T.tolist()
-        return Fraction(max(-(-part * PARTS // whole) for part, whole in pairs), PARTS)
+        return Fraction(max(-(-share_rows * PARTS // whole) for share_rows, whole in pairs), PARTS)
 
     def missed(self, name: str, limit: Fraction) -> Bools:
         """Mark the rows of which the group misses a limit."""
@@ -162,8 +162,8 @@ class Disclosure:
     def json(self) -> dict[str, Json]:
         """The same in words and decimal texts."""
         return {**vars(self), "above": [[step, rows] for step, rows in self.above],
-                "share": shown(self.share), "entropy": shown(self.entropy),
-                "closeness": shown(self.closeness)}
+                "share": decimal_text(self.share), "entropy": decimal_text(self.entropy),
+                "closeness": decimal_text(self.closeness)}
 
 
 def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
@@ -173,21 +173,22 @@ def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
 
     >>> items = Items.dense([[1], [1], [1], [0]], ["smoker"])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
-    >>> [told] = disclosures(table, Rule(k=2, classes=2))
-    >>> told.column, told.distinct, shown(told.share), shown(told.entropy), shown(told.closeness)
+    >>> [ill] = disclosures(table, Rule(k=2, classes=2))
+    >>> ill.column, ill.distinct, *map(decimal_text, (ill.share, ill.entropy, ill.closeness))
     ('ill', 2, '0.666667', '1.889881', '0.166667')
     """
-    told = []
+    disclosed = []
     for column, role in columns_of(table):
-        found = strangers(table, rule, column, role)
-        above = tuple((step, int(np.any([one.is_one_value(Fraction(step)) for one in found],
-                                        axis=0).sum())) for step in STEPS)
-        worst = {name: (min if name in _MORE_IS_BETTER else max)(one.worst(name) for one in found)
-                 for name in OF}
-        told.append(Disclosure(
+        attackers = attacker_groups(table, rule, column, role)
+        above = tuple((step, int(np.any([groups.is_one_value(Fraction(step))
+                                         for groups in attackers], axis=0).sum()))
+                      for step in STEPS)
+        worst = {name: (min if name in _MORE_IS_BETTER else max)(
+            groups.worst(name) for groups in attackers) for name in OF}
+        disclosed.append(Disclosure(
             column.name, role, len(column.codes), len(np.unique(column.codes)), worst["share"],
             above, int(worst["distinct"]), worst["entropy"], worst["closeness"], column.ordered))
-    return told
+    return disclosed
 
 
 def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
@@ -197,8 +198,8 @@ def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
     return [*target, *((column, "sensitive") for column in table.sensitive)]
 
 
-def strangers(table: Labelled, rule: Rule, column: Sensitive, role: str,
-              ) -> tuple[GroupValues, ...]:
+def attacker_groups(table: Labelled, rule: Rule, column: Sensitive, role: str,
+                    ) -> tuple[GroupValues, ...]:
     """The groups of who does not know the class and, of a column beside it, of who does."""
     without = groups_of(table.items, rule, column)
     if not rule.labelled or role == "target" or len(table.classes) < 2:
@@ -211,9 +212,9 @@ def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = Non
 
     Values are counted some at a time, so that memory does not grow with how many there are.
     """
-    given, places = np.unique(column.codes, return_inverse=True)
+    values_held, places = np.unique(column.codes, return_inverse=True)
     codes: Codes = places.astype(np.int32)
-    rows, values = items.rows, len(given)
+    rows, values = items.rows, len(values_held)
     unit = rows * max(values - 1, 1) if column.ordered else 2 * rows
     if rows * max(unit, 2 * rows) >= _LARGEST:
         raise SchemaError(f"the sensitive column {column.name!r} has {values} values in {rows} "
@@ -231,16 +232,16 @@ def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = Non
         here = (codes >= low) & (codes < high)
         cell = pattern[here].astype(np.int64) * (high - low) + (codes[here] - low)
         held = np.bincount(cell, minlength=many * (high - low)).astype(np.int64)
-        found = groups.around(held.reshape(many, -1))
-        size = found.sum(axis=1) if size is None else size
-        np.maximum(most, found.max(axis=1), out=most)
-        distinct += (found > 0).sum(axis=1)
-        inner += (found * np.log(np.maximum(found, 1))).sum(axis=1)
-        more = found * rows - whole[low:high] * size[:, None]
+        counts = groups.around(held.reshape(many, -1))
+        size = counts.sum(axis=1) if size is None else size
+        np.maximum(most, counts.max(axis=1), out=most)
+        distinct += (counts > 0).sum(axis=1)
+        inner += (counts * np.log(np.maximum(counts, 1))).sum(axis=1)
+        excess = counts * rows - whole[low:high] * size[:, None]
         if column.ordered:
-            more = np.cumsum(more, axis=1) + carried[:, None]
-            carried = more[:, -1]
-        apart += np.abs(more).sum(axis=1)
+            excess = np.cumsum(excess, axis=1) + carried[:, None]
+            carried = excess[:, -1]
+        apart += np.abs(excess).sum(axis=1)
     assert size is not None
     return GroupValues(groups, size, most, distinct, np.log(size) - inner / size, apart, unit)
 
@@ -254,10 +255,10 @@ def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
     return np.asarray(parts.astype(object) * left >= wholes.astype(object) * right, np.bool_)
 
 
-def shown(figure: Fraction) -> str:
+def decimal_text(figure: Fraction) -> str:
     """A figure that was rounded, as a decimal text.
 
-    >>> shown(Fraction(4, 5)), shown(Fraction(1))
+    >>> decimal_text(Fraction(4, 5)), decimal_text(Fraction(1))
     ('0.8', '1')
     """
     return decimal(int(figure * PARTS), PARTS)
@@ -303,10 +304,10 @@ class Limits:
                 for name, limit in (("share", self.share), ("entropy", self.entropy),
                                     ("closeness", self.closeness))}
 
-    def asked(self) -> tuple[str, ...]:
+    def active(self) -> tuple[str, ...]:
         """The names of the limits that ask something.
 
-        >>> Limits.of(distinct=1, share="0.8").asked()
+        >>> Limits.of(distinct=1, share="0.8").active()
         ('share',)
         """
         return tuple(name for name in OF if (limit := getattr(self, name)) is not None
@@ -319,8 +320,9 @@ class Limits:
 
     def failing(self, groups: Sequence[GroupValues]) -> dict[str, Bools]:
         """For each limit the rows of which a group misses it; `groups` are of several strangers."""
-        return {name: np.any([one.missed(name, Fraction(getattr(self, name))) for one in groups],
-                             axis=0) for name in self.asked()}
+        return {name: np.any([attacker.missed(name, Fraction(getattr(self, name)))
+                             for attacker in groups],
+                             axis=0) for name in self.active()}
 
     def monotone(self, rule: Rule) -> Limits:
         """The limits that, once missed, are missed with every further column, too.
@@ -351,12 +353,12 @@ def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Lab
     >>> published(table, Rule(k=2, classes=1, suppress=1), [0])[0].items.indices.tolist()
     [0, 1]
     """
-    part, y, sensitive = table.items.take(selected), table.y, table.sensitive
+    items, y, sensitive = table.items.take(selected), table.y, table.sensitive
     if rule.suppress:
         kept = np.flatnonzero(kept_rows(table, rule, selected))
-        part, y = some_rows(part, kept), y[kept]
+        items, y = some_rows(items, kept), y[kept]
         sensitive = tuple(replace(column, codes=column.codes[kept]) for column in sensitive)
-    return (Labelled(part, y, table.classes, table.target, sensitive=sensitive),
+    return (Labelled(items, y, table.classes, table.target, sensitive=sensitive),
             narrowed(rule, selected))
 
 
@@ -368,40 +370,40 @@ def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int])
     >>> missed(table, Rule(k=1, classes=2), Limits.of(share="0.6"), [0])
     {('share', 'ill'): 3}
     """
-    part = published(table, rule, selected)
-    return {pair: int(rows.sum()) for pair, rows in _missing(*part, limits)}
+    leaving = published(table, rule, selected)
+    return {pair: int(rows.sum()) for pair, rows in _missing(*leaving, limits)}
 
 
 def failing(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> Bools:
     """The rows that are published with these items and miss some limit."""
-    part, known = published(table, rule, selected)
-    rows = [rows for _, rows in _missing(part, known, limits)]
-    return np.any(rows, axis=0) if rows else np.zeros(part.items.rows, np.bool_)
+    leaving, known = published(table, rule, selected)
+    rows = [rows for _, rows in _missing(leaving, known, limits)]
+    return np.any(rows, axis=0) if rows else np.zeros(leaving.items.rows, np.bool_)
 
 
-def _missing(part: Labelled, rule: Rule, limits: Limits) -> Iterator[tuple[Pair, Bools]]:
-    for column, role in columns_of(part):
-        for name, rows in limits.failing(strangers(part, rule, column, role)).items():
+def _missing(table: Labelled, rule: Rule, limits: Limits) -> Iterator[tuple[Pair, Bools]]:
+    for column, role in columns_of(table):
+        for name, rows in limits.failing(attacker_groups(table, rule, column, role)).items():
             yield (name, column.name), rows
 
 
 def figures(table: Labelled, rule: Rule, selected: Sequence[int]) -> Mapping[Pair, Fraction]:
     """For each limit and column what the groups of these items come to."""
-    part, known = published(table, rule, selected)
-    return {(name, one.column): Fraction(getattr(one, name))
-            for one in disclosures(part, known) for name in OF}
+    leaving, known = published(table, rule, selected)
+    return {(name, figure.column): Fraction(getattr(figure, name))
+            for figure in disclosures(leaving, known) for name in OF}
 
 
-def _number(name: str, given: object) -> Fraction | None:
-    if given is None:
+def _number(name: str, text: object) -> Fraction | None:
+    if text is None:
         return None
-    if not re.fullmatch(_DECIMAL, str(given)):
-        raise ParameterError(f"{ASKED[name]} is {str(given)!r}; give a decimal number with a point "
+    if not re.fullmatch(_DECIMAL, str(text)):
+        raise ParameterError(f"{ASKED[name]} is {str(text)!r}; give a decimal number with a point "
                              "and at most nine digits behind it, such as 0.8")
-    number = Fraction(str(given))
+    number = Fraction(str(text))
     if number < 1 if name == "entropy" else not 0 < number <= 1:
         kept = "at least 1" if name == "entropy" else "above 0 and at most 1"
-        raise ParameterError(f"{ASKED[name]} is {given}; the {OF[name]} is {kept}")
+        raise ParameterError(f"{ASKED[name]} is {text}; the {OF[name]} is {kept}")
     return number
 
 
@@ -445,7 +447,7 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
     (1,)
     """
     first = method.choose(table, rule)
-    if not limits.asked() or not first.selected:
+    if not limits.active() or not first.selected:
         return first
     run = _Limited(table, rule, limits, method, first.selected)
     choice = run.monotone(first)
@@ -472,7 +474,7 @@ class _Limited:
         by = method.objective
         self.values = weights_of(table, rule, MUTUAL if by is None or named(by) in OF_SETS else by,
                                  ).values
-        self.worth = sorted({*np.flatnonzero(self.values).tolist(), *first})
+        self.weighty = sorted({*np.flatnonzero(self.values).tolist(), *first})
         self.counted: Chosen = frozenset(table.counted)
         self.always = limits.monotone(rule)
         self._rows: dict[Chosen, int] = {}
@@ -498,26 +500,26 @@ class _Limited:
             tell(f"limits: {self._failing(now)} rows miss one with {len(now)} columns")
             now -= {*held[:max(len(now) // _PART, 1)]}
         if self._failing(now) or now <= self.counted:
-            return self._grown(self.counted, self.worth)
+            return self._grown(self.counted, self.weighty)
         return self._grown(now, set(selected) - now)
 
     def described(self, selected: Chosen) -> Choice:
         """A set of items as a choice of this method."""
         chosen, table, method = sorted(selected), self.table, self.method
         if method.objective is None:
-            level, suppressed = standing(table, self.rule, chosen)
+            level, suppressed = measure_selection(table, self.rule, chosen)
             return Choice(tuple(chosen), level, suppressed=suppressed)
         return choice_of(table, self.rule, chosen, method.objective)
 
     def refusal(self) -> str:
         """Name a limit that no column keeps, and the figure that the best column would keep."""
         first = sorted(self.counted)
-        tried = [first, *(sorted(self.counted | {j}) for j in self.worth)]
+        tried = [first, *(sorted(self.counted | {j}) for j in self.weighty)]
         alone = [figures(self.table, self.rule, selected) for selected in tried
                  if selected and self._keeps(selected)]
         pairs = [pair for pair in figures(self.table, self.rule, first)
-                 if pair[0] in self.limits.asked()]
-        best = {pair: _best(pair, [one[pair] for one in alone]) for pair in pairs}
+                 if pair[0] in self.limits.active()]
+        best = {pair: _best(pair, [figure_of[pair] for figure_of in alone]) for pair in pairs}
         missed = [pair for pair in pairs if not self.limits.keeps(pair[0], best[pair])]
         name, column = pair = (missed or pairs)[0]
         least = "at most" if name in _MORE_IS_BETTER else "at least"
@@ -527,12 +529,12 @@ class _Limited:
         before = " with what was published of this snapshot before" if self.counted else ""
         return (f"{ASKED[name]} {decimal(int(getattr(self.limits, name) * EPSILON_UNITS))} for "
                 f"{quoted(column)}{together} is kept by no set of columns that was found: the "
-                f"{OF[name]} is {shown(best[pair])} with the best column{before}; ask for {least} "
-                f"{shown(best[pair])}{others}")
+                f"{OF[name]} is {decimal_text(best[pair])} with the best column{before}; ask for "
+                f"{least} {decimal_text(best[pair])}{others}")
 
     def _wrong(self, selected: Sequence[int]) -> list[int]:
         """Items that miss a monotone limit beside those that come before all of them."""
-        if not self.always.asked():
+        if not self.always.active():
             return []
         order = modular_order(self.values, np.array(sorted(set(selected) - self.counted), np.int64))
         ranked = order.tolist()
@@ -556,8 +558,8 @@ class _Limited:
         """The choice among fewer items."""
         among = np.flatnonzero(allowed | np.isin(np.arange(len(allowed)), [*self.counted]))
         counted = tuple(np.flatnonzero(np.isin(among, [*self.counted])).tolist())
-        part = replace(self.table, items=self.table.items.take(among.tolist()), counted=counted)
-        choice = self.method.choose(part, narrowed(self.rule, among.tolist()))
+        narrow = replace(self.table, items=self.table.items.take(among.tolist()), counted=counted)
+        choice = self.method.choose(narrow, narrowed(self.rule, among.tolist()))
         return replace(choice, selected=tuple(int(among[j]) for j in choice.selected))
 
     def _failing(self, chosen: Chosen) -> int:

@@ -105,8 +105,8 @@ class Hub:
     @property
     def warning(self) -> str | None:
         """A sentence where more than a fifth of the rows hide behind the busiest ones."""
-        part, whole = HUB_LIMIT
-        if self.below * whole <= self.left * part:
+        share, whole = HUB_LIMIT
+        if self.below * whole <= self.left * share:
             return None
         return (f"{self.below} of {self.left} rows fall below k without the k rows that sit in "
                 "most groups: the crowd is the same few rows for many; say whose row each is, or "
@@ -406,14 +406,14 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
     ([['ill', 1, 1, 0]], 0)
     """
     items, rest = table.items, [j for j in range(len(table.items)) if j not in selected]
-    found: list[list[Json]] = []
+    counted: list[list[Json]] = []
     pairs = 0
     for j in rest[:MOST_CLOSED]:
         if pairs > MOST_PAIRS:
             break
-        one = shortfall(table, rule, [*selected, j])
-        found.append([items.names[j], one.level, one.small, one.poor])
-        pairs += one.patterns**2
-    found.sort(key=lambda one: (-one[1], one[2], one[3], one[0]))  # type: ignore[operator]
+        counts = shortfall(table, rule, [*selected, j])
+        counted.append([items.names[j], counts.level, counts.small, counts.poor])
+        pairs += counts.patterns**2
+    counted.sort(key=lambda counts: (-counts[1], counts[2], counts[3], counts[0]))  # type: ignore[operator]
     return {"rows": items.rows, "items": len(items), "columns": len(set(items.origin)),
-            "classes": rule.l_diversity, "closed": found, "passed_over": len(rest) - len(found)}
+            "classes": rule.l_diversity, "closed": counted, "passed_over": len(rest) - len(counted)}

@@ -150,13 +150,13 @@ class TableOptions:
             target = facts.target.name
         y = column_of(Path(self.labels), target, csv) if self.labels else target
         columns, closed = reading(self._columns(target), before)
-        found = table_of(data, y, Reading(
+        table = table_of(data, y, Reading(
             facts, columns, self.bins, self.missing, k, sensitive=self._sensitive(facts),
             person=person, target=target if self.labels else None))
         return beside(Labelled(
-            found.items, found.y, found.classes,
-            target or ("label" if len(found.classes) > 1 else None), found.sources,
-            found.sensitive, people=facts is not None and facts.person is not None), before, closed)
+            table.items, table.y, table.classes,
+            target or ("label" if len(table.classes) > 1 else None), table.sources,
+            table.sensitive, people=facts is not None and facts.person is not None), before, closed)
 
     def _log(self, data: str, long: tuple[str, str], columns: Sequence[str] | None) -> Any:
         _demand(not self.target or self.people,
@@ -241,10 +241,10 @@ class TableOptions:
 
 def _point(text: str) -> float | dt.datetime:
     """A number; of a date column a date."""
-    found = number_cell(text)
-    _demand(not isnan(found) or not isnan(date_cell(text)),
+    number = number_cell(text)
+    _demand(not isnan(number) or not isnan(date_cell(text)),
             f"the cut point {text!r} is no number and no date (2020-12-31)")
-    return dt.datetime.fromisoformat(text.strip()) if isnan(found) else found
+    return dt.datetime.fromisoformat(text.strip()) if isnan(number) else number
 
 
 def _roles_in(facts: Domain | None) -> dict[str, str | None]:
@@ -347,12 +347,12 @@ class SetOptions(GroupOptions):
                 "--model k-anonymity is --profile strict; or name a --method")
         self.demand_target(table)
 
-    def promise(self, asked: TableOptions, table: Labelled, k: int, suppress: int = 0) -> Promise:
+    def promise(self, options: TableOptions, table: Labelled, k: int, suppress: int = 0) -> Promise:
         """What the columns must keep, and what a stranger may know; a profile says a part of it."""
         equal = self.purpose == "strict" or self.model == "k-anonymity"
         diverse = self.purpose in ("few", "most")
         values = max(self.l_diversity or 1 + (self.publish_target or diverse), 1 + diverse)
-        roles = asked.roles(table, target_known=self.target_known, equal=equal)
+        roles = options.roles(table, target_known=self.target_known, equal=equal)
         rule = Rule(k=k, classes=len(table.classes), l_diversity=values, suppress=suppress,
                     model="k-anonymity" if equal else "containment",
                     absent=None if equal else roles.absent(table.items),
@@ -391,17 +391,17 @@ class PublishOptions(SetOptions):
     publish_sensitive: bool = False
     suppress: int = 0
 
-    def read(self, data: str, asked: TableOptions, k: int,
+    def read(self, data: str, options: TableOptions, k: int,
              people: Snapshot | None) -> tuple[Labelled, Promise]:
         """Read the table, recognised by its ledger, and say what is promised of it."""
         before = people.before if people else ()
-        table = asked.opened(data, k, before)
+        table = options.opened(data, k, before)
         if people:
             recognise(table, people.before, people.seal)
         _demand(not self.publish_sensitive or table.sensitive,
                 "--publish-sensitive needs a sensitive column: give --sensitive COLUMN, or leave "
                 "it away")
-        promise = self.promise(asked, table, k, self.suppress)
+        promise = self.promise(options, table, k, self.suppress)
         if self.publish_target:  # also where nobody is said to know it
             demand_rule(table, replace(promise.rule, labelled=True))
         return table, promise

@@ -20,9 +20,8 @@ from __future__ import annotations
 import csv
 import io
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from privsieve.containment.limits import NONE, Limits, disclosures, published
 from privsieve.containment.measures import (
     MOST_COLUMNS,
     MOST_PAIRS,
-    Crowd,
     Hub,
     crowd,
     gains,
@@ -69,14 +67,13 @@ from privsieve.public.canonical import (
     is_formula,
     text_of,
 )
+from privsieve.public.strangers import describe_sizes
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items
 
 #: Cells that may be compared to learn what each column costs.
 MOST_CELLS = 2 * 10**9
-#: Shares are kept as decimals, rounded up: a risk is never told too small.
-_PARTS = 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,26 +112,26 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
             with_sensitive: bool = False) -> Projection:
     """The chosen columns of the rows that stay, shuffled by the system's entropy."""
     demand_some(table, rule, choice)
-    part = table.items.take(choice.selected)
+    items = table.items.take(choice.selected)
     target = table.target if with_target else None
     beside = table.sensitive if with_sensitive else ()
-    _check_names([*part.names, *(one.name for one in beside), *([target] if target else [])])
+    _check_names([*items.names, *(column.name for column in beside), *([target] if target else [])])
     order = np.flatnonzero(kept_rows(table, rule, choice.selected)).tolist()
-    if part.rows - len(order) > rule.suppress:
+    if items.rows - len(order) > rule.suppress:
         raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
                           "privsieve; report it")
     random.SystemRandom().shuffle(order)
-    held = np.zeros((part.rows, len(part)), np.uint8)
-    for j in range(len(part)):
-        held[rows_of(part, j), j] = 1
-    texts = [text_of(one) for one in table.classes]
+    held = np.zeros((items.rows, len(items)), np.uint8)
+    for j in range(len(items)):
+        held[rows_of(items, j), j] = 1
+    texts = [text_of(column) for column in table.classes]
     _check_cells(texts if target else [])
     labels = tuple(texts[table.y[row]] for row in order) if target else None
     sensitive = []
-    for one in beside:
-        _check_cells(one.values)
-        sensitive.append((one.name, tuple(one.values[one.codes[row]] for row in order)))
-    return Projection(part.names, held[order], target, labels, tuple(sensitive))
+    for column in beside:
+        _check_cells(column.values)
+        sensitive.append((column.name, tuple(column.values[column.codes[row]] for row in order)))
+    return Projection(items.names, held[order], target, labels, tuple(sensitive))
 
 
 def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
@@ -155,7 +152,7 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
         "rows": len(projected.cells), "origins": [table.items.origin[j] for j in choice.selected],
         "roles": promise.roles.json(), "sensitive": [*beside],
         "limits": {**promise.limits.json(), "ordered": [
-            one.name for one in table.sensitive if one.ordered and one.name in beside]},
+            column.name for column in table.sensitive if column.ordered and column.name in beside]},
         "fingerprint": None,
     }
 
@@ -247,14 +244,14 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     classes = () if label is None else (label,)
     known = Knowledge(items, np.array([name in hidden for name in items.names], np.bool_))
     groups = known.groups(label, 1 if label is None else int(label.max()) + 1)
-    found = {"known": groups}
+    attackers = {"known": groups}
     if classes:
         known_class = replace(known, columns=classes)
-        found["known_class"] = known_class.groups()
+        attackers["known_class"] = known_class.groups()
     crowds = {}
-    for who, one in found.items():
-        crowds[who] = crowd(one.sizes(), k)
-        crowds[who.replace("known", "all")] = crowd(one.equals(), k)
+    for who, found_by in attackers.items():
+        crowds[who] = crowd(found_by.sizes(), k)
+        crowds[who.replace("known", "all")] = crowd(found_by.equals(), k)
     if table.sensitive:
         columns = (*classes, *(_codes(texts) for _, texts in table.sensitive))
         every = Knowledge(items, None, columns, equal=True).groups()
@@ -265,10 +262,10 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
     soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
             and items.rows * len(items)**2 <= MOST_CELLS)
     without = gains(known_class if promised == "known_class" else known,
-                    found[promised].sizes()) if soon else None
+                    attackers[promised].sizes()) if soon else None
     return {
         "rows": items.rows, "patterns": patterns, "promised": promised,
-        "strangers": {who: _said(one, k) for who, one in crowds.items()},
+        "strangers": {who: describe_sizes(dict(sizes.sizes), k) for who, sizes in crowds.items()},
         "one_class": groups.of_one_class() if classes else None,
         "items": [[name, rows, None if without is None else
                    without.get(name, crowds[promised].level)]
@@ -278,37 +275,6 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
 
 def _codes(texts: Sequence[str]) -> Codes:
     return np.unique(np.array(texts, dtype=object), return_inverse=True)[1].astype(np.int32)
-
-
-def _said(found: Crowd, k: int) -> dict[str, Json]:
-    # exact, and rounded up: what a sum of doubles loses would leave two true last digits
-    share = sum(Fraction(rows, size) for size, rows in found.sizes)
-    average = -int(-share * _PARTS // sum(rows for _, rows in found.sizes))
-    return {"level": found.level, "below": found.below, "alone": dict(found.sizes).get(1, 0),
-            "average": f"{average // _PARTS}.{average % _PARTS:09d}", "bins": _bins(found, k)}
-
-
-def _bins(found: Crowd, k: int) -> list[list[int | None]]:
-    """How many rows have a crowd from this size to that; the first bin is what k forbids."""
-    starts = [1, *_starts(k, found.sizes[-1][0])]
-    sizes = np.array([size for size, _ in found.sizes])
-    rows = np.array([rows for _, rows in found.sizes])
-    counts = np.bincount(np.searchsorted(starts, sizes, side="right") - 1, rows, len(starts))
-    ends = [*(start - 1 for start in starts[1:]), None]
-    return [[low, high, int(count)] for low, high, count in zip(starts, ends, counts, strict=True)]
-
-
-def _starts(k: int, largest: int) -> Iterator[int]:
-    """The first size of each bin from k on: k, then 1, 2 or 5 times a power of ten."""
-    yield k
-    unit = 1
-    while True:
-        for start in (unit, 2 * unit, 5 * unit):
-            if start > largest:
-                return
-            if start > k:
-                yield start
-        unit *= 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -359,7 +325,8 @@ def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first
     key_file(ledger, key)  # what is refused is refused before anything is noted
     if first:
         ledger.introduce()  # who is known stays as they are
-    known = {one.population for one in populations(ledger.path)} if lies(ledger.path) else set()
+    accounts = populations(ledger.path) if lies(ledger.path) else ()
+    known = {account.population for account in accounts}
     if ledger.population not in known:
         raise LedgerError(f"{ledger.population}: the ledger does not know these people; correct "
                           "--ledger or --population, or say --first if nothing was ever published "
@@ -383,7 +350,7 @@ def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder:
     claim["table_sha256"] = digest(data)
     if people is not None:
         claim["fingerprint"] = fingerprint(table, claim, people.seal)
-    measured = {**facts(projected, claim), "disclosure": _told(table, choice, rule, form)}
+    measured = {**facts(projected, claim), "disclosure": _disclosed(table, choice, rule, form)}
     body = {**body_of(table.items, choice, form.plan), "measured": measured}
     release = canonical(body)
     folder.stage("release.json", release)
@@ -420,15 +387,15 @@ def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapp
     return level
 
 
-def _told(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:
+def _disclosed(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:
     """What the groups of the published rows tell of the published target and sensitive columns."""
-    part, known = published(table, rule, choice.selected)
+    table_out, known = published(table, rule, choice.selected)
     if not form.with_target:
-        part = replace(part, y=np.zeros(part.items.rows, np.int32), classes=(None,))
+        table_out = replace(table_out, y=np.zeros(table_out.items.rows, np.int32), classes=(None,))
         known = replace(known, labelled=False)
     if not form.with_sensitive:
-        part = replace(part, sensitive=())
-    return [one.json() for one in disclosures(part, known)]
+        table_out = replace(table_out, sensitive=())
+    return [figures.json() for figures in disclosures(table_out, known)]
 
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: Snapshot | None,

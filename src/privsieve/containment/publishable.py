@@ -121,9 +121,9 @@ def _heaviest(table: Labelled, rule: Rule) -> Choice:
     mined = maximal(table, rule, MUTUAL, SECONDS, complete=not table.counted)
     if not table.counted:
         return mined
-    worth = weights_of(table, rule, MUTUAL).values
-    order = np.lexsort((worth, np.isin(np.arange(len(worth)), mined.selected)))
-    chosen = greedy(table, rule, (np.argsort(order) + 1) * (worth > 0))
+    weights = weights_of(table, rule, MUTUAL).values
+    order = np.lexsort((weights, np.isin(np.arange(len(weights)), mined.selected)))
+    chosen = greedy(table, rule, (np.argsort(order) + 1) * (weights > 0))
     return replace(choice_of(table, rule, chosen.selected, MUTUAL),
                    complete=mined.complete and chosen.complete)
 

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.containment.choose import Choice
-from privsieve.containment.knowledge import Shortfall, shortfall, standing
+from privsieve.containment.knowledge import Shortfall, measure_selection, shortfall
 from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError, NothingFits, ParameterError
@@ -90,16 +90,16 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
     place = {name: at for at, name in enumerate(table.items.names)}
     bits, patterns = _patterns(table.items.take([place[name] for name in names]))
     columns = dict(_columns(table, claim))
-    made = hmac.new(seal.key, TAG, sha256)
-    made.update(canonical({
+    digest = hmac.new(seal.key, TAG, sha256)
+    digest.update(canonical({
         "population": seal.population, "snapshot": seal.snapshot, "rows": table.items.rows,
         "columns": names, "beside": {name: texts for name, (texts, _) in columns.items()},
     }))
-    made.update(bits.tobytes())
+    digest.update(bits.tobytes())
     sources = table.sources if claim.get("counted") else None
     for piece in _rows(patterns, list(columns.values()), sources):
-        made.update(piece)
-    return key_digits(seal.key) + made.hexdigest()[:OF_TABLE]
+        digest.update(piece)
+    return key_digits(seal.key) + digest.hexdigest()[:OF_TABLE]
 
 
 def key_digits(key: bytes) -> str:
@@ -121,8 +121,8 @@ def rests_on(claim: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:
 
 def target_of(claim: Mapping[str, Any]) -> str | None:
     """The target of a claim, published or not."""
-    found: str | None = claim["roles"]["target"]
-    return found
+    target: str | None = claim["roles"]["target"]
+    return target
 
 
 def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
@@ -142,11 +142,11 @@ def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, T
     """The classes and the sensitive columns on which a claim rests."""
     classes, sensitive = rests_on(claim)
     if classes:
-        texts = [text_of(one) for one in table.classes]
+        texts = [text_of(column) for column in table.classes]
         yield f"target {table.target}", _coded(texts, table.y)
-    for one in sorted(table.sensitive, key=lambda one: one.name):
-        if one.name in sensitive:
-            yield f"sensitive {one.name}", _coded(one.values, one.codes)
+    for column in sorted(table.sensitive, key=lambda column: column.name):
+        if column.name in sensitive:
+            yield f"sensitive {column.name}", _coded(column.values, column.codes)
 
 
 def _coded(texts: Sequence[str], codes: Codes) -> Texts:
@@ -171,8 +171,8 @@ def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None) -> It
         order = np.lexsort((row, sources))
         ends = np.flatnonzero(np.diff(sources[order])) + 1
         yield b"sources"
-        for piece in sorted(part.astype(">i8").tobytes()
-                            for part in np.split(row.reshape(-1)[order], ends)):
+        for piece in sorted(rows.astype(">i8").tobytes()
+                            for rows in np.split(row.reshape(-1)[order], ends)):
             yield len(piece).to_bytes(8, "little") + piece
 
 
@@ -190,9 +190,9 @@ def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
     """
     place = key_file(ledger, key)
     # Of a shared ledger two machines may make the first keys at once, each of its own people.
-    told = (ledger,) if key else populations(ledger.path, ledger.head)
-    noted = {str(made.claim["fingerprint"]) for one in told for made in one.publications()
-             if made.claim.get("fingerprint")}
+    accounts = (ledger,) if key else populations(ledger.path, ledger.head)
+    noted = {str(publication.claim["fingerprint"]) for account in accounts
+             for publication in account.publications() if publication.claim.get("fingerprint")}
     if not os.path.lexists(place):
         if noted:
             raise LedgerError(f"the key of the ledger, {place.name}, is not there, and without it "
@@ -200,7 +200,7 @@ def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
                               "published; put it back from the copy that was kept with the ledger")
         _make(place)
     secret = _read(place)
-    if any(not one.startswith(key_digits(secret)) for one in noted if len(one) > OF_KEY):
+    if any(not text.startswith(key_digits(secret)) for text in noted if len(text) > OF_KEY):
         raise LedgerError(f"{place.name} is the key of another ledger; put back the one with which "
                           "this ledger was begun, from the copy that was kept with it")
     return Seal(secret, ledger.population, snapshot)
@@ -293,15 +293,15 @@ def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
     (['ward', 'smoker'], frozenset({'smoker'}))
     """
     also = read_also(claims)
-    asked = columns if isinstance(columns, Mapping) else dict.fromkeys(columns or ())
-    everything = columns is None or ... in asked
-    closed = frozenset(name for name in also if asked.get(name, None if everything else False)
+    requested = columns if isinstance(columns, Mapping) else dict.fromkeys(columns or ())
+    everything = columns is None or ... in requested
+    closed = frozenset(name for name in also if requested.get(name, None if everything else False)
                        is False)
-    how = {name: asked.get(name) or one for name, one in also.items()}
+    how = {name: requested.get(name) or cuts for name, cuts in also.items()}
     if not any(how.values()) and not isinstance(columns, Mapping):
         return columns if columns is None else [*columns, *sorted(closed)], closed
-    wanted = {**asked, **{name: one for name, one in how.items()
-                          if one is not None or name in closed}}
+    wanted = {**requested, **{name: cuts for name, cuts in how.items()
+                          if cuts is not None or name in closed}}
     if columns is None:
         wanted[...] = None
     return wanted, closed
@@ -317,11 +317,11 @@ def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
     (1,)
     """
     place = {name: at for at, name in enumerate(table.items.names)}
-    for one in claims:
-        for item, column in zip(one["columns"], one["origins"], strict=True):
+    for claim in claims:
+        for item, column in zip(claim["columns"], claim["origins"], strict=True):
             if item not in place:
                 raise LedgerError(_lost(table, item, column, read_also(claims)[column]))
-    return tuple(sorted({place[item] for one in claims for item in one["columns"]}))
+    return tuple(sorted({place[item] for claim in claims for item in claim["columns"]}))
 
 
 def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled:
@@ -330,7 +330,7 @@ def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled
     Where rows were left out nothing can be chosen beside it, and nothing is marked.
     """
     counted = set(counted_items(table, claims))
-    alone = any(one["suppressed"] for one in claims)
+    alone = any(claim["suppressed"] for claim in claims)
     kept = [j for j, name in enumerate(table.items.origin) if name not in closed or j in counted]
     return replace(table, items=table.items.take(kept), closed=tuple(sorted(closed)),
                    counted=() if alone else tuple(at for at, j in enumerate(kept) if j in counted))
@@ -349,21 +349,21 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
                           "nothing more of it")
     if selected == choice.selected:
         return choice
-    level = standing(table, rule, selected)[0]
+    level = measure_selection(table, rule, selected)[0]
     return replace(choice, selected=selected, level=level, objective=None, bound=None,
                    proved=False)
 
 
 def _place(text: str) -> float:
     """Where a cut point lies; NaN where it is none."""
-    found = number_cell(text)
-    return date_cell(text) if isnan(found) else found
+    number = number_cell(text)
+    return date_cell(text) if isnan(number) else number
 
 
 def _point(text: str) -> float | dt.datetime:
     """A cut point as `items_of` takes it: a number or a date."""
-    found = number_cell(text)
-    return dt.datetime.fromisoformat(text) if isnan(found) else found
+    number = number_cell(text)
+    return dt.datetime.fromisoformat(text) if isnan(number) else number
 
 
 def _lost(table: Labelled, item: str, column: str, how: How) -> str:
@@ -421,8 +421,8 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
     claims = [claim, *before]
     if not before:
         return
-    if any(one["suppressed"] for one in claims):
-        if any(_terms(one) != _terms(claim) for one in claims):
+    if any(other["suppressed"] for other in claims):
+        if any(_terms(other) != _terms(claim) for other in claims):
             raise LedgerError("of this snapshot something was or would be published without some "
                               "rows, and who is missing shows beside the rest; publish the same "
                               "columns under the same rule, or nothing more")
@@ -433,10 +433,10 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
 def recognise(table: Labelled, before: Claims, seal: Seal) -> None:
     """Refuse another table than the one of which claims were made, or one read otherwise."""
     counted_items(table, before)
-    for one in before:
-        _check_classes(table, one)
-    for one in before:
-        _check_table(table, one, seal)
+    for claim in before:
+        _check_classes(table, claim)
+    for claim in before:
+        _check_table(table, claim, seal)
 
 
 def strictest(items: Items, claims: Claims, classes: int = 1) -> Rule:
@@ -463,9 +463,9 @@ def limits_of(claims: Claims) -> dict[str, Any]:
     >>> limits_of([{"limits": {"share": "0.9", "entropy": None}}, {"limits": {"share": "0.85"}}])
     {'share': '0.85'}
     """
-    found = {name: [one["limits"][name] for one in claims if one["limits"].get(name)]
+    limits = {name: [claim["limits"][name] for claim in claims if claim["limits"].get(name)]
              for name in STRICTER}
-    return {name: STRICTER[name](texts, key=Fraction) for name, texts in found.items() if texts}
+    return {name: STRICTER[name](texts, key=Fraction) for name, texts in limits.items() if texts}
 
 
 def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
@@ -533,7 +533,7 @@ def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
         raise LedgerError(f"classes of the target {name!r} were published of this snapshot, or "
                           f"count in its groups, and this table is read {here}; name that target "
                           "(--target), or publish nothing more of this snapshot")
-    lost = sorted(set(sensitive) - {one.name for one in table.sensitive})
+    lost = sorted(set(sensitive) - {column.name for column in table.sensitive})
     if lost:
         raise LedgerError(f"the sensitive column {lost[0]!r} of this snapshot was published or "
                           "promised within a limit, and here it is not sensitive; name it, too "
@@ -588,5 +588,5 @@ def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
 
 def _few(names: Sequence[str]) -> str:
     """The first names of a list."""
-    more = f" and {len(names) - 2} more" if len(names) > 3 else ""
-    return ", ".join(repr(name) for name in names[:2 if more else 3]) + more
+    others = f" and {len(names) - 2} more" if len(names) > 3 else ""
+    return ", ".join(repr(name) for name in names[:2 if others else 3]) + others

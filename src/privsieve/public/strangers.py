@@ -7,6 +7,7 @@ the table; the claimed columns are items made of them (`origins`, one for each).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from privsieve.public.canonical import quoted
@@ -34,6 +35,8 @@ UNITS = {"row": "one row of the table", "source": "one source of rows",
          "person": "one person, who may have any number of rows"}
 #: So many names stand in a sentence; of more only the number.
 _FEW = 6
+#: Averages of chances have this many decimal parts.
+_PARTS = 10**9
 
 
 def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -109,6 +112,32 @@ def known(claim: Mapping[str, Any]) -> str:
     if TARGET_KNOWN in by_role:
         parts.append(f"the class of a person ({by_role[TARGET_KNOWN][0]})")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
+
+
+def describe_sizes(sizes: Mapping[int, int], k: int) -> dict[str, Any]:
+    """Return what a release says of groups: `sizes` are the rows with a group of each size.
+
+    The average chance that a row is found is exact, and rounded up.
+
+    >>> describe_sizes({1: 1, 3: 2}, 2)["bins"]
+    [[1, 1, 1], [2, None, 2]]
+    """
+    rows = sum(sizes.values())
+    share = sum(Fraction(count, size) for size, count in sizes.items()) / rows
+    average = -int(-share * _PARTS // 1)
+    starts = [1, k]
+    power = 1
+    while power <= max(sizes):
+        starts += [start for start in (power, 2 * power, 5 * power) if k < start <= max(sizes)]
+        power *= 10
+    ends = [*(start - 1 for start in starts[1:]), None]
+    return {
+        "level": min(sizes), "alone": sizes.get(1, 0),
+        "below": sum(count for size, count in sizes.items() if size < k),
+        "average": f"{average // _PARTS}.{average % _PARTS:09d}",
+        "bins": [[low, high, sum(count for size, count in sizes.items()
+                                 if low <= size and (high is None or size <= high))]
+                 for low, high in zip(starts, ends, strict=True)]}
 
 
 def _named(names: Sequence[str]) -> str:

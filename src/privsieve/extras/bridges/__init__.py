@@ -1,5 +1,5 @@
-"""Bridges: a table in the forms of sdcMicro and ARX, and back what they made of it.
+"""Export a table to sdcMicro and ARX, and read their result back.
 
-What is theirs (hierarchies that are searched, local suppression, microaggregation, PRAM) stays
-theirs: nothing here generalises a row.
+Nothing here generalises a row: search of hierarchies, local suppression, microaggregation and PRAM
+are the work of the other tools.
 """

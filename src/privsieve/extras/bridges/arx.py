@@ -1,25 +1,19 @@
-"""ARX: the table, a hierarchy for each key variable, and a Java program that runs ARX on them.
+"""Export a table to ARX: data, a hierarchy for each key variable, and a Java program.
 
 Written for the API of ARX 3.9.2 (`org.deidentifier.arx`).  A hierarchy begins with the cells, goes
 on with the groups on which privsieve counts k, then with larger intervals, and ends with `*`.
-Which levels to take, and which rows to leave out, is the work of ARX.  What was written is read
-back by a reader that trusts none of it.
+ARX decides which levels to take and which rows to leave out.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
 from privsieve._version import __version__
 from privsieve.containment.limits import NONE, Limits
-from privsieve.errors import CheckFailed, ParameterError, SchemaError
+from privsieve.errors import ParameterError, SchemaError
 from privsieve.extras.bridges.table import (
     MISSING,
     Exported,
@@ -39,32 +33,31 @@ from privsieve.public.domain_file import to_toml
 ARX = "3.9.2"
 #: ARX takes no more key variables.
 LARGEST_KEYS = 64
-#: A sensitive column with more levels stays out of the domain file: it would be no category.
+#: A sensitive column with more levels is not in the domain file.
 LARGEST_LISTED = 1000
-#: What ARX reads as no value.
+#: The text that ARX reads as no value.
 NULL = "NULL"
 FORMAT = "privsieve-arx/1"
 #: ARX expects it between the fields of a file.
 DELIMITER = ";"
-#: What stands for any value.
+#: The text for any value.
 SUPPRESSED = "*"
 #: A privacy model, in words.
 Model = Mapping[str, str | int]
 
 
 def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
-    """The files of an export: data, hierarchies, settings, a program, and a domain file for after.
+    """Return the files of an export: data, hierarchies, settings, a program, and a domain file.
 
-    The domain file lists every level that the program may write, so that what it writes is read
-    back with its levels as categories.
+    The domain file lists every level that the program may write, so its result can be read back.
     """
     _check(table)
     known = [hierarchy_of(column, at) for at, column in enumerate(table.columns, 1)
              if column.role == "known"]
     settings = _settings(table, known, limits)
-    files = {one.key.file: csv_bytes(one.lines, DELIMITER) for one in known}
+    files = {hierarchy.key.file: csv_bytes(hierarchy.lines, DELIMITER) for hierarchy in known}
     files["data.csv"] = csv_bytes(table.lines([
-        _cells(column.levels) if column.role == "known" else _shown(column, table.csv.decimal)
+        _cells(column.levels) if column.role == "known" else _texts(column, table.csv.decimal)
         for column in table.columns]), DELIMITER)
     files["settings.json"] = written(settings)
     files["Anonymize.java"] = program(settings).encode("ascii")
@@ -73,43 +66,43 @@ def arx(table: Exported, limits: Limits = NONE) -> dict[str, bytes]:
 
 
 def hierarchy_of(column: Variable, at: int) -> Hierarchy:
-    """The hierarchy of a key variable; `at` numbers the columns."""
+    """Return the hierarchy of a key variable; `at` is the number of the column."""
     levels, chains = column.levels, _chains(column.levels)
-    # Where each cell is a group of its own, under its own text, the group is no step above it.
+    # If each cell is a group of its own under its own text, the group is not a step above it.
     lowest = 0 if tuple(levels.labels[at] for at in levels.group) == levels.cells else 1
     lines = tuple((cell, *chains[group][1 - lowest:], SUPPRESSED)
                   for cell, group in sorted(zip(_cells(levels), levels.group, strict=True),
-                                            key=lambda one: one[1]))
-    # A target that is published is not made coarser: its classes are what it is published for.
+                                            key=lambda pair: pair[1]))
+    # A published target keeps its classes.
     fixed = column.is_target
     return Hierarchy(Setting(column.name, f"hierarchies/{file_name(at, column.name)}.csv", lowest,
                              lowest if fixed else len(lines[0]) - 1), lines)
 
 
 def _chains(levels: Grouping) -> list[tuple[str, ...]]:
-    """What each group is called on each step, from its own label to the last before `*`."""
+    """Return the name of each group on each step, from its own label to the last before `*`."""
     if not levels.cuts:
         return [(label,) for label in levels.labels]
     last = len(levels.cuts)
     place = {merged(levels, at, at): at for at in range(last + 1)}
-    found = []
+    chains = []
     for label in levels.labels:
-        name, joined, more = label.partition(f" or {MISSING}")
+        name, joined, rest = label.partition(f" or {MISSING}")
         chain = [label]
         step = 2
         while step <= last:
             if name in place:
                 low = place[name] // step * step
-                chain.append(merged(levels, low, min(low + step - 1, last)) + joined + more)
+                chain.append(merged(levels, low, min(low + step - 1, last)) + joined + rest)
             else:
                 chain.append(label)
             step *= 2
-        found.append(tuple(chain))
-    return found
+        chains.append(tuple(chain))
+    return chains
 
 
 def _cells(levels: Grouping) -> list[str]:
-    """The cells as ARX gets them: where nothing was written stands a word."""
+    """Return the cells for ARX, with a word for an empty cell."""
     nothing = free(MISSING, levels.cells)
     return [cell or nothing for cell in levels.cells]
 
@@ -126,8 +119,8 @@ def _check(table: Exported) -> None:
                               f"({SUPPRESSED}) or for no value ({NULL}); rename it")
 
 
-def _shown(column: Variable, decimal: str) -> list[str]:
-    """The cells of a column that ARX does not generalise, one text a value."""
+def _texts(column: Variable, decimal: str) -> list[str]:
+    """Return the cells of a column that ARX does not generalise, one text for each value."""
     labels = column.levels.labels
     if column.levels.kind == "number":
         labels = tuple(label.replace(decimal, ".") for label in labels)
@@ -147,30 +140,30 @@ def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Se
     left = ["the largest share of a value, which no model of ARX limits"] if limits.share else []
     return Settings(
         FORMAT, __version__, ARX, table.rows, table.k, table.level,
-        tuple(one.key for one in known),
+        tuple(hierarchy.key for hierarchy in known),
         tuple(column.name for column in other if column.name in limited),
         tuple(column.name for column in other if column.name not in limited),
         tuple(models), decimals, tuple(left))
 
 
 def _models(column: Variable, limits: Limits) -> list[Model]:
-    """The models of ARX that keep the limits of one sensitive column."""
+    """Return the models of ARX that keep the limits of one sensitive column."""
     name = column.name
-    found: list[Model] = []
-    said = limits.json()
+    models: list[Model] = []
+    texts = limits.json()
     if (limits.distinct or 1) > 1:
-        found.append({"model": "distinct l-diversity", "column": name, "l": limits.distinct or 1})
+        models.append({"model": "distinct l-diversity", "column": name, "l": limits.distinct or 1})
     if limits.entropy is not None:
-        found.append({"model": "entropy l-diversity", "column": name, "l": str(said["entropy"])})
+        models.append({"model": "entropy l-diversity", "column": name, "l": str(texts["entropy"])})
     if limits.closeness is not None:
         distance = "ordered" if _in_order(column) else "equal"
-        found.append({"model": f"t-closeness, {distance} distance", "column": name,
-                      "t": str(said["closeness"])})
-    return found
+        models.append({"model": f"t-closeness, {distance} distance", "column": name,
+                      "t": str(texts["closeness"])})
+    return models
 
 
 def _in_order(column: Variable) -> bool:
-    """Whether ARX can order the values: numbers, or dates whose texts stand in their order."""
+    """Return whether ARX can order the values: numbers, or dates whose texts sort as dates."""
     levels = column.levels
     if "" in levels.cells:
         return False
@@ -179,11 +172,11 @@ def _in_order(column: Variable) -> bool:
 
 
 def _domain(table: Exported, known: Sequence[Hierarchy]) -> Domain:
-    """What the program writes, as a domain: `*` is no level, and so a missing cell."""
+    """Return the domain of what the program writes; `*` is a missing cell."""
     target = next((column for column in table.columns if column.is_target), None)
-    columns = [Category(one.key.name, one.shown()) for one in known
-               if target is None or one.key.name != target.name]
-    columns += [Category(column.name, tuple(dict.fromkeys(_shown(column, table.csv.decimal))))
+    columns = [Category(hierarchy.key.name, hierarchy.written_levels()) for hierarchy in known
+               if target is None or hierarchy.key.name != target.name]
+    columns += [Category(column.name, tuple(dict.fromkeys(_texts(column, table.csv.decimal))))
                 for column in table.of("sensitive")
                 if len(column.levels.labels) <= LARGEST_LISTED]
     label = None if target is None else Label(target.name, target.levels.labels)
@@ -205,14 +198,14 @@ class Setting:
 
 @dataclass(frozen=True, repr=False)
 class Settings:
-    """What is asked of ARX.
+    """The settings of a run of ARX.
 
     level : rows in the smallest group where each key variable stands on its lowest level.
     keys : the key variables.
     sensitive, insensitive : columns with a limit, and without: ARX takes no other sensitive ones.
     models : privacy models, k-anonymity first.
     decimals : columns that ARX has to order as numbers.
-    left : what was asked of privsieve and is not among the models.
+    left : limits of privsieve that no model covers.
     """
 
     format: str
@@ -236,105 +229,22 @@ class Hierarchy:
     key: Setting
     lines: tuple[tuple[str, ...], ...]
 
-    def shown(self) -> tuple[str, ...]:
-        """Every level that may be written, without `*`."""
+    def written_levels(self) -> tuple[str, ...]:
+        """Return each level that the program may write, without `*`."""
         return tuple(dict.fromkeys(
             line[at] for at in range(self.key.lowest, self.key.highest + 1) for line in self.lines
             if line[at] != SUPPRESSED))
 
 
-@dataclass(frozen=True, repr=False)
-class Read:
-    """An export, as it was read."""
-
-    settings: Settings
-    hierarchies: tuple[Hierarchy, ...]
-
-
 def written(settings: Settings) -> bytes:
-    """Settings as JSON."""
+    """Return settings as JSON."""
     return (json.dumps(asdict(settings), indent=1, ensure_ascii=True) + "\n").encode()
 
 
-def read_arx(folder: str | Path) -> Read:
-    """Read an export back, and check it.
-
-    Every cell of the data has one line in its hierarchy; lines are of one length and end in `*`;
-    each level is coarser than the one before; k, counted again on the lowest levels, is as said.
-    """
-    place = Path(folder)
-    settings = _read_settings(place / "settings.json")
-    head, *rows = _table(place / "data.csv")
-    if len(rows) != settings.rows:
-        raise CheckFailed(f"data.csv has {len(rows)} rows and settings.json says {settings.rows}; "
-                          "export again")
-    hierarchies = tuple(Hierarchy(one, tuple(map(tuple, _table(place / one.file))))
-                        for one in settings.keys)
-    groups: list[list[str]] = []
-    for one in hierarchies:
-        if one.key.name not in head:
-            raise CheckFailed(f"data.csv has no column {one.key.name!r}; export again")
-        at = head.index(one.key.name)
-        groups.append(_levels(one, [row[at] for row in rows]))
-    level = min(Counter(zip(*groups, strict=True)).values(), default=0)
-    if level != settings.level:
-        raise CheckFailed(f"the smallest group of data.csv has {level} rows on the lowest levels, "
-                          f"and settings.json says {settings.level}; export again")
-    return Read(settings, hierarchies)
-
-
-def _levels(one: Hierarchy, cells: list[str]) -> list[str]:
-    """The lowest level of each cell; refused where the hierarchy is none."""
-    wrong = f"the hierarchy of {one.key.name!r} "
-    widths = {len(line) for line in one.lines}
-    if len(widths) != 1 or {line[-1] for line in one.lines} != {SUPPRESSED}:
-        raise CheckFailed(wrong + f"has lines of different lengths, or one that does not end in "
-                          f"{SUPPRESSED}; export again")
-    if not 0 <= one.key.lowest <= one.key.highest < widths.pop():
-        raise CheckFailed(wrong + "has no such levels as settings.json says; export again")
-    lines = {line[0]: line for line in one.lines}
-    if len(lines) != len(one.lines):
-        raise CheckFailed(wrong + "has two lines for a value; export again")
-    if not set(cells) <= lines.keys():
-        raise CheckFailed(wrong + "has no line for a value of data.csv; export again")
-    for at in range(len(one.lines[0]) - 1):
-        above = {line[at]: line[at + 1] for line in one.lines}
-        if any(above[line[at]] != line[at + 1] for line in one.lines):
-            raise CheckFailed(wrong + f"is torn apart above level {at}; export again")
-    return [lines[cell][one.key.lowest] for cell in cells]
-
-
-def _read_settings(path: Path) -> Settings:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        lists = {name: tuple(found[name])
-                 for name in ("sensitive", "insensitive", "models", "decimals", "left")}
-        settings = Settings(**{**found, **lists,
-                               "keys": tuple(Setting(**one) for one in found["keys"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        raise CheckFailed("settings.json cannot be read as settings for ARX; export "
-                          "again") from None
-    if settings.format != FORMAT:
-        raise CheckFailed(f"settings.json is of another format than {FORMAT}; read it with the "
-                          "privsieve that wrote it")
-    return settings
-
-
-def _table(path: Path) -> list[list[str]]:
-    try:
-        text = path.read_text("utf-8")
-        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITER, strict=True))
-    except (OSError, ValueError, csv.Error):
-        found = []
-    if not found:
-        raise CheckFailed(f"{path.name} cannot be read as a table; export again")
-    return found
-
-
 def program(settings: Settings) -> str:
-    """The program for these settings, in ASCII."""
-    lines = [f"        known(definition, {java_string(one.name)}, {java_string(one.file)}, "
-             f"{one.lowest}, {one.highest});" for one in settings.keys]
+    """Return the program for these settings, in ASCII."""
+    lines = [f"        known(definition, {java_string(key.name)}, {java_string(key.file)}, "
+             f"{key.lowest}, {key.highest});" for key in settings.keys]
     for names, kind in ((settings.sensitive, "SENSITIVE"), (settings.insensitive, "INSENSITIVE")):
         lines += [f"        definition.setAttributeType({java_string(name)}, "
                   f"AttributeType.{kind}_ATTRIBUTE);" for name in names]

@@ -1,7 +1,7 @@
-"""Back: a domain for a table that another tool generalised, with its levels as categories.
+"""Read the domain of a table that another tool generalised, with its levels as categories.
 
-`[18, 40[`, `18-40`, `(18,40]` and `{A, B}` are levels like any other: nothing reads what they
-mean.  What was taken out is missing: no item says it, and rows that lack it are alike in that.
+`[18, 40[`, `18-40`, `(18,40]` and `{A, B}` are levels like any other: their meaning is not
+read.  A suppressed cell is a missing cell.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from privsieve.rows.coding import LARGEST_LEVELS
 from privsieve.rows.source import open_source
 from privsieve.rows.table import body_of
 
-#: How sdcMicro, R and ARX write a cell that was taken out; an empty cell is missing anyhow.
+#: How sdcMicro, R and ARX write a suppressed cell; an empty cell is missing as well.
 SUPPRESSED = ("*", "NA")
 
 
 def generalised(path: str | Path, csv: Csv | None = None) -> Domain:
-    """A domain that lists the levels of each column, as they stand in the table.
+    """Return a domain that lists the levels of each column of the table.
 
-    The levels are read from the rows: who holds the table has to say that they may be known.
+    The levels are read from the rows: the holder of the table must declare that they are public.
     """
     source = open_source(path, csv=csv)
-    found: list[dict[str, None]] = [{} for _ in source.columns]
+    levels_of: list[dict[str, None]] = [{} for _ in source.columns]
     for batch in body_of(source, source.columns):
-        for levels, raw in zip(found, batch, strict=True):
+        for levels, raw in zip(levels_of, batch, strict=True):
             levels.update(dict.fromkeys(map(text_cell, dict.fromkeys(raw))))
-    columns = [column for name, levels in zip(source.columns, found, strict=True)
+    columns = [column for name, levels in zip(source.columns, levels_of, strict=True)
                if (column := _category(name, levels)) is not None]
     if not columns:
         raise SchemaError("no column of the table has a level: every cell was taken out")
@@ -38,7 +38,7 @@ def generalised(path: str | Path, csv: Csv | None = None) -> Domain:
 
 
 def _category(name: str, levels: dict[str, None]) -> Category | None:
-    """A column with its levels; None where all cells were taken out."""
+    """Return a column with its levels; None if all cells are suppressed."""
     missing = {"", *SUPPRESSED} & levels.keys()
     if len(missing) > 1:
         raise SchemaError(f"column {name!r} writes in more than one way that a cell was taken out "

@@ -1,4 +1,4 @@
-"""`privsieve bridge`: a table in the form of sdcMicro or ARX, before anything is published."""
+"""`privsieve bridge`: export a table to sdcMicro or ARX, before anything is published."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from privsieve.cli.options import refuse
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Outcome, verb
 from privsieve.containment.options import GroupOptions, TableOptions
-from privsieve.extras.bridges.arx import arx, read_arx
+from privsieve.extras.bridges.arx import arx
 from privsieve.extras.bridges.sdcmicro import sdcmicro
 from privsieve.extras.bridges.table import exported, write_folder
 from privsieve.public.option import Dir
 
-#: Other tools: their names, and what is to be done in their folder.
+#: Other tools: their names, and what to do in their folder.
 _NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
 _NEXT = {
-    "sdcmicro": "Rscript sdc.R, in that folder; what it does beyond counting is sdcMicro's, and "
-                "stands in the script with a # before it",
+    "sdcmicro": "Rscript sdc.R, in that folder; further steps of sdcMicro are in the script, each "
+                "with a # before it",
     "arx": "javac and java with libarx.jar, in that folder (Anonymize.java says how), or open its "
            "data and hierarchies in ARX",
 }
@@ -29,7 +29,7 @@ _NEXT = {
 class BridgeOptions:
     """The folder.
 
-    k : each row's group has at least so many rows
+    k : the least number of rows in each group
     out : the folder; it must not exist
     by_path : of sdcmicro: the script names DATA, and no table is written
     """
@@ -41,29 +41,27 @@ class BridgeOptions:
 
 @verb("arx patients.csv --target ill -k 5 --out for-arx")
 def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
-            asked: TableOptions, wanted: GroupOptions) -> Outcome:
+            options: TableOptions, wanted: GroupOptions) -> Outcome:
     """PRIVATE: write the rows of DATA with their roles to DIR, for TOOL: sdcmicro or arx.
 
     Nothing is chosen, and nothing is published.
     """
-    wanted.demand_target(asked)
+    wanted.demand_target(options)
     limits = wanted.limits(wanted.l_diversity)
     refuse(place.by_path and tool != "sdcmicro",
            "--by-path is for sdcmicro: ARX is given the cells in a form of its own; leave it away")
     with staged() as progress:
         progress.stage("reading the table")
-        table = asked.opened(data, place.k)
-    roles = asked.roles(table, target_known=wanted.target_known)
-    made = exported(data, table, roles, place.k, asked.facts)
-    if tool == "sdcmicro":
-        write_folder(place.out, sdcmicro(made, by_path=place.by_path))
-    else:
-        write_folder(place.out, arx(made, limits), read_arx)
-    words.say("level", f"{made.level} rows in the smallest group that is equal in all "
-                       f"{len(made.of('known'))} known columns, as {_NAMES[tool]} counts; "
-                       f"{made.below} rows in groups below k = {made.k}")
+        table = options.opened(data, place.k)
+    roles = options.roles(table, target_known=wanted.target_known)
+    export = exported(data, table, roles, place.k, options.facts)
+    write_folder(place.out, sdcmicro(export, by_path=place.by_path) if tool == "sdcmicro" else
+                 arx(export, limits))
+    words.say("level", f"{export.level} rows in the smallest group that is equal in all "
+                       f"{len(export.of('known'))} known columns, as {_NAMES[tool]} counts; "
+                       f"{export.below} rows in groups below k = {export.k}")
     words.say("folder", f"{place.out} (PRIVATE: not to be released)", fg="yellow")
     words.say("next", _NEXT[tool])
-    return Outcome({"folder": place.out, "tool": tool, "level": made.level,
-                    "known": [one.name for one in made.of("known")], "below": made.below,
-                    "k": made.k})
+    return Outcome({"folder": place.out, "tool": tool, "level": export.level,
+                    "known": [column.name for column in export.of("known")], "below": export.below,
+                    "k": export.k})

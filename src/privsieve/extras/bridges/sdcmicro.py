@@ -1,8 +1,8 @@
-"""sdcMicro: the table, the levels of its columns, and a script in R that reads and counts them.
+"""Export a table to sdcMicro: the table, its levels, and a script in R that counts them.
 
-The script needs base R until it says "sdcMicro"; then the package.  It was written for 5.8.1.  No
-text of a table stands in it but the names of columns, as strings; its variables are made of ASCII
-letters and digits (sdcMicro evaluates names of columns as code where a key variable is missing).
+The script needs base R until it says "sdcMicro"; then the package.  It was written for 5.8.1.  Of
+the table it holds only the names of columns, as strings.  Its variables are made of ASCII letters
+and digits, because sdcMicro evaluates names of columns as code if a key variable is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SDCMICRO = "5.8.1"
 
 
 def sdcmicro(table: Exported, *, by_path: bool = False) -> dict[str, bytes]:
-    """The files of an export: `sdc.R`, `levels/` and, unless `by_path`, `table.csv`."""
+    """Return the files of an export: `sdc.R`, `levels/` and, unless `by_path`, `table.csv`."""
     if by_path and table.path.suffix.lower() in (".parquet", ".pq"):
         raise ParameterError("base R reads no Parquet file; leave --by-path away, and the table "
                              "is written beside the script")
@@ -27,18 +27,19 @@ def sdcmicro(table: Exported, *, by_path: bool = False) -> dict[str, bytes]:
     files = {f"levels/{variable}.csv": csv_bytes(_lines(column))
              for variable, column in zip(names, table.columns, strict=True)}
     if not by_path:
-        files["table.csv"] = csv_bytes(table.lines([one.levels.cells for one in table.columns]))
+        files["table.csv"] = csv_bytes(table.lines(
+            [column.levels.cells for column in table.columns]))
     files["sdc.R"] = _script(table, names, by_path=by_path).encode("ascii")
     return files
 
 
 def variables(columns: Sequence[Variable]) -> list[str]:
-    """What the columns are called in R: syntactic names, no two alike."""
+    """Return the names of the columns in R: syntactic names, each once."""
     return [file_name(at, column.name) for at, column in enumerate(columns, 1)]
 
 
 def r_string(text: str) -> str:
-    r"""A string of R that is this text, in ASCII; nothing in it can end the string.
+    r"""Return a text as a string of R, in ASCII; no character can end the string.
 
     >>> print(r_string('a"b\\ \u00e9'))
     "a\"b\\ \u00e9"
@@ -55,7 +56,7 @@ def _r_character(c: str) -> str:
 
 
 def _lines(column: Variable) -> Iterable[tuple[str, str]]:
-    """Each cell as it is spelled, and its level; the levels come in their order."""
+    """Yield each cell as it is spelled, and its level, in the order of the levels."""
     levels = column.levels
     yield "value", "level"
     for at in sorted(range(len(levels.cells)), key=levels.group.__getitem__):
@@ -89,9 +90,9 @@ def _script(table: Exported, names: Sequence[str], *, by_path: bool) -> str:
 
 
 def _encoding(name: str) -> str:
-    """The argument that says how letters are stored; a file in UTF-8 may begin with a mark."""
-    found = codecs.lookup(name).name
-    return f"fileEncoding = {r_string('UTF-8-BOM' if found == 'utf-8' else found.upper())}"
+    """Return the argument for the encoding; a file in UTF-8 may begin with a mark."""
+    codec = codecs.lookup(name).name
+    return f"fileEncoding = {r_string('UTF-8-BOM' if codec == 'utf-8' else codec.upper())}"
 
 
 def _vector(names: Sequence[str]) -> str:

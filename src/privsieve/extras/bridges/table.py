@@ -1,8 +1,8 @@
-"""The table as another tool takes it: each column's cells, and which of them are told apart.
+"""Prepare a table for another tool: the cells of each column, and their groups.
 
 A number lies in an interval, a category is itself, a flag is yes or no.  Cells that hold the same
-items are one group: whatever cut them, k is counted on these groups.  An export is a folder that is
-new, its owner's alone, whole or not there at all.
+items are one group, and k is counted on these groups.  An export is a new folder that only its
+owner may read, and is written whole or not at all.
 
 PRIVATE: all of it is about the rows.
 """
@@ -14,7 +14,7 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -32,11 +32,11 @@ from privsieve.rows.matrix import Items
 from privsieve.rows.source import RawColumn, open_source
 from privsieve.rows.table import body_of
 
-#: What a table of cells is written in; logs, baskets and matrices hold no cells.
+#: Suffixes of tables of cells; logs, baskets and matrices hold no cells.
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-#: What a missing cell is called, unless a level is called so.
+#: The name of a missing cell, unless a level has this name.
 MISSING = "missing"
-#: What cells are called of which no item tells anything.
+#: The name of cells that no item describes.
 OTHER = "other"
 
 Role = Literal["known", "sensitive", "target"]
@@ -68,8 +68,8 @@ class Variable:
 class Exported:
     """A table with roles, for one of the bridges.
 
-    level : rows in the smallest group of rows that are equal in all known columns, as both tools
-        count: whoever knows a column knows its absences, too.
+    level : rows in the smallest group of rows that are equal in all known columns.  Both tools
+        count this way: an attacker who knows a column knows its absences, too.
     below : rows in groups with fewer than k.
     """
 
@@ -82,26 +82,26 @@ class Exported:
     columns: tuple[Variable, ...]
 
     def of(self, *roles: Role) -> tuple[Variable, ...]:
-        """The columns of these roles."""
+        """Return the columns of these roles."""
         return tuple(column for column in self.columns if column.role in roles)
 
     def lines(self, texts: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
-        """Names, and the cells of each row: of each column what its distinct cells are shown as."""
+        """Yield the names, and the cells of each row; `texts` has each column's distinct cells."""
         yield [column.name for column in self.columns]
-        yield from zip(*([shown[code] for code in column.codes.tolist()]
-                         for column, shown in zip(self.columns, texts, strict=True)), strict=True)
+        yield from zip(*([cells[code] for code in column.codes.tolist()]
+                         for column, cells in zip(self.columns, texts, strict=True)), strict=True)
 
 
 def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
              domain: Domain | None = None) -> Exported:
-    """The cells of a table of items, column by column, with what each column is to be.
+    """Return the cells of a table of items, column by column, with the role of each column.
 
-    `table` was read from `data`, by this domain where there is one: its items say which cells are
-    told apart.
+    `table` was read from `data`, with this domain if there is one.  Its items say which cells
+    belong to different groups.
     """
     path, how = Path(data), domain.csv if domain else Csv()
-    none = {part.name: part.missing_values for part in (domain.columns if domain else ())
-            if isinstance(part, Number) and part.missing_values}
+    none = {column.name: column.missing_values for column in (domain.columns if domain else ())
+            if isinstance(column, Number) and column.missing_values}
     if path.suffix.lower() not in TABLES:
         raise ParameterError("a bridge is for tables of cells, a CSV or Parquet file; this one "
                              "holds yes or no only, and neither tool takes it")
@@ -144,7 +144,7 @@ def _check(table: Labelled, roles: Roles, known: Sequence[str], k: int) -> None:
 
 
 def _sizes(table: Labelled, roles: Roles, known: Sequence[str]) -> Ints:
-    """The groups of rows that are equal in all known items, and of one class where it is known."""
+    """Count the rows that are equal in all known items, and in a known class."""
     items = table.items.take([j for j, name in enumerate(table.items.origin) if name in known])
     counts = pattern_table(cells(items), table.y, len(table.classes)).counts
     labelled = roles.target is not None and roles.target_known and len(table.classes) > 1
@@ -152,7 +152,7 @@ def _sizes(table: Labelled, roles: Roles, known: Sequence[str]) -> Ints:
 
 
 def _cells(path: Path, csv: Csv, names: Sequence[str]) -> list[tuple[tuple[str, ...], Codes]]:
-    """For each column its distinct cells as they are spelled, "" for missing, and each row's."""
+    """Return for each column its distinct cells as spelled ("" is missing), and each row's."""
     source = open_source(path, csv=csv)
     absent = [name for name in names if name not in source.columns]
     if absent:
@@ -167,12 +167,12 @@ def _cells(path: Path, csv: Csv, names: Sequence[str]) -> list[tuple[tuple[str, 
 
 
 def _coded(raw: RawColumn, known: dict[str, int]) -> Codes:
-    """The position of each cell among the texts that are known by now."""
+    """Return the position of each cell among the known texts, and add new texts."""
     if isinstance(raw, np.ndarray):
         distinct, inverse = np.unique(raw, return_inverse=True)
         codes = [known.setdefault(text_cell(cell), len(known)) for cell in distinct]
         return np.array(codes, np.int32)[inverse.reshape(-1)]
-    # A text stands as the file spells it, so that who reads the file finds it.
+    # Keep the spelling of the file, so that a reader of the file finds the text.
     texts = (cell.strip(BLANK) if isinstance(cell, str) else text_cell(cell) for cell in raw)
     return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int32, len(raw))
 
@@ -199,9 +199,9 @@ class Grouping:
     cells : as they are spelled; "" is missing.
     group : for each cell the position of its group's label.
     labels : what each group is called, in order; no two are equal.
-    cuts : where the labels are intervals the points between them, as they are shown; the labels
-        that come after the intervals are of no interval (missing).
-    kind : what all cells say but the missing one.
+    cuts : the points between labels that are intervals; the labels after the intervals are not
+        intervals (missing).
+    kind : the kind of all cells that are not missing.
     """
 
     cells: tuple[str, ...]
@@ -213,9 +213,9 @@ class Grouping:
 
 def plain_levels(cells: Sequence[str], decimal: str = ".",
                  none: Sequence[float] = ()) -> Grouping:
-    """Each text is a level of its own, in whatever way it is spelled.
+    """Make each text a level of its own; spellings of one number are one text.
 
-    `none` are numbers that stand for a missing cell.
+    `none` are numbers that mean a missing cell.
 
     >>> plain_levels(["3", "A", "3.0", ""]).labels, plain_levels(["3", "99.0"], none=[99]).labels
     (('3', 'A', 'missing'), ('3', 'missing'))
@@ -232,7 +232,7 @@ def plain_levels(cells: Sequence[str], decimal: str = ".",
 
 def grouped(name: str, cells: Sequence[str], codes: Codes, items: Items,
             decimal: str = ".") -> Grouping:
-    """The groups of a column's cells: those that hold the same items.
+    """Group the cells of a column that hold the same items.
 
     `codes` is for each row the position of its cell.
     """
@@ -251,7 +251,7 @@ def grouped(name: str, cells: Sequence[str], codes: Codes, items: Items,
 
 
 def kind_of(texts: Sequence[str], decimal: str = ".") -> tuple[Kind, list[float]]:
-    """Whether texts are numbers, or dates, and where each stands in their order.
+    """Return whether texts are numbers or dates, and the position of each in their order.
 
     >>> kind_of(["10", "9"]), kind_of(["1970-01-02"]), kind_of(["A"])
     (('number', [10.0, 9.0]), ('date', [1.0]), ('text', [0.0]))
@@ -266,7 +266,7 @@ def kind_of(texts: Sequence[str], decimal: str = ".") -> tuple[Kind, list[float]
 
 
 def merged(levels: Grouping, first: int, last: int) -> str:
-    """What the intervals from one to another are called together.
+    """Return the name of all intervals from `first` to `last` together.
 
     >>> four = Grouping((), (), ("<1", "1..2", "2..3", ">=3"), ("1", "2", "3"))
     >>> merged(four, 0, 1), merged(four, 1, 2), merged(four, 2, 3), merged(four, 1, 1)
@@ -280,7 +280,7 @@ def merged(levels: Grouping, first: int, last: int) -> str:
 
 
 def free(text: str, taken: Sequence[str]) -> str:
-    """A text that is not taken.
+    """Return a text that is not taken.
 
     >>> free("missing", ["missing", "A"])
     'missing_'
@@ -292,7 +292,7 @@ def free(text: str, taken: Sequence[str]) -> str:
 
 def _held(name: str, width: int, codes: Codes, items: Items,
           positions: Sequence[int]) -> Bools:
-    """Which items each cell holds, read from the rows; all rows of a cell hold the same."""
+    """Read from the rows which items each cell holds; all rows of a cell hold the same."""
     held = np.zeros((width, len(positions)), np.bool_)
     for at, j in enumerate(positions):
         mine = np.zeros(len(codes), np.bool_)
@@ -309,26 +309,26 @@ def _held(name: str, width: int, codes: Codes, items: Items,
 
 
 def _bounds(rests: Sequence[str]) -> list[str]:
-    """The cut points of a column, from the names of its items; none where it is not cut.
+    """Return the cut points of a column from the names of its items; none if it is not cut.
 
     >>> _bounds(["<18", "=18..65", ">=65", "=missing"]), _bounds(["=A"])
     (['18', '65'], [])
     """
     rests = [rest for rest in rests if rest != f"={MISSING}"]
     if len(rests) > 1 and rests[0].startswith("<"):
-        found = [rests[0][1:]]
+        points = [rests[0][1:]]
         for rest in rests[1:-1]:
             low, _, high = rest[1:].partition("..")
-            if low != found[-1] or not high:
+            if low != points[-1] or not high:
                 return []
-            found.append(high)
-        return found if rests[-1] == f">={found[-1]}" else []
+            points.append(high)
+        return points if rests[-1] == f">={points[-1]}" else []
     return []
 
 
 def _intervals(rests: Sequence[str], bounds: Sequence[str], groups: Sequence[Held],
                ) -> list[tuple[int, str]]:
-    """For each cell the place of its interval, and what its group is called."""
+    """Return for each cell the position of its interval, and the name of its group."""
     known = Grouping((), (), (), tuple(bounds))
     names = [merged(known, at, at) for at in range(len(bounds) + 1)]
     nothing = free(MISSING, names)
@@ -344,15 +344,15 @@ def _intervals(rests: Sequence[str], bounds: Sequence[str], groups: Sequence[Hel
 
 def _names(rests: Sequence[str], cells: Sequence[str], groups: Sequence[Held],
            ) -> list[tuple[int, str]]:
-    """For each cell the place of its group, and what that is called."""
+    """Return for each cell the position of its group, and the name of the group."""
     flag = rests[:1] == [""]
     texts: dict[Held, list[str]] = {}
     for cell, group in zip(cells, groups, strict=True):
         texts.setdefault(group, []).append(text_of(cell))
     taken: list[str] = []
     labels: dict[Held, str] = {}
-    # Who holds something is named first: its name is its own.
-    for group, held in sorted(texts.items(), key=lambda one: not one[0]):
+    # Groups that hold an item are named first.
+    for group, held in sorted(texts.items(), key=lambda pair: not pair[0]):
         distinct = sorted({text for text in held if text})
         if len(distinct) == 1 and (flag or "" not in held):
             label = distinct[0]
@@ -371,12 +371,8 @@ def _names(rests: Sequence[str], cells: Sequence[str], groups: Sequence[Held],
     return [(rank[group], labels[group]) for group in groups]
 
 
-def write_folder(out: str | Path, files: Mapping[str, bytes],
-                 check: Callable[[Path], object] | None = None) -> None:
-    """Write files, by their paths inside, into a folder that does not exist yet.
-
-    `check` may refuse what was written; then nothing stays.
-    """
+def write_folder(out: str | Path, files: Mapping[str, bytes]) -> None:
+    """Write files, by their paths inside, into a new folder; if that fails, remove the folder."""
     place = Path(out)
     try:
         place.mkdir(0o700)
@@ -393,8 +389,6 @@ def write_folder(out: str | Path, files: Mapping[str, bytes],
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-        if check is not None:
-            check(place)
     except BaseException as error:
         shutil.rmtree(place, ignore_errors=True)
         if isinstance(error, OSError):
@@ -404,7 +398,7 @@ def write_folder(out: str | Path, files: Mapping[str, bytes],
 
 
 def csv_bytes(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
-    r"""Rows as CSV in UTF-8; a quote in a field is doubled.
+    r"""Return rows as CSV in UTF-8; a quote in a field is doubled.
 
     >>> csv_bytes([["a", "b c"], ["", "x,y"]])
     b'a,b c\n,"x,y"\n'
@@ -415,16 +409,16 @@ def csv_bytes(rows: Iterable[Sequence[str]], delimiter: str = ",") -> bytes:
 
 
 def filled(template: str, blanks: Mapping[str, str]) -> str:
-    """A program of another tool, which lies beside this module with blanks between @ signs.
+    """Fill the blanks between @ signs in a program of another tool, a file beside this module.
 
-    They are filled in one pass: a name may hold what looks like a blank.
+    One pass fills all blanks, because a name may look like a blank.
     """
     text = Path(__file__).with_name(template).read_text(encoding="utf-8")
     return re.sub("@([A-Z]+)@", lambda blank: blanks[blank[1]], text)
 
 
 def file_name(at: int, name: str) -> str:
-    """A name for a file, and for a variable, that no column's name can get out of.
+    """Return a safe name for a file or a variable, made from the name of a column.
 
     >>> file_name(3, "hours per week"), file_name(1, '"); quit("')
     ('v3_hours_per_week', 'v1_quit')

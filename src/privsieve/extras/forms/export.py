@@ -35,7 +35,7 @@ def command(form: Literal["registry", "label", "acro", "officer"], release: Exis
     out : write to a new file; to stdout where left out
     """
     checked = _checked(Path(release), ledger)
-    for name, why in checked.found(None).unchecked.items():
+    for name, why in checked.result(None).unchecked.items():
         words.say("unchecked", f"{name}: {why}", fg="yellow")
     try:
         made = _made(form, checked, ledger).decode()
@@ -69,7 +69,7 @@ def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
     if form == "acro":
         return exports.results(release, certificate, [
             name for name in checked.contents.files if name not in checked.unchecked],
-            checked.found(None).unchecked)
+            checked.result(None).unchecked)
     sums = _sums(checked, ledger)
     if form == "label":
         return exports.label(release, certificate, sums).encode()

@@ -1,6 +1,6 @@
-"""Curves: the private page of each k, for who holds the table.
+"""The private page of what each k costs, for the holder of a table.
 
-The nouns hold figures of the whole table, closed columns as well.
+The classes hold figures of the whole table, closed columns as well.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _WAYS = {"few": "few: at most 30 yes-or-no columns, chosen one by one; ",
 
 @dataclass(frozen=True, repr=False)
 class Findable:
-    """What a stranger finds: rows in a crowd below k, and of these the rows that are alone."""
+    """Rows in a group below k, and how many of these are alone in their group."""
 
     below: int
     alone: int
 
 
 @dataclass(frozen=True, repr=False)
-class Strangers:
-    """The usual strangers, by what they know of a row.
+class Attackers:
+    """What each usual attacker finds.
 
-    has, every : what it has; what it has and lacks.
-    has_class, every_class : the same, and its class.
+    has, every : knows what a row has; knows also what it lacks.
+    has_class, every_class : knows the class as well.
     """
 
     has: Findable
@@ -64,7 +64,7 @@ class Strangers:
 
 @dataclass(frozen=True, repr=False)
 class Area:
-    """The honest area under the curve: its mean, its least and largest value over the folds."""
+    """The area under the curve on rows that the choice did not use: mean, least and largest."""
 
     mean: float
     least: float
@@ -74,12 +74,12 @@ class Area:
 
 @dataclass(frozen=True, repr=False)
 class CurvePoint:
-    """What a way of choosing gives at a k.
+    """The columns that a way of choosing finds at a k.
 
     columns, items : columns of the table that are chosen from, and yes-or-no columns chosen.
-    level : the smallest crowd, for the stranger of the promise.
+    level : the smallest group, for the attacker of the promise.
     complete : False where time ended the search.
-    share : the largest share of one class in a crowd of the promise; None without classes.
+    share : the largest share of one class in a group of the promise; None without classes.
     area : None where it was not reached, or cannot be.
     """
 
@@ -89,14 +89,14 @@ class CurvePoint:
     items: int
     level: int
     complete: bool
-    strangers: Strangers
+    attackers: Attackers
     share: float | None
     area: Area | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class ColumnCost:
-    """A chosen column of the table: the smallest crowd without it, and the rows that have it."""
+    """A chosen column of the table: the smallest group without it, and the rows that have it."""
 
     name: str
     without: int
@@ -105,9 +105,9 @@ class ColumnCost:
 
 @dataclass(frozen=True, repr=False)
 class Shut:
-    """An item that stays closed: the smallest crowd with it, and the rows that would lose theirs.
+    """An item that stays closed, and what it would do to the groups.
 
-    below : rows whose crowd is then too small; poor : rows whose crowd has too few classes.
+    below : rows whose group is then too small; poor : rows whose group has too few classes.
     """
 
     name: str
@@ -117,13 +117,17 @@ class Shut:
 
 
 @dataclass(frozen=True, repr=False)
-class Alone:
-    """Rows that are alone on some columns, and what that means among all people.
+class Uniques:
+    """Rows without an equal on some columns, and what that means among all people.
 
-    on : which columns; pairs, unique, share, right : as `containment.population.Uniques` has them.
+    pairs : classes of two equal rows; where there are few, estimates are rough.
+    unique : how many of the rows alone have no equal among all people; `share` of `alone`.
+    right : the chance that a match with a row that is alone is the right person.
+
+    `share` and `right` are None where no row is alone: there is nothing to find.
     """
 
-    on: str
+    columns: str
     alone: int
     pairs: int
     unique: float
@@ -133,24 +137,23 @@ class Alone:
 
 @dataclass(frozen=True, repr=False)
 class Population:
-    """People of whom the rows are a part; `exact` where a table of all of them was counted."""
+    """People of whom the rows are a random sample, and the rows that are alone."""
 
     people: int
-    exact: bool
-    alone: tuple[Alone, ...]
+    uniques: tuple[Uniques, ...]
 
 
 @dataclass(frozen=True, repr=False)
-class Asked:
-    """What was asked of the table, and declared of it.
+class ExploreSettings:
+    """The settings of the search, and what was declared of the table.
 
-    k, named : the k of the tables on costs, and whether somebody named it.
+    k, named : the k of the tables on costs, and whether the user named it.
     way : the way of choosing of these tables.
     both, presences : columns whose absence counts as known as well, and those of which it does
         not.
     sensitive : columns that must not be learned; they are never chosen from.
     target : the column of classes; `known`: it counts as known, `published`: it is published.
-    diversity : classes in a crowd, at least, where no profile asks for more.
+    diversity : classes in a group, at least, where no profile asks for more.
     sources : what k counts where it is not rows: people or sources.
     limits : what `publish` also checks, and this page does not.
     """
@@ -175,15 +178,15 @@ class Asked:
 
 @dataclass(frozen=True, repr=False)
 class Explored:
-    """All that the page says.
+    """All facts of the page.
 
     ks, ways : what was tried; a pair without a point was not reached.
-    names : the items that would be published at the k and in the way of `asked`.
+    names : the items that would be published at the k and in the way of `settings`.
     unreached : why something was not reached, in sentences.
     seconds : what the search was allowed to take.
     """
 
-    asked: Asked
+    settings: ExploreSettings
     ks: tuple[int, ...]
     ways: tuple[str, ...]
     points: tuple[CurvePoint, ...]
@@ -196,12 +199,12 @@ class Explored:
     seconds: int
 
     def point(self, way: str, k: int) -> CurvePoint | None:
-        """What a way gives at a k, if that was reached."""
-        return next((one for one in self.points if (one.way, one.k) == (way, k)), None)
+        """Return what a way gives at a k; None where it was not reached."""
+        return next((point for point in self.points if (point.way, point.k) == (way, k)), None)
 
 
 def explored_page(explored: Explored) -> bytes:
-    """The page for whom has to choose k: PRIVATE, for who holds the table."""
+    """Return the page for the person who chooses k: PRIVATE, for the holder of the table."""
     prose = Prose(_known(explored), WORDS)
     return html.page(Document(
         prose.text("title"), prose.facts("facts"), prose.parts("page"),
@@ -211,81 +214,82 @@ def explored_page(explored: Explored) -> bytes:
 
 
 def _known(page: Explored) -> dict[str, Any]:
-    """What the page knows; its words lie in `exploring.txt`."""
-    asked, people, chosen = page.asked, page.population, page.point(page.asked.way, page.asked.k)
+    """Return the facts that the words in `exploring.txt` use."""
+    settings, people = page.settings, page.population
+    chosen = page.point(settings.way, settings.k)
     here = chosen if chosen is not None and chosen.items else None
     area, share = (here.area, here.share) if here else (None, None)
-    all_known = asked.way == "strict" or bool(asked.both and not asked.presences)
+    all_known = settings.way == "strict" or bool(settings.both and not settings.presences)
     return {
-        "page": page, "asked": asked, "k": asked.k, "ks": ", ".join(map(count, page.ks)),
+        "page": page, "settings": settings, "k": settings.k, "ks": ", ".join(map(count, page.ks)),
         "ways": _and(page.ways), "way_words": "".join(_WAYS.get(way, "") for way in page.ways),
-        "units": asked.sources or "rows", "here": here,
+        "units": settings.sources or "rows", "here": here,
         "ranked": f"{100 * area.mean:.1f}" if area else "", "all_known": all_known,
-        "some_known": bool(asked.both) and not all_known,
-        "none_known": not asked.both and not all_known,
-        **{key: _listed(getattr(asked, key)) for key in ("both", "presences", "sensitive")},
+        "some_known": bool(settings.both) and not all_known,
+        "none_known": not settings.both and not all_known,
+        **{key: _listed(getattr(settings, key)) for key in ("both", "presences", "sensitive")},
         "listed": names(page.names) if len(page.names) <= MANY else "too many to list here",
-        "limits": ", ".join(asked.limits), "curves": _curve_parts(page),
+        "limits": ", ".join(settings.limits), "curves": _curve_parts(page),
         "unreached": list(map(literal, page.unreached)),
         "costs": _costs(page, chosen) if chosen and page.costs else None,
         "shut": DataTable("If one of the closed columns were added", (
-            "Closed column", "Smallest crowd", f"Rows below {count(asked.k)}",
+            "Closed column", "Smallest group", f"Rows below {count(settings.k)}",
             "Rows with too few classes"), [
-                [name(one.name), count(one.level), some(one.below), some(one.poor)]
-                for one in page.shut[:_CLOSED]]),
+                [name(item.name), count(item.level), some(item.below), some(item.poor)]
+                for item in page.shut[:_CLOSED]]),
         "passed": page.passed_over + max(0, len(page.shut) - _CLOSED),
-        "strangers": _strangers(page),
-        "shares": DataTable("The largest share of one class in a crowd of the promise",
+        "attackers": _attackers(page),
+        "shares": DataTable("The largest share of one class in a group of the promise",
                         ["k", *page.ways], _share_rows(page), narrow=True),
-        "people": people, "fraction": _fraction(asked.rows, people.people) if people else "",
-        "alone": _alone_table(people.alone if people else ()), "guess": _guess(page),
+        "people": people, "fraction": _fraction(settings.rows, people.people) if people else "",
+        "alone": _alone_table(people.uniques if people else ()), "guess": _guess(page),
         "share": "" if share is None else nearly(share),
-        "alone_all": _alone(here.strangers.every, asked.rows) if here else "",
-        "alone_class": _alone(here.strangers.every_class, asked.rows) if here else "",
+        "alone_all": _alone(here.attackers.every, settings.rows) if here else "",
+        "alone_class": _alone(here.attackers.every_class, settings.rows) if here else "",
         "precedents": DataTable("Thresholds in use", ("k", "Where, and why", "Source"), [
             fact[:3] for fact in Prose({}, WORDS).facts("precedent_rows")], words=3, narrow=True),
         "decision": decision("Such a table may be made",
-                             Fact("The crowd of every row", "k = ", asks="")),
+                             Fact("The group of every row", "k = ", asks="")),
     }
 
 
 def _curve_parts(page: Explored) -> list[Part]:
-    """The curves, and their figures."""
-    head = ("k", "Columns (yes-or-no ones)", "Smallest crowd", "Honest area",
+    """Return the curves, with a table of their figures."""
+    head = ("k", "Columns (yes-or-no ones)", "Smallest group", "Honest area",
             "Worst and best fifth")
-    marked = page.ks.index(page.asked.k) if page.asked.k in page.ks else None
+    marked = page.ks.index(page.settings.k) if page.settings.k in page.ks else None
     return [*_curves(page), *(DataTable(f"Chosen as {way}", head, list(_curve_rows(page, way)),
                                     marked=marked, narrow=True) for way in page.ways)]
 
 
 def _costs(page: Explored, chosen: CurvePoint) -> DataTable:
-    """What each chosen column costs."""
-    head = (f"Column, and smallest crowd without it (line: {count(chosen.level)}, with it)",
-            "Yes-or-no columns", "Smallest crowd")
+    """Return a table of what each chosen column costs."""
+    head = (f"Column, and smallest group without it (line: {count(chosen.level)}, with it)",
+            "Yes-or-no columns", "Smallest group")
     return DataTable("The columns that would be published", head, _cost_rows(page, chosen))
 
 
-def _strangers(page: Explored) -> list[Part]:
-    """What each stranger finds, for each way."""
+def _attackers(page: Explored) -> list[Part]:
+    """Return a table of what each attacker finds, for each way."""
     head = ["k", "Knows what a row has", "Knows every answer, yes and no"]
-    if page.asked.classes > 1:
+    if page.settings.classes > 1:
         head += ["What it has, and the class", "Every answer, and the class"]
-    return [DataTable(f"{way}: rows in a crowd below k", head, list(_stranger_rows(page, way)),
+    return [DataTable(f"{way}: rows in a group below k", head, list(_attacker_rows(page, way)),
                   narrow=True) for way in page.ways]
 
 
-def _alone_table(alone: Sequence[Alone]) -> DataTable:
-    """Rows that are alone, and what that means."""
+def _alone_table(uniques: Sequence[Uniques]) -> DataTable:
+    """Return a table of the rows that are alone, and of what that means."""
     return DataTable("Rows that are alone, for who knows every published answer", (
         "Columns", "Alone in the table", "Pairs of equal rows", "Alone among all",
         "A match is right"), [
-            [one.on, count(one.alone), count(one.pairs), _unique(one), _chance(one)]
-            for one in alone], narrow=True)
+            [row.columns, count(row.alone), count(row.pairs), _unique(row), _chance(row)]
+            for row in uniques], narrow=True)
 
 
-def _alone(found: Findable, rows: int) -> str:
-    return (f"{count(found.alone)} of {count(rows)} rows ({share_up(found.alone, rows)})"
-            if found.alone else "no row")
+def _alone(findable: Findable, rows: int) -> str:
+    return (f"{count(findable.alone)} of {count(rows)} rows ({share_up(findable.alone, rows)})"
+            if findable.alone else "no row")
 
 
 def _listed(columns: Sequence[str]) -> Text:
@@ -293,7 +297,7 @@ def _listed(columns: Sequence[str]) -> Text:
 
 
 def nearly(share: float | None) -> str:
-    """A share that is bad news, rounded up; all is said only of all.
+    """Format a share, rounded up; only all of the rows give 100 %.
 
     >>> nearly(0.98765), nearly(0.99999), nearly(1.0), nearly(None)
     ('98.8 %', '99.9 %', '100 %', '–')
@@ -308,19 +312,19 @@ def _and(words: Sequence[str]) -> str:
 
 
 def _guess(explored: Explored) -> int | None:
-    """In how many of 100 cases a match with a row that is alone is right, if that is known."""
-    people = explored.population.alone if explored.population else ()
-    right = next((one.right for one in people if one.on == explored.asked.way), None)
+    """Return in how many of 100 cases a match with a row that is alone is right, if known."""
+    rows = explored.population.uniques if explored.population else ()
+    right = next((row.right for row in rows if row.columns == explored.settings.way), None)
     return None if right is None else min(-int(-right * 100 // 1), 100)
 
 
 def _curves(explored: Explored) -> list[Part]:
-    """The columns that fit, and how well they predict, where anything does."""
+    """Return charts of the columns that fit, and of how well they predict."""
     axis, points = [count(k) for k in explored.ks], explored.points
-    most = max((one.items for one in points), default=1)
+    most = max((point.items for point in points), default=1)
     half = count(most // 2) if most % 2 == 0 else f"{most / 2:,.1f}"
-    items = {(one.way, one.k): float(one.items) for one in points}
-    areas = {(one.way, one.k): one.area.mean for one in points if one.area}
+    items = {(point.way, point.k): float(point.items) for point in points}
+    areas = {(point.way, point.k): point.area.mean for point in points if point.area}
 
     def drawn(caption: str, held: dict[tuple[str, int], float],
               scale: Sequence[tuple[float, str]]) -> Chart:
@@ -335,7 +339,7 @@ def _curves(explored: Explored) -> list[Part]:
 
 
 def _scale(least: float, largest: float) -> list[tuple[float, str]]:
-    """Heights of whole twentieths around what is drawn."""
+    """Return the heights of the axis: whole twentieths around the values."""
     low, high = int(least * 20), -int(-largest * 20 // 1)
     high = max(high, low + 1)
     step = -(-(high - low) // 5)
@@ -355,20 +359,21 @@ def _curve_rows(explored: Explored, way: str) -> Iterator[list[str]]:
 
 
 def _cost_rows(explored: Explored, chosen: CurvePoint) -> list[list[str | Bar]]:
-    most = max(chosen.level, *(one.without for one in explored.costs))
+    most = max(chosen.level, *(column.without for column in explored.costs))
     line = 100 * chosen.level / most
-    return [[Bar(name(one.name), [Piece(0, line, "f3"), Piece(line, 100 * one.without / most)],
-                 line), count(one.items), count(one.without)] for one in explored.costs]
+    return [[Bar(name(column.name),
+                 [Piece(0, line, "f3"), Piece(line, 100 * column.without / most)], line),
+             count(column.items), count(column.without)] for column in explored.costs]
 
 
-def _stranger_rows(explored: Explored, way: str) -> Iterator[list[str]]:
-    """Rows below k, and alone, for the four usual strangers."""
-    for one in (point for k in explored.ks if (point := explored.point(way, k))):
-        found = one.strangers
-        each = [found.has, found.every]
-        if explored.asked.classes > 1:
-            each += [found.has_class, found.every_class]
-        yield [count(one.k), *map(_lost, each)]
+def _attacker_rows(explored: Explored, way: str) -> Iterator[list[str]]:
+    """Yield the rows below k, and the rows alone, for the four usual attackers."""
+    for row in (point for k in explored.ks if (point := explored.point(way, k))):
+        attackers = row.attackers
+        each = [attackers.has, attackers.every]
+        if explored.settings.classes > 1:
+            each += [attackers.has_class, attackers.every_class]
+        yield [count(row.k), *map(_lost, each)]
 
 
 def _lost(rows: Findable) -> str:
@@ -387,12 +392,12 @@ def _fraction(rows: int, people: int) -> str:
     return f"{share:.3g} %" if share < 99.95 else "all of them" if rows == people else "almost all"
 
 
-def _unique(one: Alone) -> str:
-    if one.share is None:
+def _unique(row: Uniques) -> str:
+    if row.share is None:
         return "none"
-    many = -int(-one.unique // 1)
-    return f"about\u00a0{count(many)} ({share_up(many, one.alone)})"
+    many = -int(-row.unique // 1)
+    return f"about\u00a0{count(many)} ({share_up(many, row.alone)})"
 
 
-def _chance(one: Alone) -> str:
-    return "–" if one.right is None else f"{min(-int(-one.right * 100 // 1), 100)} %"
+def _chance(row: Uniques) -> str:
+    return "–" if row.right is None else f"{min(-int(-row.right * 100 // 1), 100)} %"

@@ -1,10 +1,10 @@
-"""`privsieve explore`: the private page of what each k costs, for whoever has to choose it."""
+"""`privsieve explore`: write the private page of what each k costs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from privsieve.cli import words
 from privsieve.cli.check import USUAL_K
@@ -16,14 +16,12 @@ from privsieve.containment.choose import MUTUAL, listening, tell
 from privsieve.containment.labelled import Labelled, as_known
 from privsieve.containment.options import SetOptions, TableOptions
 from privsieve.errors import ParameterError
-from privsieve.extras.steward.curves import Alone, Asked, Explored, Population, explored_page
+from privsieve.extras.steward.curves import Explored, ExploreSettings, Population, explored_page
 from privsieve.extras.steward.exploring import (
-    Uniques,
     Way,
     costs,
-    counted,
     curve,
-    estimated,
+    estimate_uniques,
     ks_of,
     method_way,
     profile_ways,
@@ -32,9 +30,8 @@ from privsieve.extras.steward.exploring import (
 from privsieve.kernels.patterns import Rule
 from privsieve.public.option import File
 from privsieve.public.strangers import COUNTED
-from privsieve.rows.matrix import Items
 
-#: Seconds of the search, where nobody says more.
+#: Seconds of the search by default.
 SECONDS = 300
 
 
@@ -42,9 +39,9 @@ SECONDS = 300
 class EachOptions:
     """The page.
 
-    k : the k of the tables on costs (5, where nobody says)
-    population_size : of so many people the rows are a random sample
-    seconds : how long to search (300, where nobody says)
+    k : the k of the tables on costs (default 5)
+    population_size : the number of people of whom the rows are a random sample
+    seconds : how long to search (default 300)
     out : the page; it must not exist
     """
 
@@ -55,36 +52,35 @@ class EachOptions:
 
 
 @verb("patients.csv --target ill --out each-k.html")
-def command(data: str, asked: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
+def command(data: str, options: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
     """PRIVATE: write a page of what each k costs on DATA, to choose it; publish nothing.
 
     The profiles are compared, whichever is named; or one method.
     """
-    wanted.demand(asked)
+    wanted.demand(options)
     k = USUAL_K if page.k is None else page.k
     with staged() as progress, listening(progress.known):
         progress.stage("reading the table")
-        table = asked.opened(data, k)
+        table = options.opened(data, k)
         progress.stage("trying each k (Ctrl-C ends it)")
-        rule = replace(wanted, profile=None).promise(asked, table, k).rule
+        rule = replace(wanted, profile=None).promise(options, table, k).rule
         return explore(table, rule, wanted, page)
 
 
-def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions, *,
-            population: Items | None = None) -> Outcome:
-    """Write the page to a new file that only its owner may read; it is taken away if that fails.
+def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Outcome:
+    """Write the page to a new file that only its owner may read; if that fails, remove the file.
 
-    `rule` says which absences and whether the class count as known; its k is that of the tables on
-    costs.  `population` is a table of all people, of which the rows are a part.
+    `rule` says which absences an attacker knows, whether the class is known, and the k of the
+    tables on costs.
     """
     _check_explored(table, page)
     with new_file(page.out, "of --out") as write:
-        told = _explored(table, rule, wanted, page, population)
-        write(explored_page(told))
-    for text in told.unreached:
+        explored = _explored(table, rule, wanted, page)
+        write(explored_page(explored))
+    for text in explored.unreached:
         words.say("left out", text, fg="yellow")
     words.say("explored", f"{page.out} (PRIVATE: not to be released); nothing was published")
-    return Outcome({"explored": page.out, "left_out": list(told.unreached)})
+    return Outcome({"explored": page.out, "left_out": list(explored.unreached)})
 
 
 def _check_explored(table: Labelled, page: EachOptions) -> None:
@@ -101,41 +97,43 @@ def _check_explored(table: Labelled, page: EachOptions) -> None:
            f"give at least {rows}")
 
 
-def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions,
-              population: Items | None) -> Explored:
-    ways, asked = _ways(rule, wanted), _asked(table, rule, wanted, named=page.k is not None)
-    people = page.population_size if population is None else population
-    ks = ks_of(table, rule, asked.k)
+def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Explored:
+    ways = _ways(rule, wanted)
+    settings = _settings_of(table, rule, wanted, named=page.k is not None)
+    ks = ks_of(table, rule, settings.k)
     seconds = page.seconds or SECONDS
-    found = curve(table, ways, ks, asked.k, seconds)
-    choice = found.choices.get((asked.way, asked.k))
+    points = curve(table, ways, ks, settings.k, seconds)
+    choice = points.choices.get((settings.way, settings.k))
     if choice is None:
+        first = f"{settings.way}, k = {settings.k}:"
         raise ParameterError(next(
-            (text for text in found.unreached if text.startswith(f"{asked.way}, k = {asked.k}:")),
+            (text for text in points.unreached if text.startswith(first)),
             f"{seconds} seconds were too few for the first choice; give more with --seconds"))
-    way = next(way for way in ways if way.name == asked.way)
-    kept = replace(way.rule, k=asked.k)
+    way = next(way for way in ways if way.name == settings.way)
+    kept = replace(way.rule, k=settings.k)
     tell("counting what each column costs")
     closed, passed = shut(table, kept, choice.selected)
-    selected = {name: one.selected for (name, k), one in found.choices.items() if k == asked.k}
+    selected = {name: tried.selected for (name, k), tried in points.choices.items()
+                if k == settings.k}
     return Explored(
-        asked, ks, tuple(way.name for way in ways), found.points,
+        settings, ks, tuple(way.name for way in ways), points.points,
         tuple(table.items.names[j] for j in choice.selected),
         tuple(costs(table, kept, choice.selected)), tuple(closed), passed,
-        _population(table, rule, selected, people) if people is not None else None,
-        found.unreached, seconds)
+        _population(table, rule, selected, page.population_size) if page.population_size else None,
+        points.unreached, seconds)
 
 
-def _asked(table: Labelled, rule: Rule, wanted: SetOptions, *, named: bool) -> Asked:
+def _settings_of(table: Labelled, rule: Rule, wanted: SetOptions, *, named: bool,
+                 ) -> ExploreSettings:
     origin = dict.fromkeys(table.items.origin)
     known = set() if rule.absent is None else {
-        name for name, told in zip(table.items.origin, rule.absent, strict=True) if told}
-    return Asked(
+        name for name, absent in zip(table.items.origin, rule.absent, strict=True) if absent}
+    return ExploreSettings(
         k=rule.k, named=named, way=wanted.method or wanted.profile or "few", rows=table.items.rows,
         items=len(table.items), columns=len(origin), classes=len(table.classes),
         both=tuple(name for name in origin if name in known),
         presences=tuple(name for name in origin if name not in known),
-        sensitive=tuple(one.name for one in table.sensitive), target=table.target,
+        sensitive=tuple(column.name for column in table.sensitive), target=table.target,
         known=rule.labelled, published=wanted.publish_target, diversity=_diversity(wanted),
         sources=COUNTED[table.counts][1] if table.counts else None,
         limits=tuple(wanted.of_rows))
@@ -146,24 +144,17 @@ def _diversity(wanted: SetOptions) -> int:
 
 
 def _ways(rule: Rule, wanted: SetOptions) -> Sequence[Way]:
-    """The profiles, or the method that was named."""
+    """Return the profiles, or the method that the user named."""
     if not wanted.method:
         return profile_ways(replace(rule, l_diversity=_diversity(wanted), suppress=0))
     return [method_way(rule, wanted.method, wanted.weights or MUTUAL, wanted.time_limit)]
 
 
 def _population(table: Labelled, rule: Rule, selected: Mapping[str, Sequence[int]],
-                people: Any) -> Population:
-    """Rows that are alone on the columns of each way, and on all columns."""
-    def uniques(positions: Sequence[int]) -> Uniques:
-        part = table.items.take(positions)
-        if isinstance(people, int):
-            classes = "class", table.y, [str(one) for one in table.classes]
-            return estimated(as_known(part, None, classes) if rule.labelled else part, people)
-        return counted(part, people.take(positions))
-
-    found = [(name, uniques(chosen)) for name, chosen in selected.items()]
-    found.append(("all columns", uniques(range(len(table.items)))))
-    return Population(found[0][1].people, not isinstance(people, int), tuple(
-        Alone(name, one.alone, one.pairs, one.unique, one.share, one.right)
-        for name, one in found))
+                people: int) -> Population:
+    """Estimate the rows that are alone on the columns of each way, and on all columns."""
+    classes = ("class", table.y, [str(label) for label in table.classes]) if rule.labelled else None
+    sets = [*selected.items(), ("all columns", range(len(table.items)))]
+    return Population(people, tuple(
+        estimate_uniques(as_known(table.items.take(columns), None, classes), people, name)
+        for name, columns in sets))

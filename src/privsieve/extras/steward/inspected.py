@@ -1,6 +1,6 @@
-"""Inspected: the private page of a look at the cells of a table, for who holds it.
+"""Write the private page of an inspection of a table, for its holder.
 
-It is made of what `inspect` tells programs, and knows no row beyond that.
+The page uses the JSON of `inspect` and nothing else about the rows.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _VERDICTS = ("stop", "look", "fine")
 _TROUBLES = ("unparsable", "unlisted", "below", "above", "missing")
 
 
-def inspected_page(told: Mapping[str, Any]) -> bytes:
-    """The page of a look at a table: PRIVATE, for who holds it."""
-    return html.page(inspected_document(told))
+def inspected_page(inspection: Mapping[str, Any]) -> bytes:
+    """Return the page of an inspection: PRIVATE, for the holder of the table."""
+    return html.page(inspected_document(inspection))
 
 
-def inspected_document(told: Mapping[str, Any]) -> Document:
-    """What a look at a table found: PRIVATE, for who holds it."""
-    prose = Prose(_known(told), WORDS)
+def inspected_document(inspection: Mapping[str, Any]) -> Document:
+    """Return the document of an inspection: PRIVATE, for the holder of the table."""
+    prose = Prose(_known(inspection), WORDS)
     return Document(
         prose.text("title"), prose.facts("facts"), prose.parts("page"),
         tab=plain(prose.text("tab")), edition=("inspect", "For who holds the table"),
@@ -51,88 +51,89 @@ def inspected_document(told: Mapping[str, Any]) -> Document:
 
 
 def _known(look: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page knows; its words lie in `inspecting.txt`."""
+    """Return the facts that the words in `inspecting.txt` use."""
     columns, ignored = look["columns"], look["ignored"]
     return {
         "look": look, "columns": columns, "persons": look["persons"],
-        "counts": {word: sum(one["verdict"] == word for one in columns) for word in _VERDICTS},
+        "counts": {word: sum(row["verdict"] == word for row in columns) for word in _VERDICTS},
         "verdict": str(look["verdict"]).upper(), "said": _sentence(look["said"]),
         "written": DataTable("As declared, and as it looks", ("What", "Declared", "Looks like"), [
-            [name(one["key"]), name(one["declared"]), name(one["found"])]
-            for one in look["written"]], words=3),
+            [name(row["key"]), name(row["declared"]), name(row["found"])]
+            for row in look["written"]], words=3),
         "write": list(map(literal, look["write"])),
         "absent": DataTable("Columns that the table lacks", ("Column", "The table has"), [
-            [name(one["name"]), name(one["near"]) if one["near"] else "nothing near"]
-            for one in look["absent"]], words=2),
+            [name(row["name"]), name(row["near"]) if row["near"] else "nothing near"]
+            for row in look["absent"]], words=2),
         "ignored": names(ignored) if len(ignored) <= MANY else f"{count(len(ignored))} columns",
         "broken": DataTable("Lines that are no records", (
             "Lines", "What to do", "How many", "Where first"), [
-            [literal(one["said"]), literal(one["fix"]), count(one["many"]),
-             f"line {_places(one['where'], one['many'])}"] for one in look["broken"]], words=4),
+            [literal(row["said"]), literal(row["fix"]), count(row["many"]),
+             f"line {_places(row['where'], row['many'])}"] for row in look["broken"]], words=4),
         "all_columns": DataTable("All columns, the worst first", ("Column", "Verdict", "In use"),
-                             [_row(one) for one in columns], words=3),
-        "troubled": [part for one in columns if one["verdict"] != "fine"
-                     for part in _troubled(one, look["place"])],
+                             [_row(row) for row in columns], words=3),
+        "troubled": [section for row in columns if row["verdict"] != "fine"
+                     for section in _troubled(row, look["place"])],
     }
 
 
-def _troubled(one: Mapping[str, Any], place: str) -> Iterator[Part]:
-    """What to do with a column that is not fine."""
-    yield Heading(f"{name(one['name'])}: {one['verdict']}")
-    about = " (about)" * (not one["different_exact"])
-    yield (f"{_sentence(one['said'])} {count(one['different'])} different values{about}; "
-           f"{_in_use(one)} in use.")
-    if found := list(_troubles(one, place)):
-        yield DataTable("Cells", ("What", "How many", "Where first"), found, words=3, narrow=True)
-    if one["spellings"] or one["marks"]:
+def _troubled(column: Mapping[str, Any], place: str) -> Iterator[Part]:
+    """Yield what is wrong with a column, and what to do."""
+    yield Heading(f"{name(column['name'])}: {column['verdict']}")
+    about = " (about)" * (not column["different_exact"])
+    yield (f"{_sentence(column['said'])} {count(column['different'])} different values{about}; "
+           f"{_in_use(column)} in use.")
+    if troubles := list(_troubles(column, place)):
+        yield DataTable("Cells", ("What", "How many", "Where first"), troubles, words=3,
+                        narrow=True)
+    if column["spellings"] or column["marks"]:
         yield DataTable("Texts and numbers that stand out", (
             "As it stands", "How often", "The domain lists"), [
             *([name(each["text"]), _marked(each, place), literal(each["listed"] or "–")]
-              for each in one["spellings"]),
-            *([name(each["value"]), _marked(each, place), "–"] for each in one["marks"])],
+              for each in column["spellings"]),
+            *([name(each["value"]), _marked(each, place), "–"] for each in column["marks"])],
             words=3)
-    if one["more_spellings"]:
-        yield Paragraph(f"And {count(one['more_spellings'])} other texts.", quiet=True)
-    yield Bullets(list(map(literal, one["fixes"])))
+    if column["more_spellings"]:
+        yield Paragraph(f"And {count(column['more_spellings'])} other texts.", quiet=True)
+    yield Bullets(list(map(literal, column["fixes"])))
 
 
-def _row(one: Mapping[str, Any]) -> list[str | Bar]:
-    """A column of the table: its name with a bar of what is read, lost and missing."""
-    rows = max(int(one["rows"]), 1)
-    lost = one["unparsable"] + one["unlisted"]
-    ends = [100 * (one["rows"] - one["missing"] - less) / rows for less in (lost, 0)]
+def _row(column: Mapping[str, Any]) -> list[str | Bar]:
+    """Return the row of a column: a bar of the cells that are read, lost and missing."""
+    rows = max(int(column["rows"]), 1)
+    lost = column["unparsable"] + column["unlisted"]
+    ends = [100 * (column["rows"] - column["missing"] - less) / rows for less in (lost, 0)]
     pieces = [Piece(0, ends[0]), Piece(ends[0], ends[1], "f4"), Piece(ends[1], 100, "f3")]
-    shares = ", ".join(f"{share_up(part, rows)} {what}" for part, what in (
-        (lost, "lost"), (one["missing"], "empty")) if part)
-    label = name(one["name"]) + (f"\n~~{shares}~~" if shares else "")
-    return [Bar(label, pieces), one["verdict"].replace("stop", "**stop**"), _in_use(one)]
+    shares = ", ".join(f"{share_up(cells, rows)} {what}" for cells, what in (
+        (lost, "lost"), (column["missing"], "empty")) if cells)
+    label = name(column["name"]) + (f"\n~~{shares}~~" if shares else "")
+    return [Bar(label, pieces), column["verdict"].replace("stop", "**stop**"), _in_use(column)]
 
 
-def _in_use(one: Mapping[str, Any]) -> str:
-    """What is in use of levels, or of bins; of codes where there are no bins."""
-    if one["kind"] in ("category", "label", "flag"):
-        return f"{one['levels_used']} of {one['levels']} levels"
-    if one["bins"] is None or not sum(one["bins"]):
-        return f"{count(one['levels_used'])} codes"
-    return f"{sum(many > 0 for many in one['bins'])} of {len(one['bins'])} bins"
+def _in_use(column: Mapping[str, Any]) -> str:
+    """Return how many levels, bins or codes are in use."""
+    if column["kind"] in ("category", "label", "flag"):
+        return f"{column['levels_used']} of {column['levels']} levels"
+    if column["bins"] is None or not sum(column["bins"]):
+        return f"{count(column['levels_used'])} codes"
+    return f"{sum(many > 0 for many in column['bins'])} of {len(column['bins'])} bins"
 
 
-def _troubles(one: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with cells: the word, how many, and where first."""
+def _troubles(column: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each kind of trouble with its number of cells, and where they are first."""
     for word in _TROUBLES:
-        if one[word]:
-            where = one["where"].get(word, ())
-            yield (word, f"{count(one[word])} ({share_up(one[word], max(one['rows'], 1))})",
-                   f"{place}{'s' * (len(where) > 1)} {_places(where, one[word])}" if where else "")
+        if column[word]:
+            where, many = column["where"].get(word, ()), column[word]
+            yield (word, f"{count(many)} ({share_up(many, max(column['rows'], 1))})",
+                   f"{place}{'s' * (len(where) > 1)} {_places(where, many)}" if where else "")
 
 
 def _places(where: Sequence[int], many: int) -> str:
     return ", ".join(map(str, where)) + " …" * (many > len(where))
 
 
-def _marked(one: Mapping[str, Any], place: str) -> str:
-    """A text or number that stands somewhere."""
-    return f"{plural(one['many'], 'time')}, first in {place} {one['first']}"
+def _marked(mark: Mapping[str, Any], place: str) -> str:
+    """Return how often a text or number occurs, and where first."""
+    return f"{plural(mark['many'], 'time')}, first in {place} {mark['first']}"
 
 
 def _sentence(text: str) -> Text:

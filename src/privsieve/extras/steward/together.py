@@ -1,4 +1,4 @@
-"""`privsieve union`: what published folders tell together, without a ledger."""
+"""`privsieve union`: measure what published folders tell together, without a ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from privsieve.public.canonical import Json
 
 
 @verb("patients.csv first second", name="union")
-def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], asked: TableOptions, *,
+def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], options: TableOptions, *,
             k: int | None = None) -> Outcome:
     """Measure what the folders DIR that `publish` wrote tell together, without a ledger.
 
@@ -42,12 +42,13 @@ def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], asked: TableOpti
     demand_k(USUAL_K if k is None else k)
     paths, table = _told_apart(data)
     folders = [published(path) for path in paths]
-    strict = strictest(folders[0].items, [one.claim for one in folders])
+    strict = strictest(folders[0].items, [folder.claim for folder in folders])
     needed = strict.k if k is None else k
     facts: dict[str, Json] = {
-        "folders": [{"name": one.name, "k": one.claim["k"], "level": one.claim["level"],
-                     "rows": one.items.rows, "columns": len(one.items)} for one in folders],
-        "k": needed, "columns": len({name for one in folders for name in one.items.names}),
+        "folders": [
+            {"name": folder.name, "k": folder.claim["k"], "level": folder.claim["level"],
+             "rows": folder.items.rows, "columns": len(folder.items)} for folder in folders],
+        "k": needed, "columns": len({name for folder in folders for name in folder.items.names}),
     }
     other = differing(folders)
     if other is not None:
@@ -56,20 +57,21 @@ def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], asked: TableOpti
     if table is None:
         between = bounds(folders)
         lowest, highest = between.lowest, between.highest
-        told: dict[str, Json] = {"counted": False}
+        counts: dict[str, Json] = {"counted": False}
     else:
-        exact = counted(_read(table, asked, folders, USUAL_K if k is None else k), folders, needed)
+        tables = _read(table, options, folders, USUAL_K if k is None else k)
+        exact = counted(tables, folders, needed)
         lowest = highest = exact.level
-        told = {"counted": True, "below": exact.below, "poor": exact.poor,
+        counts = {"counted": True, "below": exact.below, "poor": exact.poor,
                 "notes": list(exact.notes)}
-    facts |= {"lowest": lowest, "highest": highest, **told}
+    facts |= {"lowest": lowest, "highest": highest, **counts}
     if highest < needed:
         most, rows = "" if table else "at most ", "1 row" if highest == 1 else f"{highest} rows"
         return _outcome(facts, f"together the folders leave a group of {most}{rows}, below k = "
                                f"{needed}; {_BACK}")
-    if told.get("poor"):
-        return _outcome(facts, f"together the folders leave {told['poor']} rows in groups of fewer "
-                               f"than {strict.l_diversity} classes; {_BACK}",
+    if counts.get("poor"):
+        return _outcome(facts, f"together the folders leave {counts['poor']} rows in groups of "
+                               f"fewer than {strict.l_diversity} classes; {_BACK}",
                         warning=lowest < needed)
     return _outcome(facts, warning=lowest < needed)
 
@@ -78,32 +80,34 @@ _BACK = "take one of them back, and publish what follows with a ledger"
 
 
 def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
-    """The folders, and the table if there is one."""
-    paths = [one for one in data if is_folder(one)]
-    others = [one for one in data if one not in paths]
-    refuse(any(Path(one).is_dir() for one in others),
+    """Separate the folders from the table, if there is one."""
+    paths = [path for path in data if is_folder(path)]
+    others = [path for path in data if path not in paths]
+    refuse(any(Path(path).is_dir() for path in others),
            "a folder holds no certificate.json; name folders that `privsieve publish` wrote")
     refuse(not paths or len(others) > 1,
            "give one table, or folders that `privsieve publish` wrote, with at most one table "
            "before them")
-    refuse(len({Path(one).resolve() for one in paths}) < len(paths),
+    refuse(len({Path(path).resolve() for path in paths}) < len(paths),
            "a folder is named twice; name each once")
     return paths, others[0] if others else None
 
 
-def _read(data: str, asked: TableOptions, folders: Sequence[Verified], k: int,
+def _read(data: str, options: TableOptions, folders: Sequence[Verified], k: int,
           ) -> dict[str | None, Labelled]:
-    """The table as it was published from, once for each target; the first has all columns."""
-    claims = [one.claim for one in folders]
+    """Read the table as it was published, once for each target; the first has all columns."""
+    claims = [folder.claim for folder in folders]
     columns = read_also(claims)
     names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
     if not names or names[0] in columns:  # the target of one folder may be a column of another
         names.insert(0, None)
-    free = not (asked.columns or asked.without or asked.cut or asked.levels or asked.long)
-    if free and all("origins" in one for one in claims) and not any("," in one for one in columns):
-        asked = replace(asked, columns=",".join(columns))  # others need not be readable
-    return {name: replace(asked, target=name).opened(
-                data, k, [one for one in claims if at == 0 or target_of(one) == name])
+    free = not (options.columns or options.without or options.cut or options.levels
+                or options.long)
+    if free and all("origins" in claim for claim in claims) and not any(
+            "," in name for name in columns):
+        options = replace(options, columns=",".join(columns))  # others need not be readable
+    return {name: replace(options, target=name).opened(
+                data, k, [claim for claim in claims if at == 0 or target_of(claim) == name])
             for at, name in enumerate(names)}
 
 
@@ -131,9 +135,9 @@ def _outcome(facts: Mapping[str, Any], failure: str | None = None, *, warning: b
 
 def _show(facts: Mapping[str, Any]) -> None:
     words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
-    for one in facts["folders"]:
-        words.show("folder", f"{one['name']}: {one['rows']} rows, {one['columns']} items, level "
-                             f"{one['level']} (k = {one['k']})")
+    for folder in facts["folders"]:
+        words.show("folder", f"{folder['name']}: {folder['rows']} rows, {folder['columns']} items, "
+                             f"level {folder['level']} (k = {folder['k']})")
     if "differ" in facts:
         return
     low, high = facts["lowest"], facts["highest"]

@@ -1,14 +1,13 @@
-"""Union: what published folders tell together, without a ledger.
+"""Measure what published folders tell together, without a ledger.
 
-Rows leave in an order that was drawn, so that folders alone do not say which row of one is which of
-the other.  They say how many rows of each kind there are among those that agree on what both
-publish, and so between which bounds the smallest group of all columns lies.  With the table it is
-counted.
+The rows of a folder are shuffled, so folders alone do not show which row of one is which row of
+the other.  But they show the number of rows of each kind among the rows that agree on the shared
+columns.  From these numbers follow bounds on the smallest group of all columns.  With the table,
+the group is counted.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privsieve.check.table import read_columns
 from privsieve.check.verify import verify
 from privsieve.containment.knowledge import Knowledge, numbered, shortfall
 from privsieve.containment.labelled import Bools, Codes, Ints, Labelled, rows_of
@@ -37,15 +37,15 @@ from privsieve.rows.matrix import Items
 
 #: What `publish` calls the table in its folder.
 TABLE = "table.csv"
-#: Numbers that are kept, and compared, at most for bounds of two folders; then wide ones are given.
+#: Numbers that are kept, and compared, at most for bounds of two folders.
 MOST_KEPT, MOST = 2**25, 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verified:
-    """A folder that was verified: what is claimed, its items, and its columns of texts.
+    """A verified folder: its claim, its items, and its columns of texts.
 
-    texts : the classes and sensitive values that were published, by column.
+    texts : the published classes and sensitive values, by column.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Verified:
 
     @property
     def known(self) -> str | None:
-        """The target, where its classes may be known."""
+        """Return the target, if an attacker may know its classes."""
         return self.claim["target"] if self.claim["roles"]["target_known"] else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differing:
-    """Rows of two folders that have no equal in the other, on what both publish."""
+    """The number of rows of two folders that have no equal in the other folder."""
 
     first: str
     second: str
@@ -72,44 +72,44 @@ class Differing:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds:
-    """Between which the smallest group of the columns of two folders lies."""
+    """Bounds on the smallest group of the columns of two folders."""
 
     lowest: int
     highest: int
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path is a release folder."""
+    """Return whether a path is a release folder."""
     return (Path(path) / "certificate.json").is_file()
 
 
 def published(path: str) -> Verified:
-    """Read a folder that `publish` wrote; refused where it is not what its certificate claims."""
+    """Read a folder that `publish` wrote; refuse a folder that its certificate does not fit."""
     place = Path(path)
     inside = place / TABLE
     if not inside.is_file():
         raise ParameterError(f"{path} holds no published table; name folders that "
                              "`privsieve publish` wrote")
     certificate = load(place).certificate  # refuses what is no plain file, before it is waited for
-    found = verify(place / "certificate.json", place / "release.json", table=inside)
-    if not found.valid:
-        raise CheckFailed(f"{path} is not what its certificate claims: {found.reasons[0]}; take "
+    result = verify(place / "certificate.json", place / "release.json", table=inside)
+    if not result.valid:
+        raise CheckFailed(f"{path} is not what its certificate claims: {result.reasons[0]}; take "
                           "the folder as `privsieve publish` wrote it")
     claim: Any = certificate["claim"] if certificate else None
     if claim is None or claim["kind"] != "containment":
         raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
                              "promises")
     beside = [*claim["sensitive"], *([claim["target"]] if claim["target"] else [])]
-    cells = _cells(inside)
-    held = [cells[name] == "1" for name in claim["columns"]]
+    cells = read_columns(inside.read_bytes())
+    held = [np.array([*cells[name]]) == "1" for name in claim["columns"]]
     items = Items.dense(np.stack(held, axis=1), claim["columns"])
-    return Verified(path, claim, items, {name: tuple(cells[name].tolist()) for name in beside})
+    return Verified(path, claim, items, {name: tuple(cells[name]) for name in beside})
 
 
 def differing(folders: Sequence[Verified]) -> Differing | None:
-    """The first two folders that are not of the same rows; None where none can be told.
+    """Return the first two folders of different rows; None if no difference shows.
 
-    They differ in their number of rows, or in the rows on what both publish.
+    They differ in their number of rows, or in the rows of the shared columns.
     """
     for first, second in combinations(folders, 2):
         shared = _shared(first, second)
@@ -123,15 +123,15 @@ def differing(folders: Sequence[Verified]) -> Differing | None:
 
 
 def bounds(folders: Sequence[Verified]) -> Bounds:
-    """Between which the smallest group of all columns together lies, if the rows are the same.
+    """Bound the smallest group of all columns together, if the rows are the same.
 
     Of two rows that agree on what two folders share, `a` of n with the one's columns and `b` of n
     with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
     than two folders the smallest group is no larger than that of any two.
     """
-    claims = [one.claim for one in folders]
-    alone = [int(_patterns(one, np.zeros(one.items.rows, np.int32), claims)[1].min())
-             for one in folders]
+    claims = [folder.claim for folder in folders]
+    alone = [int(_patterns(folder, np.zeros(folder.items.rows, np.int32), claims)[1].min())
+             for folder in folders]
     rows = folders[0].items.rows
     if len(folders) == 1:
         return Bounds(alone[0], alone[0])
@@ -145,7 +145,7 @@ def bounds(folders: Sequence[Verified]) -> Bounds:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined:
-    """What folders tell together, counted from their table.
+    """The groups of all columns of the folders, counted from their table.
 
     level : rows, or sources, in the smallest group.
     below : rows in groups below k; poor : in groups of fewer than l classes.
@@ -164,17 +164,18 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
 
     `tables` is the table as it is read with each target on which a folder rests (`targets`).
     """
-    table, claims = next(iter(tables.values())), [one.claim for one in folders]
-    for one in folders:
-        if not is_of(one, tables.get(one.claim["target"], table)):
-            raise CheckFailed(f"{one.name} is not of the rows of this table: they are others, "
+    table, claims = next(iter(tables.values())), [folder.claim for folder in folders]
+    for folder in folders:
+        if not is_of(folder, tables.get(folder.claim["target"], table)):
+            raise CheckFailed(f"{folder.name} is not of the rows of this table: they are others, "
                               "fewer, more, or read in another way; give the table of which it "
                               "was published")
     chosen = table.items.take(counted_items(table, claims))
     rule = strictest(chosen, claims)
     notes = []
-    classes = tuple(tables[known].y for known in {one.known for one in folders if one.known})
-    people = any(one.claim.get("counted") for one in folders)
+    targets_known = {folder.known for folder in folders if folder.known}
+    classes = tuple(tables[name].y for name in targets_known)
+    people = any(folder.claim.get("counted") for folder in folders)
     if people and table.sources is None:
         notes.append("k counts people in one of them, and rows here: name their column, too "
                      "(--source, or the person of a domain file)")
@@ -182,9 +183,9 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
     groups = Knowledge(chosen, rule.absent, classes, table.sources if people else None,
                        equal).groups().sizes()
     poor = 0
-    for one in folders:
-        name = target_of(one.claim)
-        if one.claim["l_diversity"] > 1:
+    for folder in folders:
+        name = target_of(folder.claim)
+        if folder.claim["l_diversity"] > 1:
             of = tables[name]
             diverse = replace(rule, k=1, classes=len(of.classes), labelled=False)
             poor = max(poor, shortfall(Labelled(chosen, of.y), diverse, range(len(chosen))).poor)
@@ -195,79 +196,70 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
 
 
 def targets(folders: Sequence[Verified]) -> tuple[str, ...]:
-    """The targets on which folders rest: published, or counted in classes."""
-    found = [target_of(one.claim) for one in folders if rests_on(one.claim)[0]]
-    return tuple(dict.fromkeys(name for name in found if name is not None))
+    """Return the targets that folders publish, or count in classes."""
+    names = [target_of(folder.claim) for folder in folders if rests_on(folder.claim)[0]]
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def is_of(folder: Verified, table: Labelled) -> bool:
-    """Whether a folder's rows are those of a table, as many of each kind."""
+    """Return whether a folder and a table have the same rows."""
     items = table.items.take(counted_items(table, [folder.claim]))
     whole: dict[str, Sequence[str]] = {}
     if folder.claim["target"] is not None:
-        texts = [text_of(one) for one in table.classes]
+        texts = [text_of(column) for column in table.classes]
         whole[folder.claim["target"]] = [texts[code] for code in table.y]
-    for one in table.sensitive:
-        if one.name in folder.texts:
-            whole[one.name] = [one.values[code] for code in one.codes]
+    for column in table.sensitive:
+        if column.name in folder.texts:
+            whole[column.name] = [column.values[code] for code in column.codes]
     mine = Verified("", {**folder.claim, "columns": items.names}, items,
                      {name: tuple(texts) for name, texts in whole.items()})
     return differing([folder, mine]) is None
 
 
-def _cells(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The cells of a published file by column, as texts; it was verified to be such a table.
-
-    A name may be a number, as of the items of a basket, which a reader of tables refuses.
-    """
-    with path.open(encoding="utf-8", newline="") as file:
-        names, *rows = csv.reader(file, strict=True)
-    return {name: np.asarray(cells) for name, cells in zip(names, zip(*rows, strict=True),
-                                                           strict=True)}
-
-
 def _shared(first: Verified, second: Verified) -> tuple[str, ...]:
-    """The items and columns of texts that both publish."""
+    """Return the items and columns of texts that both folders publish."""
     return (*sorted(set(first.items.names) & set(second.items.names)),
             *sorted(first.texts.keys() & second.texts.keys()))
 
 
 def _numbered(first: Verified, second: Verified, shared: Sequence[str]) -> tuple[Codes, Codes]:
-    """Rows numbered such that those that agree on what is shared have one number in both."""
+    """Number the rows of both folders: rows that agree on the shared columns have one number."""
     rows = first.items.rows, second.items.rows
-    columns = [np.concatenate([_column(one, name) for one in (first, second)]) for name in shared]
-    found = reduce(lambda number, column: np.unique(
+    columns = [np.concatenate([_column(folder, name) for folder in (first, second)])
+               for name in shared]
+    numbers = reduce(lambda number, column: np.unique(
         number.astype(np.int64) * (len(column) + 1) + np.unique(column, return_inverse=True)[1],
         return_inverse=True)[1].reshape(-1), columns, np.zeros(sum(rows), np.int64))
-    codes = found.astype(np.int32)
+    codes = numbers.astype(np.int32)
     return codes[:rows[0]], codes[rows[0]:]
 
 
-def _column(one: Verified, name: str) -> npt.NDArray[Any]:
-    """A shared column as texts."""
-    if name in one.texts:
-        return np.asarray(one.texts[name])
-    j = one.items.names.index(name)
-    held = np.zeros(one.items.rows, np.int8)
-    held[rows_of(one.items, j)] = 1
+def _column(folder: Verified, name: str) -> npt.NDArray[Any]:
+    """Return the cells of a shared column."""
+    if name in folder.texts:
+        return np.asarray(folder.texts[name])
+    j = folder.items.names.index(name)
+    held = np.zeros(folder.items.rows, np.int8)
+    held[rows_of(folder.items, j)] = 1
     return held
 
 
-def _patterns(one: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Ints]:
-    """Of each pattern of a folder the rows by number, and those of its group by number."""
-    classes = () if one.known is None else (numbered(one.texts[one.known]),)
-    rule = strictest(one.items, claims)
-    groups = Knowledge(one.items, rule.absent, classes, equal=rule.model == "k-anonymity").groups(
-        codes, int(codes.max(initial=-1)) + 1)
+def _patterns(folder: Verified, codes: Codes, claims: Claims) -> tuple[Ints, Ints]:
+    """Return for each pattern of a folder its rows by number, and those of its group."""
+    classes = () if folder.known is None else (numbered(folder.texts[folder.known]),)
+    rule = strictest(folder.items, claims)
+    known = Knowledge(folder.items, rule.absent, classes, equal=rule.model == "k-anonymity")
+    groups = known.groups(codes, int(codes.max(initial=-1)) + 1)
     return groups.table.counts, groups.over
 
 
 def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
-    """Bounds of two folders; None where there is too much to compare."""
+    """Return the bounds of two folders; None if there is too much to compare."""
     codes, other = _numbered(first, second, _shared(first, second))
     most = int(codes.max(initial=-1)) + 1
     nobody = np.zeros(len(codes), np.int32)
-    if most * max(len(_patterns(one, nobody, claims)[0]) for one in (first, second)) > MOST_KEPT:
+    patterns = max(len(_patterns(folder, nobody, claims)[0]) for folder in (first, second))
+    if most * patterns > MOST_KEPT:
         return None
     (mine, groups), (theirs, others) = (_patterns(first, codes, claims),
                                         _patterns(second, other, claims))
@@ -277,12 +269,12 @@ def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
     whole = mine.sum(0)
     lowest, highest = [], []
     for stratum in range(most):
-        found = list(_stratum((mine, groups), (theirs, others), whole, stratum))
-        lowest += [int(low.min()) for low, _, _ in found]
-        up = np.stack([high for _, high, _ in found])
+        strata = list(_stratum((mine, groups), (theirs, others), whole, stratum))
+        lowest += [int(low.min()) for low, _, _ in strata]
+        up = np.stack([high for _, high, _ in strata])
         # Each row of one folder is some row of the other, at best the one of the largest group.
         highest += [int(up.max(axis=1).min()), int(up.max(axis=0).min())]
-        sure = np.stack([certain for _, _, certain in found])
+        sure = np.stack([certain for _, _, certain in strata])
         if sure.any():
             highest.append(int(up[sure].min()))
     return Bounds(min(lowest), min(highest))
@@ -290,9 +282,10 @@ def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
 
 def _stratum(first: tuple[Ints, Ints], second: tuple[Ints, Ints], whole: Ints, stratum: int,
              ) -> Iterator[tuple[Ints, Ints, Bools]]:
-    """For each pattern of one folder, with those of the other, what its group can be.
+    """Yield for each pattern of one folder the least and the largest possible group.
 
-    The least and the largest group, and whether some row must have both patterns.
+    Each array covers the patterns of the other folder.  The third array says whether some row
+    must have both patterns.
     """
     (mine, groups), (theirs, others) = first, second
     there = np.flatnonzero(theirs[:, stratum])
