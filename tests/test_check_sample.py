@@ -111,10 +111,10 @@ def test_check_says_that_it_is_a_sample(privsieve):
     words = " ".join(out.split())
     said = json.loads(privsieve("check", "t.csv", "--sample", 50, "--json")[1])
 
-    assert ("estimated from 50 rows drawn at random: each share of rows, and the average, to "
-            "within 19 points of a hundred with 95 % confidence; the level may be lower") in words
+    assert ("estimated from 50 random rows. With 95 % confidence, shares of rows and averages are "
+            "right to within 19 percentage points; the level may be lower") in words
     assert "what may be known at most " in words
-    assert "what a column costs is not looked for in a sample" in words
+    assert "the cost of columns is not measured in a sample" in words
     assert {"rows": 50, "half_width": "0.192065", "confidence": "0.95"} == said["sample"]
     whole = privsieve("check", "t.csv")
     assert privsieve("check", "t.csv", "--sample", 0) == whole == privsieve(

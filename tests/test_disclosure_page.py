@@ -61,8 +61,8 @@ def test_limits_are_said():
     """What was asked for stands on the page in the words and digits of the claim."""
     text = page({}, l_diversity=2, limits={"share": "0.8", "entropy": None, "closeness": "0.3"})
 
-    assert ("Requested, and true for every group: different values, at least 2; share of one value, "
-            "at most 0.8; distance to the whole table, at most 0.3.") in text
+    assert ("Requested, and true for every group: different values, at least 2; share of one "
+            "value, at most 0.8; distance to the whole table, at most 0.3.") in text
 
 
 def test_a_release_without_figures_says_so():

@@ -149,7 +149,7 @@ def test_digits_follow_the_noise(seed, size):
     rng = np.random.default_rng(seed)
     each = Fraction(int(rng.integers(100, 999))) * Fraction(10)**size
     value = each * Fraction(int(rng.integers(-9999, 9999)), 10**int(rng.integers(1, 5)))
-    shown = NoiseFigure("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
+    shown = NoiseFigure("gaussian", each).text_of(value).replace(",", "").replace(MINUS, "-")
     step = Fraction(10)**(size + 1)  # the noise has three digits, and the third is dropped
 
     assert abs(Fraction(shown) - value) <= step / 2

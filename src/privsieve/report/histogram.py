@@ -69,7 +69,7 @@ def _bars(axis: TableAxis, noise: NoiseFigure) -> Iterator[Part]:
         f"Rows by {name(axis.name)}",
         (f"Value (standard deviation of the noise: {up(noise.each)})", "Rows"),
         [[Bar(literal(label) if label.strip() else "(empty)", [Piece(0, 100 * held / largest)]),
-          noise.shown(Fraction(held), whole=True)]
+          noise.text_of(Fraction(held), whole=True)]
          for label, held in list(zip(axis.labels, counts, strict=True))[:_BARS]])
     if len(axis.labels) > _BARS:
         yield f"The other {count(len(axis.labels) - _BARS)} are in release.json."

@@ -35,12 +35,12 @@ class NoiseFigure(NamedTuple):
         """Return the noise of a release."""
         return cls(noise.law, number(noise.each))
 
-    def shown(self, value: Fraction, *, whole: bool = False) -> str:
+    def text_of(self, value: Fraction, *, whole: bool = False) -> str:
         """Return a number, no finer than the second digit of its noise; a count stays whole.
 
-        >>> NoiseFigure("gaussian", Fraction("0.0123")).shown(Fraction("-0.53219"))
+        >>> NoiseFigure("gaussian", Fraction("0.0123")).text_of(Fraction("-0.53219"))
         '−0.532'
-        >>> NoiseFigure("gaussian", Fraction(2800)).shown(Fraction(1234567))
+        >>> NoiseFigure("gaussian", Fraction(2800)).text_of(Fraction(1234567))
         '1,234,600'
         """
         place = last_place(self.each)
@@ -95,7 +95,7 @@ def weight_table(caption: str, weights: Sequence[Weighed], noise: NoiseFigure, *
     rows: list[list[str | Bar]] = [
         [Bar(name(weight.name), [band, Piece(min(zero, at), max(zero, at),
                                              "f1" if weight.chosen else "f2")], zero),
-         *(["chosen" if weight.chosen else "–"] * chosen), noise.shown(weight.value)]
+         *(["chosen" if weight.chosen else "–"] * chosen), noise.text_of(weight.value)]
         for weight in weights for at in [place(weight.value)]]
     return DataTable(caption, ["Column (line: zero; band: noise)", *["Chosen"] * chosen, "Weight"],
                      rows, words=2 if chosen else 1)

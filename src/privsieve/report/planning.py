@@ -114,8 +114,8 @@ def _forecast(plan: Plan, forecasts: Forecasts) -> Iterator[Part]:
         f"Forecast: per cent of the names that are among the {best}" if few else
         f"Forecast: per cent of the {sought(plan.settings)} best columns that are found",
         [*few, *(f"gap {figure(Fraction(gap) * 100)} %" for gap in gaps)], plan, forecasts,
-        lambda made: [*(str(made[name]) for name in few),
-                      *(str(made["found_percent"][gap]) for gap in gaps)])
+        lambda forecast: [*(str(forecast[name]) for name in few),
+                      *(str(forecast["found_percent"][gap]) for gap in gaps)])
     voters = "blocks" if plan.method.startswith("block-fwell") else PLURALS[plan.noun]
     usual, weak = (figure(Fraction(str(gap)) * 100) for gap in (own["usual_gap"], gaps[0]))
     yield literal(f"The forecast is estimated from the table's size, not from its rows. Guessing "
@@ -129,12 +129,12 @@ def _forecast(plan: Plan, forecasts: Forecasts) -> Iterator[Part]:
 def _numbers(plan: Plan, forecasts: Forecasts) -> Iterator[Part]:
     """Yield the effect of the noise by epsilon, and the meaning of the columns."""
     figures = {key: meaning for key, meaning in FIGURES[plan.kind].items()
-               if any(key in made for made in forecasts.values())}
+               if any(key in forecast for forecast in forecasts.values())}
     measured = "longest" in plan.forecast and "noise_length" in figures
     meanings = [*figures.values(), *([("of longest", _LONGEST)] * measured)]
     yield _by_epsilon("Forecast: the effect of the noise, by cost", [head for head, _ in meanings],
-                      plan, forecasts, lambda made: [*(figure(made.get(key)) for key in figures),
-                                                     *([share(made)] * measured)])
+                      plan, forecasts, lambda forecast: [*(figure(forecast.get(key)) for key in figures),
+                                                     *([share(forecast)] * measured)])
     yield Facts("", _facts([*meanings, ("*", "this plan")]))
 
 

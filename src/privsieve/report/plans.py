@@ -14,6 +14,7 @@ _EXPECTED = ("the expected error of a prediction, beyond the error that every mo
              "same unit")
 _MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1, noise hides "
           "the whole table")
+_PREDICTION = "the standard deviation of the noise on a prediction, in halves of the target's range"
 #: The figures of a forecast, by kind: the head of the column, and its meaning.
 FIGURES = {
     "weights": {
@@ -22,8 +23,7 @@ FIGURES = {
     },
     "regression": {
         "noise_each": ("each number", "the standard deviation of the noise on one number"),
-        "noise_prediction": ("prediction", "the standard deviation of the noise on a prediction, "
-                                           "in halves of the target's range"),
+        "noise_prediction": ("prediction", _PREDICTION),
         "expected_error": ("error", _EXPECTED),
         "error_bound": ("error bound", "an upper bound of this error"),
     },
@@ -32,6 +32,8 @@ FIGURES = {
         "expected_error": ("moved", _MOVED),
     },
 }
+#: Words for the selection rules of rule-sieve and their setting, where texts do not use its own.
+_RULES = {"branches": "rules", "one race": "one top-k selection"}
 #: From this percentage on, a text says "times" instead of per cent.
 _MANY = 1000
 
@@ -78,9 +80,9 @@ def settings(value: object, name: str = "") -> Iterator[tuple[str, str]]:
     """
     if isinstance(value, Mapping):
         for key, inner in sorted(value.items()):
-            yield from settings(inner, f"{name} {key}".strip())
+            yield from settings(inner, f"{name} {_RULES.get(key, key)}".strip())
     elif isinstance(value, list | tuple):
-        yield name, ", ".join(map(str, value))
+        yield name, ", ".join(_RULES.get(item, str(item)) for item in value)
     elif value is None or isinstance(value, bool):
         yield name, {None: "none", True: "yes", False: "no"}[value]
     elif isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,300}/[1-9][0-9]{0,299}", value):
@@ -178,5 +180,10 @@ def declaration(column: Mapping[str, Any]) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return a number or a date of a domain without empty decimals or times."""
-    return str(value).removesuffix(".0").removesuffix("T00:00:00")
+    """Return a number or a date of a domain without empty decimals or times.
+
+    >>> _plain(2000.0), _plain("12000"), _plain("2024-01-01T00:00:00")
+    ('2000', '12,000', '2024-01-01')
+    """
+    text = str(value).removesuffix(".0").removesuffix("T00:00:00")
+    return f"{int(text):,}" if re.fullmatch(r"-?[0-9]{5,30}", text) else text

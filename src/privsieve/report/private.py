@@ -14,7 +14,6 @@ from privsieve.public.canonical import canonical, digest, exact, factor
 from privsieve.public.plan import NOUNS, PLURALS, SENTENCES, UNIT, conversion, unit_text
 from privsieve.report.figures import belief, percent
 from privsieve.report.frame import Known, known_of
-
 from privsieve.report.plans import declaration, settings
 from privsieve.telling.document import Bar, DataTable, Fact, Piece, Text, literal, name
 

@@ -19,7 +19,7 @@ def regression(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kn
     known = numbers(release, certificate)
     content, noise = known["content"], known["noise"]
     formula, size = content.answers is None, len(content.values)
-    answers = [noise.shown(number(text)) for text in content.answers or ()]
+    answers = [noise.text_of(number(text)) for text in content.answers or ()]
     labels = labels_of(release["domain"]) if content.map == "linear" else []
     weights = [Weighed(label, value, chosen=True) for label, value in zip(
         labels, content.values.exact, strict=False)]

@@ -13,7 +13,7 @@ from privsieve.report.private import declarations
 
 
 def weights(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
-    """Return what a page of released weights fills in: chosen columns first, larger weights first."""
+    """Return what a page of released weights fills in; chosen and larger weights come first."""
     known = numbers(release, certificate)
     content, noise, selected = known["content"], known["noise"], set(known["content"].selected)
     held = sorted((Weighed(column, value, column in selected) for column, value in
