@@ -12,6 +12,7 @@ import pytest
 from privsieve.containment.knowledge import Knowledge
 from privsieve.containment.measures import containment_level, gains, rare_sets
 from privsieve.rows.matrix import Items
+from privsieve.telling.document import Document
 
 TOY = "a,b,c,d,e\n" + "1,0,1,0,1\n1,0,1,0,1\n1,0,0,1,1\n1,0,1,0,1\n1,1,1,0,1\n1,1,0,1,1\n"
 
@@ -92,7 +93,7 @@ def test_check_shows(privsieve):
     assert found["rare_complete"]
     assert re.search("without +b: level 2 instead of 1", out)
     assert re.search("rare +b, c: 1 row has all of it", out)
-    assert out.startswith("private")
+    assert out.startswith("PRIVATE")
     assert found["containment"]["level"] == containment_level(np.array(
         [list(map(int, line.split(","))) for line in TOY.splitlines()[1:]]))
 
@@ -156,4 +157,4 @@ def test_check_passes(privsieve):
     assert 3 == privsieve("check", "none.csv")[0]
     Path("e.csv").write_text("a,b,c,d\n" + "1,1,1,0\n1,1,0,1\n1,0,1,1\n0,1,1,1\n" * 2
                              + "1,1,1,1\n")
-    assert "three items breaks 2; larger ones do" in privsieve("check", "e.csv", "-k", 2)[1]
+    assert "three items breaks k = 2; larger sets do" in privsieve("check", "e.csv", "-k", 2)[1]

@@ -145,7 +145,7 @@ def test_a_sample_never_confirms_a_level(privsieve):
     """A level that a sample does not refute is not said to be kept: code 7, and the way out."""
     code, _, err = privsieve("check", "t.csv", "--sample", 50, "-k", 2)
 
-    assert (7, True) == (code, "a sample does not tell whether it is 2; say --sample 0" in err)
+    assert (7, True) == (code, "a sample cannot show whether it is 2; add --sample 0" in err)
     assert 7 == privsieve("check", "t.csv", "--sample", 50, "-k", 300)[0]
     assert 0 == privsieve("check", "t.csv", "--sample", 0, "-k", 2)[0]
 

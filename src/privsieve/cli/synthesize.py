@@ -84,8 +84,8 @@ def command(data: str, options: CountsOptions, paid: ReleaseOptions) -> None:
     words.say("table", f"{int(str(plan.forecast['cells'])):,} cells, with noise of about "
                        f"{plan.forecast['noise_each']} on each")
     if (Path(paid.out) / NAME).is_file():
-        words.say("rows", f"{options.rows:,} synthetic rows in {NAME}, made from release.json alone; "
-                          "more rows cost nothing (--from)")
+        words.say("rows", f"{options.rows:,} synthetic rows in {NAME}, made from release.json "
+                          "alone; more rows cost nothing (--from)")
     else:
         words.say("rows", "synthetic.csv could not be written; the release is valid. Make the "
                           "rows with --from", fg="yellow")

@@ -81,7 +81,7 @@ def write_report(folder: ReleaseFolder, release: Mapping[str, Any],
                  certificate: Mapping[str, Any]) -> bool:
     """Write the report beside its release, and return whether that succeeded.
 
-    A failed page does not end a release that was paid for: `privsieve report` writes the page later.
+    A failed page does not end a paid release: `privsieve report` writes the page later.
     """
     with suppress(Exception, KeyboardInterrupt):
         folder.write(NAME, html(release, certificate))

@@ -22,6 +22,7 @@ from privsieve.release import (
     number,
     what,
 )
+from privsieve.report.figures import plural
 from privsieve.report.plans import declaration, heading, noise
 from privsieve.telling.document import DataTable, Document, Fact, Text, literal
 
@@ -125,7 +126,8 @@ def _account(ledger: Ledger) -> Document:
         facts.append(("pays for", f"the request {ledger.request}, once"))
     if charges:
         done = sum(charge.state == "committed" for charge in charges)
-        lost = f"; {len(charges) - done:,} charges without a release" * (len(charges) > done)
+        lost = f"; {plural(len(charges) - done, 'charge')} without a release" * (
+            len(charges) > done)
         facts.append(("releases", f"{done:,}{lost}"))
     facts += [("published", Text(f"{listed(publication.columns)} of "
                                  f"{literal(publication.snapshot)}, k = {publication.k}"))

@@ -133,13 +133,14 @@ def _numbers(plan: Plan, forecasts: Forecasts) -> Iterator[Part]:
     measured = "longest" in plan.forecast and "noise_length" in figures
     meanings = [*figures.values(), *([("of longest", _LONGEST)] * measured)]
     yield _by_epsilon("Forecast: the effect of the noise, by cost", [head for head, _ in meanings],
-                      plan, forecasts, lambda forecast: [*(figure(forecast.get(key)) for key in figures),
-                                                     *([share(forecast)] * measured)])
+                      plan, forecasts, lambda forecast: [
+                          *(figure(forecast.get(key)) for key in figures),
+                          *([share(forecast)] * measured)])
     yield Facts("", _facts([*meanings, ("*", "this plan")]))
 
 
 def _results(plan: Plan, plans: Sequence[Plan]) -> tuple[tuple[str, ...], Any]:
-    """Return the heads of the expected results of a kind of release, and a function of its cells."""
+    """Return the heads of the expected results, and a function that gives their cells."""
     if not plan.chooses:
         heads = {key: head for key, (head, _) in FIGURES[plan.kind].items()
                  if any(key in each.forecast for each in plans)}
