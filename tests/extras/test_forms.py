@@ -208,7 +208,7 @@ def test_the_ledger_says_the_sums(charged, capsys):
     assert 0 == run(["export", "label", *before])
     assert "| Remaining | epsilon 0.5 |" in capsys.readouterr().out
     assert 0 == run(["export", "label", before[0]])
-    assert "| Remaining | stands in the ledger |" in capsys.readouterr().out
+    assert "| Remaining | see the ledger |" in capsys.readouterr().out
 
     Ledger(str(place / "other.db"), population="clinic-2026").grant(epsilon=1)
     assert 7 == run(["export", "label", before[0], "--ledger", str(place / "other.db")])
@@ -254,4 +254,4 @@ def test_a_weak_promise_is_called_weak(made):
         shown = label(release, {**certificate, "claim": claim})
 
         assert 3 == len(re.findall(rf"\*\*: ({said})", text))
-        assert (epsilon != "0.5") == ("weak promise" in shown)
+        assert (epsilon != "0.5") == ("weak guarantee" in shown)

@@ -59,7 +59,8 @@ def command(certificate: Existing, against: CheckOptions) -> Outcome:
 
 
 def _show(checked: Verification) -> None:
-    words.verdict(valid=checked.valid)
+    words.show("valid" if checked.valid else "NOT VALID", bold=True,
+               fg="green" if checked.valid else "red")
     if checked.says:
         words.show("says", checked.says)
     for reason in checked.reasons:

@@ -27,16 +27,6 @@ def page(*, written: bool) -> None:
                     "it", fg="yellow")
 
 
-def verdict(*, valid: bool) -> None:
-    """Print on stdout whether something is valid."""
-    show("valid" if valid else "NOT VALID", fg="green" if valid else "red", bold=True)
-
-
-def hanging(text: str, indent: int) -> str:
-    """Return a text in lines that fit, with later lines indented."""
-    return click.wrap_text(text, WIDTH - indent).replace("\n", "\n" + " " * indent)
-
-
 def show(label: str, text: str = "", **style: Any) -> None:
     """Print a label and a text on stdout."""
     click.echo(_labelled(label, text, **style))
@@ -77,5 +67,5 @@ def _labelled(label: str, text: str, **style: Any) -> str:
         return click.style(click.wrap_text(label, WIDTH), **style)
     # After a long label, such as a column name, the text begins on the next line.
     head = label.ljust(INDENT) if len(label) < INDENT else f"{label}\n{' ' * INDENT}"
-    return click.style(head, bold=True, **style) + click.style(
-        hanging(text, INDENT), **style)
+    lines = click.wrap_text(text, WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
+    return click.style(head, bold=True, **style) + click.style(lines, **style)

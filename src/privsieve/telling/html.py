@@ -178,7 +178,6 @@ class _Page(Renderer):
         return Markup('<a class="def" href="#w-{}">{}</a>').format(term, text)
 
     def answer(self, fact: Fact) -> Markup:
-        """Return a fact at the top of the page."""
         return self.tagged('<div><dt>{}</dt><dd>{}</dd><dd class="term">{}</dd></div>',
                            *fact[:3])
 
@@ -191,11 +190,9 @@ class _Page(Renderer):
             Markup('<a href="#{}">{}</a>').format(*link) for link in links if link[1])
 
     def joined(self, parts: Iterable[Part]) -> Markup:
-        """Return parts in order."""
         return _lines(self.show_parts(parts))
 
     def show_paragraph(self, element: Paragraph) -> Iterator[Markup]:
-        """Yield the text, with the exact term beside it."""
         if element.term:
             yield self.tagged('<div class="pt"><p>{}</p><p class="t">{}</p></div>', *element[:2])
         else:
@@ -203,12 +200,10 @@ class _Page(Renderer):
             yield self.tagged(tag, element.text)
 
     def show_bullets(self, element: Bullets) -> Iterator[Markup]:
-        """Yield a list."""
         yield Markup("<ul>{}</ul>").format(_lines(
             self.tagged("<li>{}</li>", item) for item in element.items))
 
     def show_code(self, element: Code) -> Iterator[Markup]:
-        """Yield lines to type, or the pieces of a formula."""
         if element.formula:
             yield self.tagged('<p class="fx">{}</p>'.format(
                 " ".join(["<span>{}</span>"] * len(element.lines))), *element.lines)
@@ -216,31 +211,25 @@ class _Page(Renderer):
             yield Markup("<pre>{}</pre>").format(_lines(map(self.text, element.lines)))
 
     def show_heading(self, element: Heading) -> Iterator[Markup]:
-        """Yield a heading inside of a section."""
         yield self.tagged("<h3>{}</h3>", element.text)
 
     def show_fold(self, element: Fold) -> Iterator[Markup]:
-        """Yield a part that the reader can open."""
         yield Markup("<details><summary>{}</summary>\n{}\n</details>").format(
             self.text(element.summary), self.joined(element.parts))
 
     def show_beside(self, element: Beside) -> Iterator[Markup]:
-        """Yield two columns."""
         yield Markup('<div class="two"><div>{}</div>\n<div>{}</div></div>').format(
             self.joined(element.left), self.joined(element.right))
 
     def show_section(self, element: Section) -> Iterator[Markup]:
-        """Yield a section with its heading."""
         frame = Markup(' class="{}"').format(element.frame) if element.frame else ""
         yield Markup('<section{} aria-labelledby="{}"><h2 id="{}">{}</h2>\n{}\n</section>').format(
             frame, element.key, element.key, self.text(element.title), self.joined(element.parts))
 
     def show_chart(self, element: Chart) -> Iterator[Markup]:
-        """Yield a figure."""
         yield _chart(element)
 
     def show_words(self, element: Words) -> Iterator[Markup]:
-        """Yield the meaning of each term that was used."""
         entries = _lines(Markup('<div id="w-{}"><dt>{}</dt><dd>{}</dd></div>').format(
             term, term.replace("-", " "), self._document.glossary[term])
             for term in sorted(self._used))
@@ -248,7 +237,6 @@ class _Page(Renderer):
                      'class="words">{}</dl></section>').format(element.title, entries)
 
     def show_datatable(self, element: DataTable) -> Iterator[Markup]:
-        """Yield a table, with bars in its cells."""
         def cells(row: Sequence[str | Bar], first: Sequence[Markup], other: Sequence[Markup],
                   ) -> Markup:
             return Markup("").join(
@@ -265,7 +253,6 @@ class _Page(Renderer):
                           lines)
 
     def show_facts(self, element: Facts) -> Iterator[Markup]:
-        """Yield facts in a table of two columns."""
         note = self.tagged('<tr><td colspan="2" class="note">{}</td></tr>\n', element.note
                            ) if element.note else ""
         rows = _lines(Markup('<tr><th scope="row">{}</th>{}</tr>').format(

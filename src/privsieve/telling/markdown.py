@@ -92,29 +92,23 @@ class _Markdown(Renderer):
         return [*super().show(element), ""]
 
     def show_paragraph(self, element: Paragraph) -> list[str]:
-        """Return the text, and the exact term in brackets."""
         return [_text(element.text) + (f" ({_text(element.term)})" if element.term else "")]
 
     def show_bullets(self, element: Bullets) -> list[str]:
-        """Return a line for each item."""
         return [f"- {_text(item)}" for item in element.items]
 
     def show_code(self, element: Code) -> list[str]:
-        """Return the lines to type."""
         return [f"    {clean(plain(line), _LARGEST_TEXT)}" for line in element.lines]
 
     def show_heading(self, element: Heading) -> list[str]:
-        """Return a heading of the current level."""
         return [f"{'#' * self._level} {_text(element.text)}"]
 
     def show_facts(self, element: Facts) -> list[str]:
-        """Return the caption, a note, and an item for each fact."""
         note = [_text(element.note), ""] if element.note else []
         head = [*self.show_heading(Heading(element.caption)), ""] if element.caption else []
         return [*head, *note, *map(_fact, element.facts)]
 
     def show_section(self, element: Section) -> list[str]:
-        """Return the title, and the parts one level deeper."""
         head = self.show_heading(Heading(element.title))
         self._level += 1
         inner = self.show_parts(element.parts)
@@ -122,7 +116,6 @@ class _Markdown(Renderer):
         return [*head, "", *inner]
 
     def show_datatable(self, element: DataTable) -> Iterator[str]:
-        """Yield a table with pipes."""
         def row(cells: Sequence[str | Bar]) -> str:
             return f"| {' | '.join(_text(c.label if isinstance(c, Bar) else c) for c in cells)} |"
 

@@ -109,7 +109,6 @@ class _Lines(Renderer):
         self._brief, self._bold = brief, bold
 
     def strong(self, text: str) -> str:
-        """Return a text in bold."""
         return f"\x1b[1m{text}\x1b[0m" if self._bold else text
 
     def wrapped(self, text: str, first: str = "  ", indent: str = "  ") -> list[str]:
@@ -138,35 +137,28 @@ class _Lines(Renderer):
         return rows if self._brief or not rows else ["", *rows]
 
     def show_paragraph(self, element: Paragraph) -> list[str]:
-        """Return the text, and the exact term in brackets."""
         term = self.wrapped(f"({element.term})") if element.term else ()
         return [*self.wrapped(element.text), *term]
 
     def show_bullets(self, element: Bullets) -> list[str]:
-        """Return a line for each item."""
         return [line for item in element.items for line in self.wrapped(item, "  - ", "    ")]
 
     def show_code(self, element: Code) -> list[str]:
-        """Return the lines to type."""
         return [f"    {shown_text(line)}" for line in element.lines]
 
     def show_heading(self, element: Heading) -> list[str]:
-        """Return a heading."""
         return list(map(self.strong, self.wrapped(element.text)))
 
     def show_facts(self, element: Facts) -> list[str]:
-        """Return each fact with its label."""
         head = self.show_heading(Heading(element.caption)) if element.caption else []
         note = self.wrapped(element.note) if element.note else ()
         return [*head, *note, *self.facts(element.facts)]
 
     def show_section(self, element: Section) -> list[str]:
-        """Return the title and the parts."""
         return [*map(self.strong, self.wrapped(element.title, "", "")),
                 *self.show_parts(element.parts)]
 
     def show_datatable(self, element: DataTable) -> Iterator[str]:
-        """Return a table."""
         return self.table(element)
 
     def table(self, table: DataTable) -> Iterator[str]:
