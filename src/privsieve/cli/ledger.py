@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Literal
 
 import click
 
 from privsieve.cli import words
-from privsieve.cli.options import refuse
+from privsieve.cli.options import BudgetOptions, refuse
 from privsieve.cli.private import kept
 from privsieve.cli.verb import Outcome, VerbGroup, verb
 from privsieve.errors import LedgerError
@@ -33,32 +32,13 @@ from privsieve.public.plain import opened
 from privsieve.telling.document import DataTable, Document, Fact, Facts, Part, literal, name, names
 
 
-@dataclass(frozen=True, kw_only=True)
-class AccountOptions:
-    """Options.
-
-    ledger : the ledger; `ledger grant` makes it if it does not exist
-    population : the name of the people; all tables about them use the same name
-    head : a small file with the ledger's newest entry, so that an older copy of the ledger is
-        refused.  It is made if it does not exist
-    """
-
-    ledger: File
-    population: Name
-    head: File | None = None
-
-    def opened(self) -> Ledger:
-        """Open the account of these people."""
-        return Ledger(self.ledger, population=self.population, head=self.head)
-
-
 @click.group("ledger", cls=VerbGroup, epilog="Example: privsieve ledger show --ledger budget.db")
 def command() -> None:
     """Grant a budget, show how much of it is left, and check, copy and export the ledger."""
 
 
 @verb("--ledger budget.db --population clinic-2026 --epsilon 2", group=command, name="grant")
-def grant(account: AccountOptions, *, epsilon: Annotated[str, "E"],
+def grant(account: BudgetOptions, *, epsilon: Annotated[str, "E"],
           delta: Annotated[str, "D"] = "0", unit: Literal["row", "person"] | None = None,
           rows_per_person: Annotated[int | None, "G"] = None,
           neighbours: Literal["replace-one", "add-remove"] | None = None) -> Outcome:
@@ -79,7 +59,7 @@ def grant(account: AccountOptions, *, epsilon: Annotated[str, "E"],
 
 @verb("--ledger budget.db --population clinic-2026 --epsilon 3 "
       '--reason "a second study" --by "A. Clerk" --and "B. Board"', group=command, name="raise")
-def raise_limit(account: AccountOptions, *, epsilon: Annotated[str | None, "E"] = None,
+def raise_limit(account: BudgetOptions, *, epsilon: Annotated[str | None, "E"] = None,
                 delta: Annotated[str | None, "D"] = None, reason: Annotated[str, "TEXT"],
                 by: Name, and_: Name) -> Outcome:
     """Raise a limit, with a reason and the names of two people.

@@ -15,11 +15,12 @@ import click
 
 from privsieve.cli.verb import Completed, Verb, VerbOption, sentence
 from privsieve.errors import DomainError, ParameterError
+from privsieve.ledger.ledger import Ledger
 from privsieve.methods import METHODS, options_of, plan
 from privsieve.methods.choosing import Choosing
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Domain
-from privsieve.public.option import RARE, About, Column, File, abouts, read_several
+from privsieve.public.option import RARE, About, Column, File, Name, abouts, read_several
 from privsieve.public.plan import Plan
 
 if TYPE_CHECKING:
@@ -222,6 +223,25 @@ class UnitOptions:
                                  "rows_per_person": self.rows_per_person, "rows": rows}
         return replace(domain, unit_declared=True, **{
             name: value for name, value in facts.items() if value is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetOptions:
+    """Privacy.
+
+    ledger : the ledger with the budget; `ledger grant` makes it
+    population : the name of the people whom the budget protects; all tables about them use it
+    head : a small file with the ledger's newest entry, so that an older copy of the ledger is
+        refused.  It is made if it does not exist
+    """
+
+    ledger: File
+    population: Name
+    head: Annotated[File | None, RARE] = None
+
+    def opened(self) -> Ledger:
+        """Open the account of these people."""
+        return Ledger(self.ledger, population=self.population, head=self.head)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from warnings import catch_warnings, simplefilter
 from privsieve.check.signatures import demand_signed
 from privsieve.check.verify import verify
 from privsieve.cli import words
-from privsieve.cli.options import PlanOptions
+from privsieve.cli.options import BudgetOptions, PlanOptions
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Outcome, tell
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
@@ -26,7 +26,7 @@ from privsieve.fit import SOFTWARE, fit
 from privsieve.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, Json, decimal
-from privsieve.public.option import RARE, Dir, File, Name
+from privsieve.public.option import RARE, Dir, File
 from privsieve.public.plan import PLURALS, Plan, conversion, sentence, terms
 from privsieve.public.policy import Policy
 from privsieve.release import Release, load
@@ -38,21 +38,6 @@ from privsieve.trust.signers import Signers
 #: Functions that return the lines of a release, and that write more files into its folder.
 Show = Callable[["Release"], Iterable[str]]
 Beside = Callable[["Folder", "Release"], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BudgetOptions:
-    """Privacy.
-
-    ledger : the ledger with the budget; `ledger grant` makes it
-    population : the people whom the budget protects
-    head : a small file with the ledger's newest entry, so that an older copy of the ledger is
-        refused.  It is made if it does not exist
-    """
-
-    ledger: File
-    population: Name
-    head: Annotated[File | None, RARE] = None
 
 
 @dataclass(frozen=True, kw_only=True)

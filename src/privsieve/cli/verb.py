@@ -266,8 +266,8 @@ def _parameters(function: Callable[..., Any]) -> tuple[list[click.Parameter], di
             kinds[each.name] = hints[each.name]
             own += _fields(hints[each.name])
         elif each.kind is Parameter.KEYWORD_ONLY:
-            own.append(_option(each.name, hints[each.name], _default(each.default),
-                               texts[each.name]))
+            default = MISSING if each.default is Parameter.empty else each.default
+            own.append(_option(each.name, hints[each.name], default, texts[each.name]))
         else:
             own.append(_argument(each, hints[each.name]))
     return own, kinds
@@ -301,11 +301,6 @@ def sentence(words: str) -> str:
     'The ledger.'
     """
     return f"{words[0].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
-
-
-def _default(value: Any) -> Any:
-    """Return the default of an option, or MISSING."""
-    return MISSING if value is Parameter.empty else value
 
 
 def _unfolded(hint: Any) -> tuple[Any, list[Any]]:
