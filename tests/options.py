@@ -49,7 +49,7 @@ def _row(known, about) -> str:
 
 def glossary() -> str:
     """Each term of the reports, and what it means."""
-    head = ("# Glossary\n\nThe words of privsieve's reports and pages, for who never heard them. A "
+    head = ("# Glossary\n\nThe words of privsieve's reports and pages. A "
             "report explains\nthose that it uses.\n")
     return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{said}\n"
                               for term, said in words_of().items())])

@@ -111,10 +111,10 @@ def test_check_says_that_it_is_a_sample(privsieve):
     words = " ".join(out.split())
     said = json.loads(privsieve("check", "t.csv", "--sample", 50, "--json")[1])
 
-    assert ("estimated from 50 rows drawn at random: each share of rows, and the average, to "
-            "within 19 points of a hundred with 95 % confidence; the level may be lower") in words
+    assert ("estimated from 50 random rows. With 95 % confidence, shares of rows and averages are "
+            "right to within 19 percentage points; the level may be lower") in words
     assert "what may be known at most " in words
-    assert "what a column costs is not looked for in a sample" in words
+    assert "the cost of columns is not measured in a sample" in words
     assert {"rows": 50, "half_width": "0.192065", "confidence": "0.95"} == said["sample"]
     whole = privsieve("check", "t.csv")
     assert privsieve("check", "t.csv", "--sample", 0) == whole == privsieve(
@@ -145,7 +145,7 @@ def test_a_sample_never_confirms_a_level(privsieve):
     """A level that a sample does not refute is not said to be kept: code 7, and the way out."""
     code, _, err = privsieve("check", "t.csv", "--sample", 50, "-k", 2)
 
-    assert (7, True) == (code, "a sample does not tell whether it is 2; say --sample 0" in err)
+    assert (7, True) == (code, "a sample cannot show whether it is 2; add --sample 0" in err)
     assert 7 == privsieve("check", "t.csv", "--sample", 50, "-k", 300)[0]
     assert 0 == privsieve("check", "t.csv", "--sample", 0, "-k", 2)[0]
 

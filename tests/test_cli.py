@@ -218,7 +218,7 @@ def test_select(privsieve):
     assert {"age", "dose", "ward", "smoker"} > set(out.splitlines())
     assert 2 == len(out.splitlines())
     assert "clinic has 1 left" in err
-    assert "Replacing one line of the file" in err
+    assert "Replacing one row of the file" in err
     assert "first" in err
     assert {"release.json", "certificate.json", "report.html"} == {
         path.name for path in Path("first").iterdir()}
@@ -264,7 +264,7 @@ def test_all_columns_are_free(privsieve):
     ({"--top": "2x"}, 2, "positive decimal"),
     ({"--top": None}, 2, "--top N or --at-most N"),
     ({"--fraction": "0.5"}, 2, "--top takes a fraction"),
-    ({"--at-most": "2"}, 2, "one of them alone"),
+    ({"--at-most": "2"}, 2, "give either --top N"),
     ({"--top": None, "--at-most": "0"}, 2, "at least 1 is needed"),
     ({"--top": "1.5"}, 2, "between 0 and 1"),
     ({"--top": "-0.5"}, 2, "write a whole number from 1"),
@@ -410,7 +410,7 @@ def test_select_on_a_terminal(place):
     assert 0 == code
     assert all(stage in seen for stage in ("charging", "reading the table", "choosing",
                                            "writing"))
-    assert "promise" in seen
+    assert "guarantee" in seen
     assert (2, True) == (refused, error.startswith("privsieve: Missing"))
     assert "\x1b" not in error
     assert max(map(len, on_terminal(*select(out="."), NO_COLOR="1")[1].splitlines())) < 80
@@ -426,8 +426,8 @@ def test_plan_reads_no_row(privsieve, monkeypatch):
     code, out, err = privsieve("plan", "table.csv", *ASKED)
 
     assert (0, "") == (code, err)
-    for word in ("epsilon 1", "rule-sieve", "one line of the file", "gap 10 %", "* 1",
-                 "raises each column's score by 4.44 lines"):
+    for word in ("epsilon 1", "rule-sieve", "one row of the file", "gap 10 %", "* 1",
+                 "raises each column's score by 4.44 rows"):
         assert word in out
     assert max(map(len, out.splitlines())) <= 80
     code, out, err = privsieve("plan", "--rows", "400", *ASKED, "--json")
@@ -495,7 +495,7 @@ def test_where_nothing_is_no_check_has_failed(privsieve, words):
 
     assert (2, "") == (code, out)
     assert 1 == err.count("\n")
-    assert re.search("there is nothing at 'nosuch|there is no release folder|neither a release "
+    assert re.search("'nosuch[^ ]*' does not exist|there is no release folder|neither a release "
                      "folder nor|the private key cannot be read", err)
 
 
@@ -542,7 +542,7 @@ def test_failed_after_the_charge(privsieve, monkeypatch, fault):
     assert 1 == spent()
     code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db")
     assert 0 == code
-    assert "1 charge has no release (1 in all)" in out
+    assert "1 charge has no release (epsilon 1 together)" in " ".join(out.split())
 
 
 def test_internal_error(privsieve, monkeypatch):
@@ -615,7 +615,7 @@ def test_ledger(privsieve):
                                        for key in ("limit", "spent", "left", "releases"))
     code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db", "--population", "ward-3")
     assert 0 == code
-    assert ["ward-3", "0.5", "0", "0.5", "0"] == out.splitlines()[1].split()
+    assert ["ward-3", "0.5", "0", "0.5", "0"] == out.splitlines()[3].split()
     assert 4 == privsieve("ledger", "show", "--ledger", "none.db")[0]
 
 
@@ -642,7 +642,7 @@ def test_a_delta_from_grant_to_certificate(place, privsieve):
     assert "epsilon 1 and delta 0.000001, charged before a row is read" in out
     out = privsieve("plan", *asked[:-1], "2", *delta)[1]
     assert "epsilon 1, charged" in out
-    assert "not charged: for so few columns" in out
+    assert "not charged: for this number of columns" in out
     select = ("select", *asked, *delta, "--ledger", "budget.db", "--anyway", "--population")
     code, out, err = privsieve(*select, "clinic", "--out", "pure")
     assert (4, "") == (code, out)
@@ -658,7 +658,7 @@ def test_a_delta_from_grant_to_certificate(place, privsieve):
     assert "and by at most 0.000001 beyond that." in " ".join(err.split())
     assert 0 == privsieve("verify", "first", "--ledger", "budget.db")[0]
     out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
-    assert f"towns: delta {left} of {decimal(kept.delta_share, DELTA_UNITS)} left" in out
+    assert f"delta {left} of {decimal(kept.delta_share, DELTA_UNITS)} left" in " ".join(out.split())
 
 
 def test_a_conversion_is_said_before_and_after(place, privsieve):
@@ -671,8 +671,8 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
                          "--rows-per-person", "2", "--neighbours", "add-remove")[1:]
     assert "one person with all their rows (add-remove), with up to 2 rows" in " ".join(err.split())
     added = ("--domain", "added.toml", *ASKED[2:])
-    words = ("charged 2 times: the release protects one line of the file (add-remove), and the "
-             "account one person with all their rows with up to 2 rows (add-remove)")
+    words = ("charged 2 times: the release protects one row of the file (add-remove), and the "
+             "budget protects one person with all their rows with up to 2 rows (add-remove)")
     out = privsieve("plan", "table.csv", *added, *people)[1]
     assert "left       2 for people\n  converted  charged 2 times: the release protects" in out
     assert words in json.loads(privsieve("plan", "table.csv", *added, *people, "--json")[1])[
@@ -688,8 +688,8 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
     assert 0 == privsieve("verify", "one", "--ledger", "budget.db")[0]
     page = Path("one/report.html").read_text(encoding="utf-8")
     assert "charged 2 times" in page
-    assert "2 of the one make one of the other" in page
-    assert "2 of the privacy budget of the persons: 2 times 1" in re.sub("<[^>]*>", "", page)
+    assert "and the budget protects" in page
+    assert "2 of the privacy budget of the people: 2 times 1" in re.sub("<[^>]*>", "", page)
     code, out, err = privsieve("select", "table.csv", *ASKED, *people, "--out", "two", "--anyway")
     assert (4, "", False) == (code, out, Path("two").exists())
     assert "name the person column of the table, or declare add-remove" in " ".join(err.split())
@@ -707,7 +707,7 @@ def test_ledger_publications(privsieve):
         "2026-01", ["age", "ward"], 5, "containment", claim={})
     out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
 
-    assert "age, ward of 2026-01 published (containment, k = 5)" in out
+    assert re.search(r"published +age, ward of 2026-01 \(containment, k = 5\)", out)
 
 
 def test_verify(privsieve):
@@ -724,7 +724,7 @@ def test_verify(privsieve):
     said = json.loads(out)
     assert (7, False) == (code, said["valid"])
     assert said["reasons"]
-    assert err.startswith("privsieve: it does not hold, for 1 reason")
+    assert err.startswith("privsieve: verification failed (1 problem)")
     Path("first/certificate.json").write_text("{}")
     code, out, err = privsieve("verify", "first")
     assert 7 == code
@@ -741,7 +741,7 @@ def test_what_does_not_exist_is_no_forgery(privsieve, asked):
     code, out, err = privsieve("verify", *asked)
 
     assert (2, "") == (code, out)
-    assert "there is nothing at " in err
+    assert "does not exist or cannot be read" in err
     assert "none" in err
 
 
@@ -940,11 +940,11 @@ def test_each_method_has_its_options(privsieve, method, given, said):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is no option"),
-    (["--method", "noisy-top-k", "--top", "2", "--depth", "2"], "--depth is no option"),
+    (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is not an option"),
+    (["--method", "noisy-top-k", "--top", "2", "--depth", "2"], "--depth is not an option"),
     (["--method", "magic", "--top", "1"], "known are"),
-    (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is no option"),
-    (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is no option"),
+    (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is not an option"),
+    (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is not an option"),
     (["--method", "rule-sieve", "--top", "positive"], "write a whole number"),
     (["--method", "felp", "--top", "all"], "write a whole number"),
 ])

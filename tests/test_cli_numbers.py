@@ -75,11 +75,11 @@ def test_noise_is_set_against_the_longest_weights(capsys):
 
     assert [["*", "0.5", "0.123", "0.214", "12", "%"]] == table(
         plan, {plan.cost.epsilon: plan.forecast}, capsys)
-    assert ("standard deviation 0.123 on each weight; together about 0.214 long, where the weights "
-            "without it are at most 1.9 long: 12 % of that") == plans.noise(plan)
+    assert ("standard deviation 0.123 on each weight; on all weights together about 0.214 long, "
+            "12 % of the longest that they can be without noise (1.9)") == plans.noise(plan)
     loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
-    assert plans.noise(loud).endswith("at most 1.9 long: 173 times that")
-    for k, said in ((1, "the largest one is chosen"), ("positive", "those above zero are chosen")):
+    assert plans.noise(loud).endswith("173 times the longest that they can be without noise (1.9)")
+    for k, said in ((1, "the largest one is chosen"), ("positive", "the positive ones are chosen")):
         assert plans._what(plan_of("weights", settings={"k": k})).endswith(said)
 
 
@@ -113,11 +113,11 @@ def test_a_table_is_planned(privsieve):
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    (("--top", "1"), "--top is no option of kernel-ridge"),
+    (("--top", "1"), "--top is not an option of kernel-ridge"),
     (("--at-most", "1"), "fewer (--at-most) is no option of kernel-ridge"),
-    (("--bins", "6"), "--bins is no option of kernel-ridge"),
-    (("--block", "6"), "--block is no option of kernel-ridge"),
-    (("--no-target",), "--no-target is no option of kernel-ridge"),
+    (("--bins", "6"), "--bins is not an option of kernel-ridge"),
+    (("--block", "6"), "--block is not an option of kernel-ridge"),
+    (("--no-target",), "--no-target is not an option of kernel-ridge"),
     (("--features", "0"), "features is 0"),
     (("--kernel", "cosine", "--features", "9"), "features is for the kernel rbf"),
     (("--kernel", "linear", "--feature-seed", "7"), "feature_seed is for the kernel rbf"),
@@ -134,8 +134,8 @@ def test_what_is_not_for_numbers_is_refused(privsieve, more, said):
 
 
 @pytest.mark.parametrize(("method", "verb"), [
-    ("kernel-ridge", "it fits a model: privsieve regress"),
-    ("noisy-histogram", "it counts rows: privsieve synthesize")])
+    ("kernel-ridge", "use privsieve regress to fit a model"),
+    ("noisy-histogram", "use privsieve synthesize to count rows")])
 def test_what_is_no_selection_has_a_verb(privsieve, method, verb):
     """`select` refuses it, and names the verb that releases it."""
     ps.Ledger("budget.db", population="people").grant(epsilon=1)
@@ -145,4 +145,4 @@ def test_what_is_no_selection_has_a_verb(privsieve, method, verb):
                                "budget.db", "--population", "people")
 
     assert (2, "") == (code, out)
-    assert f"{method} chooses no columns; {verb}" in err
+    assert f"{method} does not choose columns; {verb}" in err

@@ -99,8 +99,9 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert 0o700 == stat.S_IMODE(Path("here").stat().st_mode)
     there = {path.name for path in Path("here").iterdir()}
     assert {"patients.csv", "domain.toml", "budget.db", "first", "columns"} <= there
-    for words in ("made-up", "$ privsieve ledger grant", "$ privsieve plan", "$ privsieve select",
-                  "$ privsieve verify", "valid", "found ", "$ privsieve publish"):
+    for words in (
+            "invented patients", "$ privsieve ledger grant", "$ privsieve plan",
+            "$ privsieve select", "$ privsieve verify", "valid", "found ", "$ privsieve publish"):
         assert words in said.out
     assert 3 == sum(line.startswith("  privsieve ") for line in said.out.splitlines())
     assert max(map(len, said.out.splitlines())) <= 80

@@ -43,7 +43,7 @@ def test_the_figures_of_a_release_are_said():
     assert ("For 2,061 of 3,343 rows (62 %) at least 95 % of the group have the same value of ill"
             in text)
     assert "ill class 2 2 99.9 % 1.013 0.506" in text
-    assert "No limit was asked for" in text
+    assert "No limit was requested" in text
     assert "near to each other" not in text
 
 
@@ -53,7 +53,7 @@ def test_figures_are_rounded_against_ourselves():
                  "ordered": True, "role": "sensitive", "column": "age"})
 
     assert "age sensitive 2 2 50.1 % 1.999 0.001" in text
-    assert "Of age values near to each other count as less different" in text
+    assert "For age , neighbouring values count as less different" in text
     assert "100 %" in page({"share": "1"})
 
 
@@ -61,13 +61,13 @@ def test_limits_are_said():
     """What was asked for stands on the page in the words and digits of the claim."""
     text = page({}, l_diversity=2, limits={"share": "0.8", "entropy": None, "closeness": "0.3"})
 
-    assert ("Asked for, and kept by every group: different values, at least 2; share of one value, "
-            "at most 0.8; distance to the whole table, at most 0.3.") in text
+    assert ("Requested, and true for every group: different values, at least 2; share of one "
+            "value, at most 0.8; distance to the whole table, at most 0.3.") in text
 
 
 def test_a_release_without_figures_says_so():
     """A release that publishes no such column says so."""
-    assert "No class and no sensitive column" in section({"measured": {"disclosure": []}})
+    assert "neither a class nor a sensitive column" in section({"measured": {"disclosure": []}})
 
 
 def test_names_do_no_harm():

@@ -218,13 +218,13 @@ class Outline(Renderer):
 
     def show_section(self, part):
         """The title, and what is in it."""
-        return [plain(part.title), *(f"  {line}" for line in self.parts(part.parts))]
+        return [plain(part.title), *(f"  {line}" for line in self.show_parts(part.parts))]
 
 
 def test_a_new_output_is_one_class(nouns):
     """A renderer of seven methods shows every document: two files, it and its caller."""
     for told in nouns.values():
-        assert Outline().parts(told.parts) or not told.parts
+        assert Outline().show_parts(told.parts) or not told.parts
 
 
 # --- words

@@ -12,7 +12,7 @@ import pytest
 import privsieve as ps
 from every_method import COSTS, ESTIMATORS, Method
 from privsieve.cli import regress, select, synthesize
-from privsieve.cli.options import flag, of_methods
+from privsieve.cli.options import flag, method_options
 from privsieve.errors import PrivsieveError
 from privsieve.methods import METHODS, options_of
 from privsieve.methods.choosing import Choosing
@@ -94,7 +94,7 @@ def test_an_option_has_a_word(method, option):
     """On the command line it is the method's, or all verbs share it."""
     verbs = {word for verb in (select, regress, synthesize) for one in verb.command.params
              for word in one.opts}
-    words = {one.name: one for one in of_methods(method)}
+    words = {one.name: one for one in method_options(method)}
     known = next(one for one in fields(options_of(method)) if one.name == option)
 
     assert option in words or option in ("max_ops", "choice")

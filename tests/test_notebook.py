@@ -92,7 +92,7 @@ def test_a_domain_shows_its_columns():
     text = demand_small(DOMAIN)
 
     assert text.startswith("Domain: 44 columns\n")
-    assert "one person (who), up to 3 rows, replace-one, 500 persons" in text
+    assert "one person (column who) with up to 3 rows (replace-one), 500 people" in text
     for words in ("age", "0 to 110", "1 to 365, on a log scale", "2020-01-01 to 2024-12-31",
                   "ill: one of 2: 0, 1",
                   f"… and {len(COLUMNS) - FEW} more"):
@@ -144,9 +144,9 @@ def test_a_ledger_shows_its_account(clinic):
     """What was granted, spent and left; of a ledger that is not there, what to do."""
     text = demand_small(clinic)
 
-    assert "granted   9\n  spent     0\n  left      9" in text
+    assert "granted 9 spent 0 left 9" in " ".join(text.split())
     clinic.reserve(Cost.of("0.5"), {"unit": "one row of the table", "neighbours": "replace-one"})
-    assert "0; 1 charged without one" in demand_small(clinic)
+    assert "0; 1 charge without a release" in demand_small(clinic)
     gone = ps.Ledger("nowhere/b.db", population="clinic")
     assert "there is no ledger at this place" in demand_small(gone)
     assert "Ledger: clinic" in repr(ps.RuleSieve(1, ledger=gone))

@@ -117,7 +117,7 @@ def test_what_is_another_methods_is_refused_as_such(toy, place, capsys):
     other = [word if word != "toy" else "rule-sieve" for word in ASKED]
 
     assert 2 == run(other)
-    assert "--colour is no option of rule-sieve" in capsys.readouterr().err
+    assert "--colour is not an option of rule-sieve" in capsys.readouterr().err
     assert 2 == run([*other[:-2], "--color-of", "blue"])
     assert "--color-of" in capsys.readouterr().err
 

@@ -20,8 +20,8 @@ from privsieve.containment.labelled import Labelled
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
-STAGES = ("reading the table", "choosing (Ctrl-C ends it)",
-          "writing, and counting the file's groups and risks")
+STAGES = ("reading the table", "choosing (Ctrl-C stops the search)",
+          "writing, and counting groups and risks")
 
 
 class Terminal(io.StringIO):

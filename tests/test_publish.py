@@ -253,7 +253,7 @@ def test_the_ledger_notes_it(privsieve):
     assert (0, 0, True) == (ledger.limit(), ledger.left(), ledger.verify_chain().valid)
     assert 0 == privsieve("verify", "out", "--ledger", "budget.db")[0]
     out = privsieve("ledger", "show", "--ledger", "budget.db")[1]
-    assert "of 2026 published (containment, k = 5)" in " ".join(out.split())
+    assert "of 2026 (containment, k = 5)" in " ".join(out.split())
     ledger.grant("2")
     assert (2, True) == (ledger.limit(), ledger.verify_chain().valid)
     assert ("clinic",) == tuple(one.population for one in populations("budget.db"))
@@ -387,12 +387,12 @@ def test_a_search_says_what_it_proved(privsieve):
     """An exact choice says that it is the best one, or by how much another may be better."""
     from fractions import Fraction
 
-    from privsieve.cli.publish import _searched
+    from privsieve.cli.publish import _search_text
 
     err = privsieve(*publish("--method", "exact", "--weights", "hamming"))[2]
 
-    assert "no other set of columns is better: proved" in err
-    assert "by 25 % at most" in _searched(Choice((0,), 5, Fraction(4), Fraction(5)))
+    assert "proved: no other set of columns is better" in err
+    assert "by at most 25 %" in _search_text(Choice((0,), 5, Fraction(4), Fraction(5)))
 
 
 def test_columns_are_cut_as_asked(privsieve):

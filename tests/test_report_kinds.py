@@ -99,7 +99,7 @@ def test_a_page_says_all_of_its_certificate(kind, book):
                  certificate["release_sha256"], certificate["domain_sha256"], ledger["head"],
                  ledger["request"], digest(canonical(certificate)), *release["selected"],
                  *certificate["plan"]["settings"], release["domain"]["target"]["name"],
-                 "Said before the charge: few rows.", up(Fraction(release["noise"]["each"]))):
+                 "Warning before the charge: few rows.", up(Fraction(release["noise"]["each"]))):
         assert fact in words, fact
     assert ledger["reserved_at"] not in words
 
@@ -118,7 +118,7 @@ def test_a_page_says_nothing_else(kind):
         digest(canonical(signed)).encode(), digest(canonical(certificate)).encode())
     for part in ("noise", "values", "cells"):
         if part in release:
-            with pytest.raises(SchemaError, match="lacks what a report says"):
+            with pytest.raises(SchemaError, match="lacks something that a report needs"):
                 html({**release, part: {**release[part], **planted}}, certificate)
 
 
@@ -137,7 +137,7 @@ def test_a_delta_is_said(kind):
     words = Page(html(*released(kind, delta="1e-6"))).words
 
     assert "(ε, δ)-differential privacy" in words
-    assert "Ranges of belief are not shown" in words
+    assert "This page shows no ranges of belief" in words
     assert "+ 0.000001" in words
     assert "times more or less" not in words
 
@@ -149,7 +149,7 @@ def test_digits_follow_the_noise(seed, size):
     rng = np.random.default_rng(seed)
     each = Fraction(int(rng.integers(100, 999))) * Fraction(10)**size
     value = each * Fraction(int(rng.integers(-9999, 9999)), 10**int(rng.integers(1, 5)))
-    shown = NoiseFigure("gaussian", each).shown(value).replace(",", "").replace(MINUS, "-")
+    shown = NoiseFigure("gaussian", each).text_of(value).replace(",", "").replace(MINUS, "-")
     step = Fraction(10)**(size + 1)  # the noise has three digits, and the third is dropped
 
     assert abs(Fraction(shown) - value) <= step / 2
@@ -201,7 +201,7 @@ def test_many_weights_are_cut_with_a_word():
     data = html(*of_columns("weights", (*NAMES, *columns)))
 
     assert 300 == data.partition(b"</table>")[0].count(b'class="bar"')
-    assert "The other 50 weights stand in release.json." in Page(data).words
+    assert "The other 50 weights are in release.json." in Page(data).words
 
 
 @pytest.mark.parametrize("length", [("3", "1.9"), ("0.5", "2")])
@@ -245,7 +245,7 @@ def test_margins_are_not_negative():
 @pytest.mark.parametrize(("kind", "said"), [
     ("weights", ["standard deviation 0.13", "about 0.22 long", "at most 1.9 long",
                  "2 of 3 released weights", "about 12 % as long",
-                 "3 weights, of which 2 stand out from the noise; the 2 largest"]),
+                 "3 weights, of which 2 stand out from the noise. The 2 largest"]),
     ("regression", ["standard deviation 0.13", "about 0.22 long", "at most 1.6 long",
                     "standard deviation 0.018 of half the target",
                     "0.22 of half the target"]),
@@ -274,9 +274,9 @@ def test_a_table_counts_rows_whoever_is_protected():
     words = Page(html(*released("histogram", domain=domain))).words
 
     assert "How many rows are there of each kind, by 3 columns?" in words
-    assert "Had any one person been entirely different, each table of counts" in words
-    assert "At most 3 rows of a person were used." in words
-    assert "all together their noisy sum" in words
+    assert "If any one person were replaced by any other, each table of counts" in words
+    assert "At most 3 rows of each person were used." in words
+    assert "their sum is the noisy sum" in words
     assert "persons by" not in words
 
 
@@ -285,7 +285,7 @@ def test_a_choice_before_a_table_is_said():
     choice = {"method": "rule-sieve/2", "epsilon": "0.2", "settings": {"k": 2}}
     words = Page(html(*released("histogram", settings={"k": 2, "choice": choice}))).words
 
-    assert "chosen first, out of 3, by rule-sieve/2: that cost ε = 0.2 of the whole" in words
+    assert "chosen first, out of 3, by rule-sieve/2. This choice cost ε = 0.2 of the whole" in words
     assert "chosen first" not in Page(html(*released("histogram"))).words
 
 
@@ -445,7 +445,7 @@ def test_a_page_takes_no_number_that_would_take_for_ever(kind, path, value):
     if path[0] == "cells":
         wrong["cells"]["place"] = [1] * 24
 
-    with pytest.raises(SchemaError, match="lacks what a report says"):
+    with pytest.raises(SchemaError, match="lacks something that a report needs"):
         html(wrong, certificate)
 
 
@@ -514,7 +514,7 @@ def test_what_methods_release_is_told_and_holds(name):
     page = harmless(html(made.body, made.certificate))
 
     assert () == verify(dict(made.certificate), dict(made.body)).reasons
-    assert "They lie beside the code" in page.words
+    assert "The proofs are in the package" in page.words
     assert f"{made.certificate['claim']['theorem']}" in page.words
 
 
@@ -535,5 +535,5 @@ def test_what_a_session_releases_is_told_and_holds():
         pages.append(page.words)
 
         assert () == verify(dict(made.certificate), dict(made.body)).reasons
-        assert "They lie beside the code" in page.words
+        assert "The proofs are in the package" in page.words
     assert all("in the order of the queries" in words for words in pages)

@@ -191,7 +191,7 @@ def test_an_approver_may_be_alone(plain):
     sign_folder(plain, ANNA, "approver")
 
     assert {fingerprint(ANNA): "approver"} == dict(ps.verify(plain).signed)
-    with pytest.raises(ParameterError, match="the maker signs first"):
+    with pytest.raises(ParameterError, match="the maker must sign first"):
         sign_folder(plain, MAKER, "maker")
 
 
@@ -434,7 +434,7 @@ def test_what_does_not_hold_is_not_signed(plain, whole):
     with pytest.raises(CheckFailed, match=r"report\.html is not"):
         sign_folder(plain, MAKER, "maker")
     shutil.copy(whole / "other" / "certificate.json", plain / "certificate.json")
-    with pytest.raises(CheckFailed, match="nothing is signed"):
+    with pytest.raises(CheckFailed, match="only a valid folder can be signed"):
         sign_folder(plain, MAKER, "maker")
     (plain / "certificate.json").unlink()
     with pytest.raises(CheckFailed, match="nothing was signed"):
@@ -568,7 +568,7 @@ def test_a_passphrase_that_no_key_takes_is_refused(privsieve, monkeypatch, word)
     for verb in (("make", "new.pem", "--passphrase"), ("show", "kept.pem")):
         code, _, err = privsieve("key", *verb)
         assert 2 == code
-        assert "more than 1023 bytes, or is no plain text" in err
+        assert "more than 1,023 bytes, or is not UTF-8 text" in err
     assert not Path("new.pem").exists()
 
 

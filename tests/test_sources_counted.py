@@ -134,7 +134,7 @@ def test_six_rows_of_one_patient_hide_nobody(privsieve, who, way):
     assert fewest(claim) >= 5
     assert not {"rare", "patient"} & {*claim["columns"]}
     assert () == verify("out/certificate.json", "out/release.json", table=table).reasons
-    assert f"rows of at least 5 different {noun} that fit" in flat(err)
+    assert f"matching rows of at least 5 different {noun}" in flat(err)
 
 
 def test_rows_would_have_published_them(privsieve):
@@ -242,14 +242,14 @@ def test_all_texts_say_who_is_counted(privsieve, who):
     assert f"k counts {noun}, which the table does not hold" in flat(verified)
     if who == SOURCE:
         assert all("Two sources are two people" in page for page in pages)
-        assert "how many are of one source is not bounded" in officer
+        assert "the number of rows of one source is not limited" in officer
         return
     assert "Several rows may be of one person: k counts people." in explored
     for page in pages:
         assert "A person may have any number of rows." in page
         assert "counted in rows, of which a person may have several" in page
     assert "one person, who may have any number of rows" in officer
-    assert "how many are of one person is not bounded" in officer
+    assert "the number of rows of one person is not limited" in officer
 
 
 def test_a_certificate_says_what_it_counts(privsieve):

@@ -48,7 +48,7 @@ def test_synthesize(privsieve):  # noqa: F811  # the fixture
     assert (0, ["dose", "ward"]) == (code, out.splitlines())
     assert "48 cells, with noise of about 2.8 on each" in err
     assert "clinic has 1 left" in err
-    assert "made of release.json alone" in err
+    assert "made from release.json alone" in err
     assert {"release.json", "certificate.json", "synthetic.csv"} <= {
         path.name for path in Path("first").iterdir()}
     assert 0o600 == stat.S_IMODE(Path("first/synthetic.csv").stat().st_mode)
@@ -111,7 +111,7 @@ def test_more_rows_cost_nothing(privsieve):  # noqa: F811  # the fixture
     ({"--bins": "100"}, 2, "--anyway"), ({"--delta": "0.5"}, 2, "far below"),
     ({"--delta": "1e-9"}, 2, "only cells of"), ({"--person": "age"}, 2, "another unit"),
     ({"--delta": "0.001"}, 4, "delta"), ({"--out": "."}, 2, "exists"),
-    ({"--from": "first"}, 2, "leave it away"),
+    ({"--from": "first"}, 2, "leave it out"),
     ({"--method": "magic"}, 2, "No such option"),
 ])
 def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
@@ -167,10 +167,11 @@ def test_numbers_are_no_formulas(privsieve):  # noqa: F811  # the fixture
     (("--rows", "9"), 2, "Missing: DATA, --domain FILE, --epsilon E, --ledger FILE, "),
     (("--from", "first"), 2, "Missing option '--rows'"),
     (("table.csv", "--rows", "9"), 2, "Missing: --domain FILE, --epsilon E, --ledger FILE, "),
-    (("--from", "first", "--anyway"), 2, "--anyway is given with --from"),
-    (("--rows", "9", "--from", "none"), 2, "there is nothing at 'none'"),
-    (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA is given with --from"),
-    (("--rows", "9", "--from", "first", "--bins", "a=2"), 2, "--bins is given with --from"),
+    (("--from", "first", "--anyway"), 2, "--anyway cannot be combined with --from"),
+    (("--rows", "9", "--from", "none"), 2, "'none' does not exist"),
+    (("table.csv", "--rows", "9", "--from", "first"), 2, "DATA cannot be combined with --from"),
+    (("--rows", "9", "--from", "first", "--bins", "a=2"), 2,
+     "--bins cannot be combined with --from"),
     (("--rows", "9", "--from", "chosen"), 3, "no table of counts"),
 ])
 def test_refusals_of_free_rows(privsieve, args, code, text):  # noqa: F811  # the fixture
@@ -194,14 +195,14 @@ def test_rows_are_made_of_what_holds(privsieve):  # noqa: F811  # the fixture
     alone = privsieve("synthesize", "--from", "first", "--rows", "9", "--out", "more.csv")
 
     assert [(7, ""), (7, "")] == [changed[:2], alone[:2]]
-    assert "no row is made from a release that does not hold" in changed[2]
+    assert "no rows are made from a release that is not valid" in changed[2]
     assert "certificate.json is missing" in alone[2]
     assert not Path("more.csv").exists()
 
 
 @pytest.mark.parametrize(("more", "said"), [
     (("--columns", "dose"), ("a table of 16 counts over 1 of 4 columns",)),
-    (("--columns", "dose", "--delta", "0.001"), ("those from 14 on are named",)),
+    (("--columns", "dose", "--delta", "0.001"), ("only counts of at least 14 are named",)),
     (("--top", "1", "--bins", "300"), ("a table of at most 600 counts", "mostly noise")),
     (("--columns", "dose", "--bins", "dose=5", "--no-target"), ("a table of 5 counts",)),
 ])
@@ -217,7 +218,7 @@ def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811 
 
     assert (0, "", 0) == (code, err, spent())
     assert max(map(len, out.splitlines())) < 80
-    for words in ("epsilon 1", "one line of the file", *said):
+    for words in ("epsilon 1", "one row of the file", *said):
         assert words in " ".join(out.split())
     found = json.loads(privsieve(*asked, *more, "--json")[1])
     assert ("1", "400") == (found["epsilon"], found["units"])

@@ -222,7 +222,7 @@ def test_progress_says_of_how_many():
     made = plan("rule-sieve", domain, k=6, epsilon=1, rows=20_000)
     stages = releasing._stages(made)
 
-    assert "reading the table of 20000 rows" == stages["reading"]
+    assert "reading the table of 20,000 rows" == stages["reading"]
     assert "choosing 6 of 40 columns" == stages["choosing"]
     assert isinstance(domain.target, Label)
 

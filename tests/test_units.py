@@ -422,7 +422,7 @@ def lines(tmp_path, rows=400):
 
 
 @pytest.mark.parametrize(("given", "words"), [
-    (["t.csv"], "one line of the file"), (["t.parquet"], "one row of the table"),
+    (["t.csv"], "one row of the file"), (["t.parquet"], "one row of the table"),
     (["--rows", "400"], "one row of the table")])
 def test_the_plan_says_line(tmp_path, monkeypatch, capsys, given, words):
     """The verb `plan` names the unit of the table that it is given."""
@@ -436,7 +436,7 @@ def test_the_plan_says_line(tmp_path, monkeypatch, capsys, given, words):
 
     assert (0, 0) == ended
     assert f"{words} (replace-one)" in shown
-    assert words.split()[1] == json.loads("{" + told)["unit"]
+    assert ("line" if "file" in words else "row") == json.loads("{" + told)["unit"]
     assert path.name == "t.csv"
 
 
@@ -461,7 +461,7 @@ def test_a_line_in_a_session(tmp_path):
 
 
 def test_the_report_says_line(tmp_path):
-    """The page of a release from a CSV file says line where a frame's says row."""
+    """The page of a release from a CSV file says that a row is a line of the file."""
     path, frame, labels, _ = lines(tmp_path)
     pages = {}
     for name, X in (("line", path), ("row", frame)):
@@ -469,10 +469,11 @@ def test_the_report_says_line(tmp_path):
         ps.RuleSieve(1, epsilon=1, domain=labels).fit(X).release_.save(folder)
         pages[name] = (folder / "report.html").read_text("utf-8")
 
-    assert "one line of the file" in pages["line"]
+    assert "A row is one line of the file" in pages["line"]
+    assert "A row is one line of the file" not in pages["row"]
     assert "one row of the table" not in pages["line"]
-    assert "Had any one line been entirely different" in pages["line"]
-    assert "the number of lines, 400" in pages["line"]
+    assert "If any one row were replaced by any other" in pages["line"]
+    assert "the number of rows, 400" in pages["line"]
     assert "one row of the table" in pages["row"]
     assert "the number of rows, 400" in pages["row"]
 

@@ -75,7 +75,7 @@ def test_nothing_is_read(privsieve, monkeypatch):  # noqa: F811
     monkeypatch.setattr(Source, "raw", never)
     code, out, _err = privsieve("plan", "table.csv", "--domain", "domain.toml", "--top", 2)
 
-    assert (0, True) == (code, "lines      400\n" in out)
+    assert (0, True) == (code, "rows       400\n" in out)
     assert 0 == spent()
 
 
@@ -85,7 +85,7 @@ def test_a_policy_marks_what_it_does_not_allow(privsieve):  # noqa: F811
     told = bought(privsieve, "--policy", "policy.toml")
 
     assert ["2", "3", "5", "10"] == [one["epsilon"] for one in told["epsilons"] if one["refused"]]
-    assert "not here" in privsieve(*ASK, "--policy", "policy.toml")[1]
+    assert "not allowed" in privsieve(*ASK, "--policy", "policy.toml")[1]
 
 
 @pytest.mark.parametrize(("more", "head"), [
@@ -129,17 +129,17 @@ def test_select_says_the_forecast_beside_the_names(privsieve):  # noqa: F811
     right = 2 * plan["forecast"]["found_percent"]["0.1"] // 100
     said = " ".join(privsieve(*select())[2].split())
 
-    assert (f"forecast of these 2 about {right} would be right on a usual table (a forecast from "
-            "public numbers: nobody looked)") in said
+    assert (f"forecast about {right} of these 2 would be right on a usual table (estimated "
+            "from the table's size, not from its rows)") in said
     assert Fraction(1) == spent()
 
 
 @pytest.mark.parametrize(("selected", "settings", "said"), [
-    (["a", "b", "c"], {"k": 3}, "of these 3 about 2 would be right"),
+    (["a", "b", "c"], {"k": 3}, "about 2 of these 3 would be right"),
     (["a", "b", "c"], {"k": 3, "always": ["a"]},
-     "of the 2 of these 3 that were sought about 1 would"),
+     "about 1 of the 2 searched for would"),
     (["a", "b", "c"], {"k": 2, "groups": {"g": ["b", "c"]}},
-     "of these 3 that were sought about 1 would"),
+     "about 1 of the 2 searched for would"),
     (["a"], {"k": 1}, "this name would hardly be right")])
 def test_the_forecast_of_a_release(selected, settings, said):
     """It is the share at the usual gap, of the places that were raced for, rounded down."""

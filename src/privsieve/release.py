@@ -111,17 +111,18 @@ class Release(Printed):
 
     @property
     def expected(self) -> str:
-        """The same in a sentence; empty where nothing is forecast."""
+        """The same in a sentence; empty without a forecast."""
         if self.right is None:
             return ""
         plan: Any = self.body["plan"]
-        named, of = len(self.selected), sought(plan["settings"])
-        those = f"these {named}" if of == named else f"the {of} of these {named} that were sought"
-        right = f"of {those} about {self.right} would be" if self.right else (
-            f"of {those} hardly one would be")
+        named, wanted = len(self.selected), sought(plan["settings"])
+        names = f"these {named}" if wanted == named else f"the {wanted} searched for"
+        right = (f"about {self.right} of {names} would be right" if self.right else
+                 f"hardly any of {names} would be right")
         if named == 1:
-            right = f"this name would {'' if self.right else 'hardly '}be"
-        return f"{right} right on a usual table (a forecast from public numbers: nobody looked)"
+            right = f"this name would {'probably' if self.right else 'hardly'} be right"
+        return (f"{right} on a usual table (estimated from the table's size, not from its "
+                "rows)")
 
     @property
     def bytes(self) -> bytes:

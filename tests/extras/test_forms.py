@@ -165,7 +165,7 @@ def test_the_page_and_the_text_say_the_same(made):
     """One structure feeds both: each label and text of the form stands on the page, in order."""
     for release, certificate in made.values():
         page = Page(page_of(release, certificate))
-        words = page.words[page.words.rindex("To be signed"):]
+        words = page.words[page.words.rindex("Form to sign"):]
         at = 0
         for part in form(release, certificate):
             told = (part.caption, *(one for line in part.facts for one in line[:2]))
@@ -173,7 +173,7 @@ def test_the_page_and_the_text_say_the_same(made):
                 at = words.index(said.strip("."), at)
 
         assert "officer" in [value for _, key, value in page.attributes if key == "id"]
-        assert "anonymous: that is decided" in words
+        assert "says that the result is anonymous" in words
         assert 1 == words.count("anonymous")
 
 
@@ -208,7 +208,7 @@ def test_the_ledger_says_the_sums(charged, capsys):
     assert 0 == run(["export", "label", *before])
     assert "| Remaining | epsilon 0.5 |" in capsys.readouterr().out
     assert 0 == run(["export", "label", before[0]])
-    assert "| Remaining | stands in the ledger |" in capsys.readouterr().out
+    assert "| Remaining | see the ledger |" in capsys.readouterr().out
 
     Ledger(str(place / "other.db"), population="clinic-2026").grant(epsilon=1)
     assert 7 == run(["export", "label", before[0], "--ledger", str(place / "other.db")])
@@ -254,4 +254,4 @@ def test_a_weak_promise_is_called_weak(made):
         shown = label(release, {**certificate, "claim": claim})
 
         assert 3 == len(re.findall(rf"\*\*: ({said})", text))
-        assert (epsilon != "0.5") == ("weak promise" in shown)
+        assert (epsilon != "0.5") == ("weak guarantee" in shown)

@@ -1,6 +1,6 @@
-"""The command line: results to stdout, words to stderr, one sentence and a code for a refusal.
+"""The command line: results go to stdout, notes to stderr; a refusal is one sentence and a code.
 
-A verb is a file, imported when it runs: help and completion cost no more than click.
+Each verb is a file that is imported only when it runs, so help and completion start fast.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from privsieve.errors import PrivsieveError
 
 #: Each verb and its line of help; `privsieve.cli.<verb>` or `privsieve.entries` has its command.
 VERBS = {
-    "demo": "Watch it work on a made-up hospital table.",
-    "domain": "Draft a domain file from the schema of a table.",
-    "inspect": "PRIVATE: look at a table with its domain, for the holder's eyes.",
-    "plan": "Say cost, noise and forecast of a release; reads no row.",
-    "select": "Choose columns under differential privacy, once.",
-    "regress": "Fit a least-squares model under differential privacy, once.",
-    "recover": "Finish a release whose program died or failed after the charge.",
-    "predict": "PRIVATE: predict rows from such a model; free.",
-    "synthesize": "Release a noisy table of counts, and make synthetic rows of it.",
-    "check": "PRIVATE: measure how well the rows of a table hide.",
+    "demo": "Show a complete example with a made-up hospital table.",
+    "domain": "Draft a domain file from the column names and types of a table.",
+    "inspect": "PRIVATE: compare a table with its domain file.",
+    "plan": "Show the cost, noise and forecast of a release, without reading rows.",
+    "select": "Choose columns under differential privacy.",
+    "regress": "Fit a least-squares model under differential privacy.",
+    "recover": "Finish a release that was charged and interrupted.",
+    "predict": "PRIVATE: predict rows from a released model, at no cost.",
+    "synthesize": "Release a noisy table of counts, and make synthetic rows from it.",
+    "check": "PRIVATE: measure the k-anonymity of a table.",
     "publish": "Choose columns that may be published (k-anonymity by containment).",
-    "ledger": "Grant a budget, or show what is left of it.",
-    "key": "Make a key that signs, or show its public half.",
-    "sign": "Sign a release folder, or a plan before anybody looks.",
-    "verify": "Check a release folder: certificate, page, rows, table, signatures, ledger entry.",
-    "audit": "Attack a method on two made-up tables that are hard on it.",
-    "report": "Make the HTML page of a release again.",
-    "doctor": "Say what this installation has and what it lacks.",
-    "explore": "PRIVATE: write a page of what each k costs, to choose it.",
-    "union": "Measure what published folders tell together, without a ledger.",
+    "ledger": "Grant a budget, or show how much of it is left.",
+    "key": "Make a signing key, or show its public half.",
+    "sign": "Sign a release folder, or a plan before the release.",
+    "verify": "Check a release: certificate, page, rows, table, signatures, ledger entry.",
+    "audit": "Attack a method on two made-up tables that are hard for it.",
+    "report": "Write the HTML page of a release again.",
+    "doctor": "Show what this installation has and what it lacks.",
+    "explore": "PRIVATE: write a page of the cost of each k.",
+    "union": "Measure what several published folders tell together.",
     "bridge": "PRIVATE: write a table for sdcMicro or ARX.",
-    "export": "Write a release as a registry entry, a label, for a viewer, or to be signed.",
+    "export": "Write a release as a registry entry, label, viewer file or form to sign.",
 }
 
 INTERRUPTED = 130
-#: What a shell makes of SIGPIPE, of which other tools die.
+#: The exit code that a shell reports for a program that SIGPIPE ended.
 CLOSED = 141
-#: A word of a refusal that no screen holds: somebody gave a number of 5,000 digits.
+#: A word that is too long for a screen, such as a number of 5,000 digits.
 _LONG = r"\S{400,}"
 
 
@@ -56,16 +56,16 @@ class Verbs(VerbGroup):
 
     def resolve_command(self, ctx: click.Context, args: list[str],
                         ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Import the verb that the words name."""
-        name, found, rest = super().resolve_command(ctx, args)
-        if name is not None and found is not None:
-            found = (load("verb", name) if name in ENTRIES["verb"]
-                     else import_module(f"privsieve.cli.{name}").command)
-        return name, found, rest
+        """Import the verb that the arguments name."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None:
+            command = (load("verb", name) if name in ENTRIES["verb"]
+                       else import_module(f"privsieve.cli.{name}").command)
+        return name, command, rest
 
 
-def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001  # click's signature
-    if asked and not ctx.resilient_parsing:
+def _version(ctx: click.Context, _option: click.Parameter, is_set: bool) -> None:  # noqa: FBT001  # click's signature
+    if is_set and not ctx.resilient_parsing:
         from privsieve._version import __version__
         from privsieve.kernels import implementation
 
@@ -75,18 +75,18 @@ def _version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
 
 verbs = Verbs(
     "privsieve",
-    commands={name: click.Command(name, short_help=said) for name, said in VERBS.items()},
-    help="Choose the columns of a sensitive table that may be shared, and say truthfully what "
-         "the choice gives away.",
-    epilog="Begin with: privsieve demo",
+    commands={name: click.Command(name, short_help=text) for name, text in VERBS.items()},
+    help="Choose the columns of a sensitive table that may be shared, and state what the choice "
+         "reveals.",
+    epilog="Start with: privsieve demo",
     params=[click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False,
-                         callback=_version, help="Say the version and the kernels in use.")],
+                         callback=_version, help="Show the version and the kernels in use.")],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code.  Whatever goes wrong is one sentence on stderr.
+    """Run one command and return its exit code; an error is one sentence on stderr.
 
     >>> run(["plan", "--rows", "100", "--domain", "no-such.toml", "--epsilon", "1", "--top", "1"])
     2
@@ -103,12 +103,12 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse("interrupted; nothing was charged", INTERRUPTED, color)
     except PrivsieveError as error:
         return _refuse(str(error), error.exit_code, color)
-    except BaseException as error:  # noqa: BLE001  # its text could speak of rows; its type does not
-        # Where a pipe breaks click puts a stdout of its own in the place of ours.
-        gone = type(sys.stdout).__module__.startswith("click.")
-        if isinstance(error, SystemExit) and (gone or "_PRIVSIEVE_COMPLETE" in os.environ):
-            # Click's: nobody reads what is printed; or a shell learned what it may complete.
-            code = CLOSED if gone or error.code else 0
+    except BaseException as error:  # noqa: BLE001  # its text could contain rows; its type does not
+        # When a pipe breaks, click replaces stdout by a stream of its own.
+        closed = type(sys.stdout).__module__.startswith("click.")
+        if isinstance(error, SystemExit) and (closed or "_PRIVSIEVE_COMPLETE" in os.environ):
+            # The reader of the pipe has gone, or a shell asked for completions.
+            code = CLOSED if closed or error.code else 0
         else:
             if os.environ.get("PRIVSIEVE_DEBUG"):
                 sys.excepthook(type(error), error, error.__traceback__)
@@ -121,19 +121,19 @@ def _refuse(text: str, code: int, color: bool | None) -> int:  # noqa: FBT001  #
 
     short = re.sub(_LONG, lambda word: f"{word[0][:60]}…", text)
     lines = visible(f"privsieve: {short}").split("\n")
-    # For a person words and lines are kept whole; for a program it is one line.
+    # A terminal gets wrapped lines; a program gets one line.
     text = "\n".join(fill(line, 79, subsequent_indent="  ", break_on_hyphens=False)
                      for line in lines) if sys.stderr.isatty() else " ".join(lines)
     name, _, rest = text.partition(" ")
     try:
         click.echo(f"{click.style(name, fg='red', bold=True)} {rest}", err=True, color=color)
-    except BrokenPipeError:  # nobody reads it: Python need not try again as it ends
+    except BrokenPipeError:  # no reader: Python must not try again when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
 
 def _usage(error: click.ClickException) -> str:
-    """Click's words in one line, and where help is."""
+    """Return click's message in one line, with the command that shows help."""
     text = " ".join(error.format_message().split())
     ctx = getattr(error, "ctx", None)
     where = ctx.command_path if ctx is not None else "privsieve"

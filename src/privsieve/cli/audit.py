@@ -1,4 +1,4 @@
-"""`privsieve audit`: attack a method on two made-up tables that are hard on it."""
+"""`privsieve audit`: attack a method on two made-up tables that are hard for it."""
 
 from __future__ import annotations
 
@@ -19,50 +19,51 @@ from privsieve.public.plan import Cost
 @verb("rule-sieve --epsilon 1 --runs 10000")
 def command(method: Method, *, mode: Name = "", epsilon: Annotated[str, "E"] = "1",
             runs: int | None = None) -> Outcome:
-    """Attack METHOD: try to tell two tables apart that differ in one row, or person.
+    """Attack METHOD: try to distinguish two tables that differ in one row or person.
 
-    The tables are public and made up, and hard on the method; nothing is charged.  A bound above
-    the claim refutes it (exit code 7), and is wrong once in a hundred times; a bound below proves
-    nothing, and an attack that saw nothing says so.  Ctrl-C ends it with the bound so far.
+    The tables are public and made up; nothing is charged.  A bound above the claim refutes the
+    claim (exit code 7), and is wrong at most once in a hundred times.  A bound below the claim
+    proves nothing.  Ctrl-C stops with the bound so far.
 
-    mode : what of the method is attacked, for example joint, persons or threshold; a name that is
-        none lists them
-    epsilon : what the method is to keep
-    runs : runs on each of the two tables; more of them see more.  Left out: 3000, or as many as the
-        mode needs
+    mode : which rule of the method is attacked, for example joint, persons or threshold; any other
+        word lists them
+    epsilon : the claim to test
+    runs : runs on each of the two tables; more runs detect more.  Default: 3,000, or the number
+        that the mode needs
     """
     claimed, tables = Cost.of(epsilon, allow_weak=True), pair(method, mode)
     name = f"{method}, {mode}" if mode else method
     attacked = tables.attacked(claimed.epsilon)
-    asked = 2 * (tables.runs if runs is None else runs)
+    wanted = 2 * (tables.runs if runs is None else runs)
     with staged() as progress:
         progress.stage(f"attacking {name}")
         number = count(1)
 
         def attack(table: Any) -> Any:
-            progress.known(f"run {next(number)} of {asked}")
+            progress.known(f"run {next(number):,} of {wanted:,}")
             return attacked(table)
 
-        found = audit(attack, tables.first, tables.second, epsilon=float(claimed.epsilon),
-                      delta=tables.delta, profile=asked // 2)
-    bound, likely = (f"{max(0.0, each):.3f}" for each in (found.bound, found.bound95))
+        result = audit(attack, tables.first, tables.second, epsilon=float(claimed.epsilon),
+                       delta=tables.delta, profile=wanted // 2)
+    bound, likely = (f"{max(0.0, each):.3f}" for each in (result.bound, result.bound95))
 
     def lines() -> Iterator[tuple[str, str]]:
         delta = f" and delta {tables.delta:g}" if tables.delta else ""
-        stopped = f" of {asked}, when it was stopped" if found.runs < asked else ""
+        stopped = f" of {wanted:,} (stopped)" if result.runs < wanted else ""
         yield "method", name
         yield "claimed", f"epsilon {claimed.text}{delta}"
-        yield "found", f"at least {bound} (99 % sure), at least {likely} (95 %), by {found.view}"
-        yield "runs", (f"{found.runs}{stopped}, on two made-up tables of {len(tables.first)} rows")
-        yield "REFUTED" if found.exceeded else found.verdict, ""
+        yield "measured", (f"epsilon at least {bound} (99 % confidence), at least {likely} (95 %), "
+                           f"by {result.view}")
+        yield "runs", f"{result.runs:,}{stopped}, on two made-up tables of {len(tables.first)} rows"
+        yield "REFUTED" if result.exceeded else result.verdict, ""
 
-    if found.verdict == "saw nothing":
-        words.say("advice", "this attack could not tell the tables apart at all, which says "
-                            "nothing for the claim: try more --runs")
+    if result.verdict == "saw nothing":
+        words.say("advice", "this attack could not distinguish the tables, so it does not support "
+                            "the claim; try more --runs")
     return Outcome(
         {"method": method, "mode": mode, "epsilon": claimed.text, "bound": bound,
-         "bound95": likely, "exceeded": found.exceeded, "verdict": found.verdict,
-         "view": found.view, "runs": found.runs}, lines(), None if not found.exceeded else
-        f"{name} gives away epsilon {bound} at least, and {claimed.text} is claimed; one such "
-        "alarm in a hundred is false: run it again with more --runs, and if it stands do not rely "
-        "on the method")
+         "bound95": likely, "exceeded": result.exceeded, "verdict": result.verdict,
+         "view": result.view, "runs": result.runs}, lines(), None if not result.exceeded else
+        f"{name} reveals at least epsilon {bound}, above the claim {claimed.text}; one such alarm "
+        "in a hundred is false, so repeat with more --runs, and do not rely on the method if it "
+        "fails again")

@@ -1,9 +1,8 @@
-"""`privsieve demo`: the whole path on a made-up table, by the commands that anybody would type.
+"""`privsieve demo`: a complete example with a made-up table, by the commands that a user types.
 
-The table has 20,000 patients, 40 columns, and a label that six of them explain.  Nobody in it
-exists.  The patients come from a fixed seed; the noise of a selection from them is as real as any.
-Four of the planted columns matter alone; two matter only together: low potassium is a danger with
-a diuretic, high potassium without one.
+The table has 20,000 patients, 40 columns, and a label that six of them explain.  The patients come
+from a fixed seed; the noise of the selection is real.  Four of the planted columns matter alone.
+Two matter only together: low potassium is a danger with a diuretic, high potassium without one.
 """
 
 from __future__ import annotations
@@ -28,54 +27,55 @@ from privsieve.public.domain import Domain
 from privsieve.public.option import Dir
 
 _INTRO = """\
-A made-up hospital table: 20,000 patients, 40 columns, and the question which of
-them say that a patient comes back within a month.  Nobody in it exists.  Six
-columns were planted: four that matter alone, and two that matter only together.
-The noise is real, so another run may choose differently."""
+This demo makes a hospital table with 20,000 invented patients and 40 columns.
+The question: which columns predict that a patient comes back within a month?
+Six columns have an effect: four alone, and two only together.  The noise is
+real, so another run may choose other columns."""
 
 _ASKED = "DIR/patients.csv --domain DIR/domain.toml --unit row --epsilon 0.5 --top 6"
 _CHARGED = "--ledger DIR/budget.db --population demo-clinic"
-#: What is done and why; DIR is the folder of the demo.
+#: The steps with their explanations; DIR is the folder of the demo.
 _STEPS = (
-    ("Its holder looks at the table with what is public about it: private, and free.",
+    ("1. You compare the table with its domain file.  This is private, and costs nothing.",
      "inspect DIR/patients.csv --domain DIR/domain.toml --private-output DIR/look.html"),
-    ("And grants the patients a budget.", f"ledger grant {_CHARGED} --epsilon 2"),
-    ("What would a choice of six columns cost, and what is it worth?  No row is read.",
+    ("2. You grant the patients a privacy budget.", f"ledger grant {_CHARGED} --epsilon 2"),
+    ("3. What would a choice of six columns cost, and how good would it be?  No row is read.",
      f"plan {_ASKED}"),
-    ("One choice.  The budget is charged first; then the rows are read.",
+    ("4. You choose six columns.  privsieve charges the budget first, then reads the rows.",
      f"select {_ASKED} {_CHARGED} --out DIR/first"),
-    ("Anybody can check the release, without the table.",
+    ("5. Anybody can check the release, without the table.",
      "verify DIR/first --ledger DIR/budget.db"),
-    (("Another question: which columns may be published row by row?  Everybody is to have five "
-      "equals.  This needs no noise, and promises less."),
+    (("6. Another question: which columns may be published row by row, so that every row looks "
+      "like at least four others?  This needs no noise, and guarantees less."),
      ("publish DIR/patients.csv --domain DIR/domain.toml --profile strict -k 5 --publish-target "
       "--out DIR/columns --internal-report DIR/internal.html")),
-    ("That can be checked, too.", "verify DIR/columns"),
+    ("7. Anybody can check this release, too.", "verify DIR/columns"),
 )
 _PAGES = {
     "DIR/first/report.html": "the selection: for everybody",
     "DIR/columns/report.html": "the publication: for everybody who gets the table",
-    "DIR/internal.html": "the publication, with its closed columns: PRIVATE, for the holder",
-    "DIR/look.html": "the look at the table: PRIVATE, for the holder",
+    "DIR/internal.html": "the publication with the unpublished columns: PRIVATE, for the holder",
+    "DIR/look.html": "the inspection of the table: PRIVATE, for the holder",
 }
 _NEXT = {
-    "privsieve domain your.csv --out domain.toml": "a draft; correct it by a code book",
-    "privsieve inspect your.csv --domain domain.toml": "for your eyes: does the domain fit?",
+    "privsieve domain your.csv --out domain.toml": "draft a domain file; correct it from a code "
+                                                   "book",
+    "privsieve inspect your.csv --domain domain.toml": "check that the domain file fits the table",
     "privsieve plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6":
-        "what it would cost",
+        "see the cost and a forecast",
 }
 
 
 @verb("--out try-it")
 def command(*, out: Dir = "privsieve-demo") -> Outcome:
-    """Watch it work on a made-up hospital table: a plan, one selection, one publication.
+    """Show a complete example with a made-up hospital table: a selection and a publication.
 
-    Makes DIR with patients.csv, domain.toml, a ledger and the two release folders.
+    Makes DIR with patients.csv, domain.toml, a ledger and two release folders.
 
-    out : where to put it all; it must not exist
+    out : the folder of the demo; it must not exist
     """
-    place, ctx = out.rstrip("/") or out, click.get_current_context()
-    steps = [(why, [word.replace("DIR", place) for word in line.split()]) for why, line in _STEPS]
+    path, ctx = out.rstrip("/") or out, click.get_current_context()
+    steps = [(why, [word.replace("DIR", path) for word in line.split()]) for why, line in _STEPS]
     with redirect_stdout(StringIO()) if ctx.params["as_json"] else nullcontext():
         folder = _folder(out)
         click.echo(_INTRO)
@@ -85,11 +85,11 @@ def command(*, out: Dir = "privsieve-demo") -> Outcome:
             click.secho(_line(arguments), fg="cyan")
             verbs.main(arguments, "privsieve", standalone_mode=False, color=ctx.color)
         chosen = _compare(folder)
-        for why, each in (("Each release says all of this on one page that any browser shows:",
-                           _PAGES), ("With a table of your own:", _NEXT)):
-            _step(why)
-            for what, about in each.items():
-                click.echo(f"  {what.replace('DIR', place)}\n      {about}")
+        for title, entries in (("Open these pages in a browser:", _PAGES),
+                               ("Next, with your own table:", _NEXT)):
+            _step(title)
+            for entry, text in entries.items():
+                click.echo(f"  {entry.replace('DIR', path)}\n      {text}")
     return Outcome({"folder": out, "steps": [["privsieve", *line] for _, line in steps],
                     "planted": {name: name in chosen for name in PLANTED},
                     "pages": [page.removeprefix("DIR/") for page in _PAGES]})
@@ -100,11 +100,11 @@ def _folder(out: str) -> Path:
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        raise ParameterError("the folder of the demo exists; nothing is overwritten: name "
-                             "another with --out") from None
+        raise ParameterError("the folder of the demo exists and is not overwritten; name another "
+                             "with --out") from None
     except (OSError, ValueError):
-        raise ParameterError("the folder of the demo cannot be made; the folder around it must "
-                             "exist and be writable") from None
+        raise ParameterError("the folder of the demo cannot be made; its parent folder must exist "
+                             "and be writable") from None
     return folder
 
 
@@ -114,26 +114,26 @@ def _step(text: str) -> None:
 
 
 def _line(arguments: list[str]) -> str:
-    """A command as it would be typed, in lines of at most 80 characters where that can be."""
-    words_of = " ".join(map(shlex.quote, arguments)).split(" --")
-    line = f"$ privsieve {words_of[0]}"
-    for option in words_of[1:]:
+    """Return a command as a user types it, in lines of at most 80 characters if possible."""
+    first, *options = " ".join(map(shlex.quote, arguments)).split(" --")
+    line = f"$ privsieve {first}"
+    for option in options:
         long = len(line.rpartition("\n")[2]) + len(option) > 74
         line += f" \\\n    --{option}" if long else f" --{option}"
     return line
 
 
 def _compare(folder: Path) -> list[str]:
-    """Show what was planted; what was chosen."""
+    """Show which planted columns were chosen, and return the chosen ones."""
     chosen: list[str] = json.loads((folder / "first" / "release.json").read_bytes())["selected"]
-    _step("We know the truth here, because the table is made up:")
+    _step("The table is made up, so we know the right answer:")
     for name, effect in PLANTED.items():
-        found = name in chosen
-        mark = click.style("found " if found else "missed", fg="green" if found else "yellow")
+        hit = name in chosen
+        mark = click.style("found " if hit else "missed", fg="green" if hit else "yellow")
         click.echo(f"  {mark}  {name:<18}{effect}")
     for name in chosen:
         if name not in PLANTED:
-            click.echo(f"  {click.style('chance', fg='yellow')}  {name:<18}was not planted")
+            click.echo(f"  {click.style('chance', fg='yellow')}  {name:<18}has no effect")
     return chosen
 
 
@@ -142,18 +142,18 @@ def _compare(folder: Path) -> list[str]:
 ROWS = 20_000
 SEED = 20260101
 
-#: What was planted, from strong to weak.
+#: The columns with an effect, from strong to weak.
 PLANTED = {
-    "prior_admissions": "matters alone, most",
-    "age": "matters alone",
-    "nt_probnp": "matters alone",
-    "albumin": "matters alone, least",
-    "diuretic": "matters only with potassium",
-    "potassium": "matters only with diuretic",
+    "prior_admissions": "has an effect alone, the strongest",
+    "age": "has an effect alone",
+    "nt_probnp": "has an effect alone",
+    "albumin": "has an effect alone, the weakest",
+    "diuretic": "has an effect only with potassium",
+    "potassium": "has an effect only with diuretic",
 }
 
 
-#: Of each number its public bounds, its middle, and how far the made-up patients spread.
+#: The public bounds of each number, its mean, and its standard deviation.
 MEASURES = {
     "age": (18, 105, 64, 16), "bmi": (12, 60, 27, 5), "distance_km": (0, 500, 40, 25),
     "length_of_stay": (0, 120, 8, 5), "prior_admissions": (0, 20, 5, 3), "pain": (0, 10, 4, 2),
@@ -165,7 +165,7 @@ MEASURES = {
     "glucose": (15, 600, 66, 20), "albumin": (10, 60, 36, 6), "nt_probnp": (0, 4000, 1900, 600),
     "troponin": (0, 900, 90, 30), "medications": (0, 40, 9, 4), "early_warning": (0, 20, 6, 3),
 }
-#: Measures that four patients in a hundred lack.
+#: Measures that are missing for four patients in a hundred.
 LACKING = ("bmi", "potassium", "albumin", "nt_probnp", "crp", "glucose", "troponin")
 #: The share of patients with it.
 FLAGS = {
@@ -191,7 +191,7 @@ FIRST, LAST = dt.date(2023, 1, 1), dt.date(2025, 12, 31)
 
 
 def domain() -> Domain:
-    """What is public about the table: bounds and values that a code book would give.
+    """Return the public facts about the table: the bounds and values of a code book.
 
     >>> len(domain().columns), domain().target.name
     (40, 'readmitted')
@@ -204,10 +204,10 @@ def domain() -> Domain:
 
 
 def patients(rows: int = ROWS) -> dict[str, list[str]]:
-    """The made-up table as text, column by column; always the same.
+    """Return the made-up table as text, by column; it is always the same.
 
-    >>> made = patients(3)
-    >>> len(made), len(made["age"])
+    >>> table = patients(3)
+    >>> len(table), len(table["age"])
     (41, 3)
     """
     rng = np.random.default_rng(SEED)

@@ -1,4 +1,4 @@
-"""`privsieve doctor`: what this installation has; nothing of who runs it, or where."""
+"""`privsieve doctor`: the parts of this installation; no user names and no paths."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from privsieve.cli import words
 from privsieve.cli.verb import Outcome, verb
 from privsieve.public.canonical import Json
 
-#: What the package's own metadata says of a requirement: its name, and the extra that needs it.
+#: A requirement in the package's metadata: its name, and the extra that needs it.
 _REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == [\"']([\w-]+)[\"'])?")
-#: Extras of those who work on privsieve, and not of those who use it.
-_OF_MAKERS = ("bench", "browser", "ci", "docs", "figures", "lint", "test")
+#: Extras for the development of privsieve.
+_DEVELOPMENT = ("bench", "browser", "ci", "docs", "figures", "lint", "test")
 
 
 @verb("")
 def command() -> Outcome:
-    """Say what this installation has and what it lacks; no secret and no path."""
+    """Show what this installation has and what it lacks, without secrets and paths."""
     facts, needs = _facts(), packages()
-    has = {name: _version(name) for name in needs}
+    versions = {name: _version(name) for name in needs}
 
     def show() -> None:
         for name, value in facts.items():
             words.show(name, str(value))
         click.echo()
         for name, extra in needs.items():
-            lacks = f"not installed: privsieve[{extra}]" if extra else "missing"
-            words.show(f"{name:<14}{has[name] or lacks}",
-                       fg="red" if has[name] is None and not extra else None)
+            missing = f"not installed: privsieve[{extra}]" if extra else "missing"
+            words.show(f"{name:<14}{versions[name] or missing}",
+                       fg="red" if versions[name] is None and not extra else None)
 
-    return Outcome({**facts, "packages": {**has}}, show)
+    return Outcome({**facts, "packages": {**versions}}, show)
 
 
 def packages() -> dict[str, str]:
-    """The packages that are needed, and those of an extra with its name, as the metadata says."""
+    """Return the required packages, each with the extra that needs it, from the metadata."""
     needs: dict[str, str] = {}
     for line in requires("privsieve") or ():
         match = _REQUIREMENT.match(line)
-        if match and match[2] not in _OF_MAKERS:
+        if match and match[2] not in _DEVELOPMENT:
             needs.setdefault(match[1], match[2] or "")
     return needs
 
@@ -59,7 +59,7 @@ def _facts() -> dict[str, Json]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": f"{platform.system()} {platform.machine()}",
         "kernels": kernels.implementation() + (f": {reason}" if reason else ""),
-        # Whether the system gives random bytes; they are counted, not shown.
+        # Test that the system gives random bytes, and count them without showing them.
         "entropy": f"os.urandom gives {8 * len(os.urandom(32))} bits",
         "sqlite": f"{sqlite3.sqlite_version} (the ledger)",
         "terminal": "yes" if sys.stdout.isatty() else "no",

@@ -1,4 +1,4 @@
-"""`privsieve key`: make a key that signs, or show its public half."""
+"""`privsieve key`: make a signing key, or show its public half."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ from privsieve.public.option import File
 from privsieve.public.plain import read
 from privsieve.trust.keys import LARGEST_KEY, PrivateKey, PublicKey
 
-#: Where a passphrase may stand for programs; people are asked.
+#: The environment variable of a passphrase; without it, a terminal asks.
 VARIABLE = "PRIVSIEVE_PASSPHRASE"
-#: So much OpenSSL takes.
+#: The longest passphrase of OpenSSL in bytes.
 MOST = 1023
 
 
 @click.group("key", cls=VerbGroup, epilog="Example: privsieve key make maker.pem")
 def command() -> None:
-    """Make a key that signs, or show its public half."""
+    """Make a signing key, or show its public half."""
 
 
 @verb("maker.pem --passphrase", group=command, name="make")
 def make(file: str, *, passphrase: bool = False) -> None:
     """Make a private key in the new FILE, which only its owner can read.
 
-    passphrase : encrypt the key; asks, or takes $PRIVSIEVE_PASSPHRASE
+    passphrase : encrypt the key; the terminal asks, or $PRIVSIEVE_PASSPHRASE holds the passphrase
     """
     with needing_cryptography():
         key = PrivateKey.make()
-        data = key.pem(_asked(new=True) if passphrase else None)
+        data = key.pem(_read_passphrase(new=True) if passphrase else None)
     with new_file(file, "of the private key") as write:
         write(data)
     tell(Outcome({"fingerprint": key.public.fingerprint, "key": file},
-                 lambda: words.line(key.public.fingerprint)))
-    words.say("key", f"{file}: keep it to yourself; others get what privsieve key show prints")
+                 lambda: words.lines([key.public.fingerprint])))
+    words.say("key", f"{file}: keep it private. `privsieve key show` prints the public half for "
+                     "others")
 
 
 @verb("maker.pem --out maker.pub", group=command, name="show")
 def show(file: str, *, out: File | None = None) -> None:
-    """Print the public half of the key in FILE, private or public, and say its fingerprint.
+    """Print the public half of the key in FILE, private or public, and its fingerprint.
 
     out : a new file for the public half, instead of stdout
     """
@@ -58,14 +59,14 @@ def show(file: str, *, out: File | None = None) -> None:
 
 
 def opened(path: str) -> PrivateKey:
-    """The private key in a file."""
+    """Read the private key in a file."""
     with needing_cryptography():
-        return PrivateKey.read(path, _asked)
+        return PrivateKey.read(path, _read_passphrase)
 
 
 @contextmanager
 def needing_cryptography() -> Iterator[None]:
-    """Say how to install what signs, where it is missing."""
+    """Explain how to install the package for signatures if it is missing."""
     try:
         yield
     except ImportError:
@@ -73,16 +74,17 @@ def needing_cryptography() -> Iterator[None]:
                              "'privsieve[sign]'") from None
 
 
-def _asked(*, new: bool = False) -> str:
-    """The passphrase of a key: of the environment, or of a person."""
-    said = os.environ.get(VARIABLE)
-    if said is None and sys.stdin.isatty():
-        said = click.prompt("Passphrase of the key", hide_input=True, confirmation_prompt=new,
-                            err=True)
-    if not said:
-        raise ParameterError(f"the key needs a passphrase, and nobody can be asked; set {VARIABLE}")
-    if len(said.encode("utf-8", "surrogateescape")) > MOST or any(
-            "\ud800" <= c <= "\udfff" for c in said):
-        raise ParameterError(f"the passphrase has more than {MOST} bytes, or is no plain text in "
-                             "UTF-8; take another")
-    return said
+def _read_passphrase(*, new: bool = False) -> str:
+    """Return the passphrase of a key, from the environment or the terminal."""
+    passphrase = os.environ.get(VARIABLE)
+    if passphrase is None and sys.stdin.isatty():
+        passphrase = click.prompt("Passphrase of the key", hide_input=True,
+                                  confirmation_prompt=new, err=True)
+    if not passphrase:
+        raise ParameterError("the key needs a passphrase, and there is no terminal to ask for it; "
+                             f"set {VARIABLE}")
+    if len(passphrase.encode("utf-8", "surrogateescape")) > MOST or any(
+            "\ud800" <= c <= "\udfff" for c in passphrase):
+        raise ParameterError(f"the passphrase has more than {MOST:,} bytes, or is not UTF-8 text; "
+                             "choose another")
+    return str(passphrase)

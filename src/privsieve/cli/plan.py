@@ -29,9 +29,9 @@ from privsieve.report.plans import figure
 if TYPE_CHECKING:
     from privsieve.rows.source import Source
 
-#: What else the budget could be cut into.
+#: Other epsilons of the forecast.
 OTHERS = ("0.1", "0.3", "1", "3")
-#: A ladder from what hides everybody to what is refused without a word of yours above it.
+#: The epsilons of the table without --epsilon; above 10, --allow-weak is needed.
 LADDER = ("0.1", "0.3", "0.5", "1", "2", "3", "5", "10")
 _HALF, _FEW = Fraction(1, 2), Fraction(1, 100)
 
@@ -40,16 +40,16 @@ _HALF, _FEW = Fraction(1, 2), Fraction(1, 100)
 class ForecastOptions(MethodOptions):
     """Privacy.
 
-    epsilon : what this release may cost, for example 0.5; without it, what each would buy
-    ledger : say what the account of --population has left, and whether this is converted
+    epsilon : the privacy cost of this release, for example 0.5; without it, a table of several
+    ledger : show what the account of --population has left, and whether the charge is converted
     population : the people whom --ledger protects
-    head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
+    head : a small file with the ledger's newest entry, so that an older copy of the ledger is
         refused.  It is made if it does not exist
-    method : how to choose: rule-sieve, block-fwell or noisy-top-k; or with released weights:
-        output-fwell, objective-fwell or felp; or what `regress` (kernel-ridge) or `synthesize`
-        (noisy-histogram) would release
-    max_memory : memory that a release may take beside Python, such as 2GB: says whether rows that
-        do not fit would lie in a private file
+    method : how to choose: rule-sieve, block-fwell or noisy-top-k; to release weights, too:
+        output-fwell, objective-fwell or felp; or the release of `regress` (kernel-ridge) or
+        `synthesize` (noisy-histogram)
+    max_memory : the memory for the rows, such as 2GB; shows whether rows that do not fit would be
+        kept in a private temporary file
     """
 
     COMMAND: ClassVar[Any] = partial(MethodVerb, methods=METHODS)
@@ -62,7 +62,7 @@ class ForecastOptions(MethodOptions):
     max_memory: Annotated[str | None, "SIZE", RARE] = None
 
     def account(self) -> Ledger | None:
-        """The account that was named, if one was."""
+        """Return the account of --population, if there is one."""
         refuse((self.ledger is None) != (self.population is None),
                "--ledger and --population go together; give both or neither")
         if self.ledger is None:
@@ -71,67 +71,66 @@ class ForecastOptions(MethodOptions):
 
 
 @verb("--rows 20000 --domain domain.toml --unit row --epsilon 0.5 --top 6")
-def command(data: str | None = None, *, asked: ForecastOptions) -> Outcome:
-    """Say cost, noise and forecast of a release from DATA, or from --rows rows.
+def command(data: str | None = None, *, options: ForecastOptions) -> Outcome:
+    """Show the cost, noise and forecast of a release from DATA, or from --rows rows.
 
-    Without --epsilon: what each epsilon would buy, what it means in odds, and what it would leave.
-    Reads no row and charges nothing: of DATA only the header and, where it is public, the number
-    of rows.
+    Without --epsilon, shows what each of several epsilons would buy, mean in odds, and leave.
+    Reads no rows and charges nothing.  Of DATA it reads only the header and, if it is public, the
+    number of rows.
     """
-    domain, source, rows = (asked.declared(), None, asked.rows) if data is None else (
-        asked.opened(data))
+    domain, source, rows = (options.declared(), None, options.rows) if data is None else (
+        options.opened(data))
     record = "row" if source is None else source.record
-    if asked.epsilon is None:
-        return _each_epsilon(domain, rows, record, asked)
-    plan = asked.planned(domain, rows)
-    asked.demand_allowed(plan)
+    if options.epsilon is None:
+        return _each_epsilon(domain, rows, record, options)
+    plan = options.planned(domain, rows)
+    options.demand_allowed(plan)
     plan = replace(plan, record=record, query=None if source is None else source.query)
-    beside = _beside(plan, source, asked.max_memory)
-    account = _account(plan, asked.account())
-    forecasts = _forecasts(plan, asked)
+    spilled = _spilled(plan, source, options.max_memory)
+    account = _account(plan, options.account())
+    forecasts = _forecasts(plan, options)
 
     return Outcome(
-        {**_json(plan, forecasts), **account, "spilled": str(beside)},
-        lambda: words.tell(plan_document(plan, forecasts, _also(plan, asked, account, beside))))
+        {**_json(plan, forecasts), **account, "spilled": str(spilled)},
+        lambda: words.tell(plan_document(plan, forecasts, _notes(plan, options, account, spilled))))
 
 
-
-def _also(plan: Plan, asked: ForecastOptions, account: Mapping[str, Any], beside: int,
-          ) -> Iterator[tuple[str, str]]:
-    """What else who plans should know."""
-    if beside:
-        yield "file", (f"rows take up to {size(beside)}, more than may lie in memory: they lie in "
-                       "a private file without a name while the release is made")
-    if exact(asked.of_method.get("delta") or 0, "delta") and not plan.cost.delta:
-        yield "delta", ("not charged: for so few columns a race without a delta finds as many or "
-                        "more" if plan.chooses else
-                        "not charged: here noise without a delta is smaller")
+def _notes(plan: Plan, options: ForecastOptions, account: Mapping[str, Any], spilled: int,
+           ) -> Iterator[tuple[str, str]]:
+    """Yield notes, warnings and what is left of the budget."""
+    if spilled:
+        yield "file", (f"the rows need up to {size(spilled)}, more than the memory limit; a "
+                       "private temporary file keeps them during the release")
+    if exact(options.of_method.get("delta") or 0, "delta") and not plan.cost.delta:
+        yield "delta", ("not charged: for this number of columns, selection without a delta finds "
+                        "as many columns or more" if plan.chooses else
+                        "not charged: noise without a delta is smaller here")
     if plan.warning:
         yield "warning", plan.warning
     if "advice" in plan.forecast:
         yield "advice", str(plan.forecast["advice"])
     if account:
-        yield "left", f"{account['left']} for {asked.population}"
+        yield "left", f"{account['left']} for {options.population}"
     if account.get("converted"):
         yield "converted", str(account["converted"])
 
 
 def _account(plan: Plan, ledger: Ledger | None) -> dict[str, Json]:
-    """What a ledger says of the plan: what is left, and how the charge would be converted."""
+    """Return what is left in a ledger, and how it would convert the charge."""
     if ledger is None:
         return {}
     return {"left": f"{ledger.left():f}",
             "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 
-def _forecasts(plan: Plan, asked: ForecastOptions) -> dict[Fraction, Mapping[str, Any]]:
-    """Forecasts by epsilon; a method may refuse another epsilon."""
+def _forecasts(plan: Plan, options: ForecastOptions) -> dict[Fraction, Mapping[str, Any]]:
+    """Return forecasts by epsilon, without the epsilons that the method refuses."""
     forecasts: dict[Fraction, Mapping[str, Any]] = {}
     for epsilon in OTHERS:
         with suppress(ParameterError):
-            forecasts[Fraction(epsilon)] = asked.planned(
+            forecasts[Fraction(epsilon)] = options.planned(
                 plan.domain, plan.units, epsilon).forecast
-    return {**forecasts, exact(asked.epsilon, "epsilon"): plan.forecast}
+    return {**forecasts, exact(options.epsilon, "epsilon"): plan.forecast}
 
 
 def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
@@ -143,20 +142,20 @@ def _json(plan: Plan, forecasts: Forecasts) -> dict[str, Json]:
         "columns": len(plan.domain.columns),
         "noise_scale": figure(plan.noise.amount),
         "forecast": plan.forecast,
-        "forecasts": {amount(epsilon): made for epsilon, made in forecasts.items()},
+        "forecasts": {amount(epsilon): forecast for epsilon, forecast in forecasts.items()},
         "warning": plan.warning,
         "theorem": plan.theorem,
         "assumes": list(plan.assumes),
-        # As far as it is known, what a certificate will say of the release: this can be signed.
-        "terms": {name: said for name, said in terms(plan, SOFTWARE).items()
+        # What the certificate of the release will contain, as far as it is known; can be signed.
+        "terms": {name: term for name, term in terms(plan, SOFTWARE).items()
                   if name != "software"},
         **({} if plan.takes is None else {"takes": {
             "seconds": f"{plan.takes.seconds:.3f}", "bytes": str(plan.takes.bytes)}}),
     }
 
 
-def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
-    """Bytes of rows that would lie in a file; what finds no place at all is refused."""
+def _spilled(plan: Plan, source: Source | None, most: str | None) -> int:
+    """Return how many bytes of rows a temporary file would keep; refuse more than fits."""
     if source is None:
         refuse(most, "--max-memory is for the rows of a table; name DATA")
         return 0
@@ -169,38 +168,38 @@ def _beside(plan: Plan, source: Source | None, most: str | None) -> int:
 # --- which epsilon? ------------------------------------------------------------------------------
 
 def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line"],
-                  asked: ForecastOptions) -> Outcome:
-    """A line for each epsilon; nothing is read and nothing charged."""
-    ledger = asked.account()
+                  options: ForecastOptions) -> Outcome:
+    """Return a line for each epsilon; nothing is read or charged."""
+    ledger = options.account()
     account = None if ledger is None else ledger.account()
-    plans = [replace(plan, record=record) for plan in _plans(domain, rows, asked)]
-    first, rungs = plans[0], [_rung(plan, account, asked) for plan in plans]
+    plans = [replace(plan, record=record) for plan in _plans(domain, rows, options)]
+    first, rungs = plans[0], [_rung(plan, account, options) for plan in plans]
     return Outcome(
         {"method": first.method, "unit": first.protected, "units": str(first.units),
          "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
          "epsilons": [*rungs]},
-        lambda: words.tell(ladder_document(plans, rungs, asked.population if account else None)))
+        lambda: words.tell(ladder_document(plans, rungs, options.population if account else None)))
 
 
-def _plans(domain: Domain, rows: int | None, asked: ForecastOptions) -> Iterator[Plan]:
-    """A plan for each epsilon; where none can be made, the reason of the last."""
-    made, reason = 0, ParameterError("no epsilon can be planned")
+def _plans(domain: Domain, rows: int | None, options: ForecastOptions) -> Iterator[Plan]:
+    """Yield a plan for each epsilon; if none is possible, raise the last error."""
+    count, reason = 0, ParameterError("no epsilon can be planned")
     for epsilon in LADDER:
         try:
-            plan = asked.planned(domain, rows, epsilon)
+            plan = options.planned(domain, rows, epsilon)
         except ParameterError as error:
             reason = error
             continue
-        made += 1
+        count += 1
         yield plan
         if not plan.cost.epsilon:
-            return  # all columns are asked for: that costs nothing at any epsilon
-    if not made:
+            return  # a request for all columns costs nothing at any epsilon
+    if not count:
         raise reason
 
 
-def _rung(plan: Plan, account: Account | None, asked: ForecastOptions) -> dict[str, Json]:
-    """What an epsilon buys: odds in words, what it leaves, and why a policy does not allow it."""
+def _rung(plan: Plan, account: Account | None, options: ForecastOptions) -> dict[str, Json]:
+    """Return what an epsilon buys in odds, what it leaves, and why a policy forbids it."""
     odds = factor(plan.cost.epsilon)
     left = None if account is None else _after(plan, account)
     return {"epsilon": plan.cost.text, "delta": plan.cost.delta_text,
@@ -208,21 +207,21 @@ def _rung(plan: Plan, account: Account | None, asked: ForecastOptions) -> dict[s
             "even_at_most": percent(belief(plan.cost.epsilon, _HALF)[1]),
             "one_in_100_at_most": percent(belief(plan.cost.epsilon, _FEW)[1]),
             "forecast": dict(plan.forecast), "warning": plan.warning,
-            "refused": _refused(plan, asked),
+            "refused": _refused(plan, options),
             "left": None if left is None else amount(left)}
 
 
 def _after(plan: Plan, account: Account) -> Fraction | None:
-    """What an account has left after a plan, converted as its charge would be; None: too little."""
+    """Return what an account has left after a plan, with conversion; None if it has too little."""
     cost = plan.cost
     has, factor = accounts.protecting(account, accounts.change_of(terms(plan, SOFTWARE)))
     after = has.plus(accounts.charge(cost.units, cost.delta_units, cost.rho_units, factor))
     return None if after is None else Fraction(after.left, EPSILON_UNITS)
 
 
-def _refused(plan: Plan, asked: ForecastOptions) -> str | None:
+def _refused(plan: Plan, options: ForecastOptions) -> str | None:
     try:
-        asked.demand_allowed(plan)
+        options.demand_allowed(plan)
     except ParameterError as error:
         return str(error).removesuffix("; nothing was charged")
     return None

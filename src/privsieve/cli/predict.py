@@ -1,4 +1,4 @@
-"""`privsieve predict`: predictions from a release alone.  It never spends."""
+"""`privsieve predict`: predictions from a release alone, at no cost."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from privsieve.rows import open_source
 @verb("model new.csv --out predictions.csv")
 def command(release: Existing, data: str, *, domain: File | None = None,
             out: File | None = None) -> Outcome:
-    """PRIVATE: predict the target of each row of DATA from the release folder RELEASE; free.
+    """PRIVATE: predict the target of each row of DATA from the release folder RELEASE.
 
-    The release is verified first.  One number a line goes to stdout below the target's name, in the
-    order of the rows.  Predictions speak of the rows of DATA: they are for who holds them.
+    Verifies the release first, and costs nothing.  Prints the target's name, then a number a line
+    in the order of the rows.  Predictions are about the rows of DATA: keep them to their holder.
 
-    domain : the domain file, where it says how a CSV file is written
+    domain : the domain file, if it describes the format of a CSV file
     out : write here, readable by you alone; the file must not exist
     """
-    made = verified(release, "no prediction is made")
-    model = Released.of(made)
+    model = Released.of(verified(release, "no prediction is made"))
     demand_cells([model.target])
     source = open_source(data, csv=Domain.from_toml(domain).csv if domain else None)
     values = [f"{value:.8g}" for value in model.predict(source)]

@@ -1,4 +1,4 @@
-"""A file that was not there before; unless somebody says otherwise only its owner may read it."""
+"""New files, which only their owner may read unless the caller gives another mode."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from privsieve.cli.verb import Outcome
 from privsieve.errors import ParameterError
 from privsieve.public.canonical import Json
 
-#: What is said beside the name of a file that speaks of rows.
+#: The note beside the name of a file about rows.
 PRIVATE = " (private: only its owner may read it)"
 
 
 def kept(text: str, facts: Mapping[str, Json], out: str | None, *, mode: int = 0o600,
          note: str = "") -> Outcome:
-    """Write a result to the new file of --out; where there is none it is what is printed.
+    """Write a result to the new file of --out, or return it to be printed.
 
-    facts : the same for machines; `note` stands beside the name of the file.
+    facts : the result for machines; `note` follows the name of the file
     """
     if out is not None:
         with new_file(out, "of --out", mode) as write:
@@ -35,17 +35,17 @@ def kept(text: str, facts: Mapping[str, Json], out: str | None, *, mode: int = 0
 
 @contextmanager
 def new_file(path: str | Path, what: str, mode: int = 0o600) -> Iterator[Callable[[bytes], None]]:
-    """Make a file before the work, and give what writes it, whole and durably.
+    """Make a file before the work, and yield a function that writes it whole and durably.
 
-    Nothing is overwritten, and no link is followed.  Where the work fails, or writes nothing, the
-    file is taken away: the same may be asked for again.
+    Never overwrites a file or follows a link.  If the work fails or writes nothing, the file is
+    removed, so that the command can be repeated.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         file = os.fdopen(os.open(path, flags, mode), "wb", buffering=0)
     except FileExistsError:
-        raise ParameterError(f"the file {what} exists; nothing is overwritten: name a new "
-                             "one") from None
+        raise ParameterError(f"the file {what} exists and is not overwritten; name a new "
+                             "file") from None
     except (OSError, ValueError):
         raise ParameterError(f"the file {what} cannot be written; its folder must exist and be "
                              "writable") from None
@@ -59,8 +59,8 @@ def new_file(path: str | Path, what: str, mode: int = 0o600) -> Iterator[Callabl
                 rest = rest[file.write(rest):]
             os.fsync(file.fileno())
         except OSError:
-            raise ParameterError(f"the file {what} cannot be written: its disk fails, or is full; "
-                                 "make room, or name a file on another disk") from None
+            raise ParameterError(f"the file {what} cannot be written: its disk is full or fails; "
+                                 "free some space, or name a file on another disk") from None
         written = True
 
     try:

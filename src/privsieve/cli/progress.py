@@ -1,4 +1,4 @@
-"""Progress: the stage of the work on a terminal, within a second where it takes longer."""
+"""Progress: a line on the terminal with the stage of the work, if it takes longer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLEAR = "\r\x1b[2K"
 
 
 class Progress:
-    """The stage of the work.  A thread of its own draws it, for a kernel may hold the other one.
+    """The stage of the work, drawn by its own thread because a kernel may block the main thread.
 
     >>> progress = Progress()
     >>> progress.stage("choosing")
@@ -33,21 +33,21 @@ class Progress:
         self.visible = False
 
     def stage(self, name: str) -> None:
-        """Begin a stage, of which nothing is known yet."""
+        """Begin a stage."""
         self._stage, self._known = name, ""
         self._draw()
 
     def known(self, words: str) -> None:
-        """Say what is known of the stage."""
+        """Set the details of the stage."""
         self._known = words
 
     def text(self) -> str:
-        """The stage, the seconds since the start, and what is known: less than a line."""
+        """Return the stage, the seconds since the start, and the details."""
         seconds = monotonic() - self._began
         return f"{self._stage}, {seconds:.0f} s{': ' * bool(self._known)}{self._known}"
 
     def watch(self, done: Event, silence: float) -> None:
-        """Draw the stage again and again till the work is done, after some seconds of silence."""
+        """Draw the stage repeatedly until the work is done, after some seconds of silence."""
         if done.wait(silence):
             return
         self.visible = True
@@ -57,7 +57,7 @@ class Progress:
         click.echo(CLEAR, err=True, nl=False)
 
     def _draw(self) -> None:
-        """Write the line, unless nothing has begun."""
+        """Write the line if a stage has begun."""
         if self.visible and self._stage:
             line = self.text()[:get_terminal_size().columns - 1]
             click.echo(f"{CLEAR}{line}", err=True, nl=False)

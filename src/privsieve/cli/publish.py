@@ -1,4 +1,4 @@
-"""`privsieve publish`: choose columns that may be published, write them, and note it."""
+"""`privsieve publish`: choose columns that may be published, write them, and record it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from privsieve.report.plans import figure
 class PlaceOptions:
     """Release.
 
-    k : each row's group has at least so many rows
+    k : the smallest allowed group: every row looks like at least k - 1 other rows
     out : the release folder; it must not exist
-    internal_report : PRIVATE: a page that also speaks of closed columns, for the holder's eyes
-    policy : the policy of your place: what it does not allow is refused before the charge
+    internal_report : PRIVATE: a page that also shows the unpublished columns, for the holder
+    policy : the policy file of your organisation; a publication that it forbids is refused
     """
 
     k: int
@@ -44,28 +44,28 @@ class PlaceOptions:
 
 
 @verb("patients.csv --target ill -k 5 --out columns")
-def command(data: str, place: PlaceOptions, asked: TableOptions, wanted: PublishOptions,
+def command(data: str, place: PlaceOptions, options: TableOptions, wanted: PublishOptions,
             noted: SnapshotOptions) -> None:
     """Choose columns of DATA that may be published together, and write them to DIR.
 
-    Every row's group, the rows that fit all that may be known of it, has at least K rows.  The
-    rows are shuffled; only the chosen columns leave, as zeros and ones.  No noise, no epsilon:
-    this is not differential privacy.
+    Every row is in a group of at least K rows that match all that an attacker may know about it.
+    The rows are shuffled.  Only the chosen columns leave, as zeros and ones.  There is no noise
+    and no epsilon: this is not differential privacy.
     """
-    wanted.demand(asked)
+    wanted.demand(options)
     noted.demand()
     if place.policy is not None:
-        kept: dict[str, Any] = {"head": noted.head} if noted.ledger else {}
-        Policy.load(place.policy).demand(kind="containment", k=place.k, ledger=noted.ledger, **kept)
+        head: dict[str, Any] = {"head": noted.head} if noted.ledger else {}
+        Policy.load(place.policy).demand(kind="containment", k=place.k, ledger=noted.ledger, **head)
     people, page = noted.people(), place.internal_report
     with new_file(page, "of --internal-report") if page else nullcontext() as write:
         with staged() as progress, listening(progress.known):
             progress.stage("reading the table")
-            table, promise = wanted.read(data, asked, place.k, people)
+            table, promise = wanted.read(data, options, place.k, people)
             with _removed_if_it_fails(place.out) as folder:
-                progress.stage("choosing (Ctrl-C ends it)")
+                progress.stage("choosing (Ctrl-C stops the search)")
                 choice = wanted.chosen(table, promise, people.before if people else ())
-                progress.stage("writing, and counting the file's groups and risks")
+                progress.stage("writing, and counting groups and risks")
                 issued = issue(table, choice, promise, wanted.form(table, promise.rule), folder,
                                people=people)
         _show(table, choice, issued, wanted.purpose)
@@ -78,16 +78,16 @@ def command(data: str, place: PlaceOptions, asked: TableOptions, wanted: Publish
 
 @contextmanager
 def _removed_if_it_fails(out: str) -> Iterator[Folder]:
-    """A folder that is taken away; a note that was made stands, and the same may be asked again."""
+    """Make a folder, and remove it after an error; a ledger entry stays, so you can try again."""
     with Folder.create(out) as folder:
         try:
             yield folder
         except OSError:
             folder.discard()
             raise ParameterError(
-                "the disk failed while the publication was written; use nothing of it, make room, "
-                "or name a folder on another disk: what the ledger noted stands, and the same may "
-                "be published again") from None
+                "the disk is full or failed while the publication was written; do not use its "
+                "files, and publish again to a disk with space (the ledger entry stays valid)"
+            ) from None
         except BaseException:
             folder.discard()
             raise
@@ -102,33 +102,33 @@ def _show(table: Labelled, choice: Choice, issued: Issued, profile: str | None) 
                   "unique": measured["strangers"]["all"]["alone"], "hub": hub,
                   "warning": issued.hub.warning, "page": issued.page},
                  lambda: words.lines(selected)))
-    who = f" {counted(claim)[1]}" if table.counts else ""
-    words.say("level", f"{claim['level']} rows (k = {claim['k']}{who}, {claim['model']}), "
-                       f"{len(choice.selected)} items, {choice.suppressed} rows left out")
+    nouns = f" {counted(claim)[1]}" if table.counts else ""
+    words.say("level", f"{claim['level']:,} rows (k = {claim['k']}{nouns}, {claim['model']}), "
+                       f"{len(choice.selected):,} items, {choice.suppressed:,} rows left out")
     if choice.bound is not None or not choice.complete:
-        words.say("search", _searched(choice))
-    words.say("promise", promise)
+        words.say("search", _search_text(choice))
+    words.say("guarantee", promise)
     for role, names in spoken(claim):
         words.say("role", f"{role}: {', '.join(names)}")
     if profile:
         words.say("profile", f"{profile}: {PROFILES[profile]}")
-    strangers, rows = measured["strangers"], measured["rows"]
-    for key, who in WHO.items():
-        if key in strangers:  # how many rows each finds alone, or in a crowd below k
-            words.say("found", f"who knows {who.format(target=claim['target'])}: "
-                               f"{strangers[key]['alone']} of {rows} rows alone, "
-                               f"{strangers[key]['below']} below {claim['k']}")
-    words.say("hub", hub)
+    rows = measured["rows"]
+    for key, knowledge in WHO.items():
+        if figures := measured["strangers"].get(key):
+            words.say("attacker", f"knows {knowledge.format(target=claim['target'])}: "
+                                  f"{figures['alone']:,} of {rows:,} rows are alone, "
+                                  f"{figures['below']:,} are in a group below {claim['k']}")
+    words.say("same rows", hub)
     if issued.hub.warning:
         words.say("warning", issued.hub.warning, fg="yellow")
     words.page(written=issued.page)
 
 
-def _searched(choice: Choice) -> str:
-    """What a search knows of its own result."""
+def _search_text(choice: Choice) -> str:
+    """Return how good the result of a search is known to be."""
     if choice.bound is None:
-        return "stopped before it was done: another set may be better"
+        return "stopped early: another set may be better"
     if choice.proved:
-        return "no other set of columns is better: proved"
-    return (f"stopped: another set may be better, by {figure(100 * gap(choice))} % "
-            "at most")
+        return "proved: no other set of columns is better"
+    return (f"stopped early: another set may be better, by at most "
+            f"{figure(100 * gap(choice))} %")

@@ -1,4 +1,4 @@
-"""`privsieve recover`: finish what a release left that died or failed; it charges nothing."""
+"""`privsieve recover`: finish an interrupted release, without a charge."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from privsieve.finish import recover
 
 @verb("first")
 def command(folder: str, *, ledger: Existing | None = None) -> None:
-    """Finish the release in FOLDER, or say that nothing is to be had.
+    """Finish the interrupted release in FOLDER, or report that it cannot be finished.
 
-    No row is read, no noise is drawn, and nothing is charged.  Exit code 6 where the budget is
-    charged and there is no release.
+    Reads no rows, draws no noise, and charges nothing.  Exit code 6 if the budget is charged and
+    there is no release.
 
-    ledger : where the ledger lies now; left out, where it lay when it was charged
+    ledger : the path of the ledger now; default: its path at the charge
     """
-    found = recover(folder, ledger=ledger)
-    tell(Outcome({"state": found.state, "did": list(found.did)},
-                 [(found.state, "; ".join(found.did))]))
-    if found.state == "lost":
+    result = recover(folder, ledger=ledger)
+    tell(Outcome({"state": result.state, "did": list(result.did)},
+                 [(result.state, "; ".join(result.did))]))
+    if result.state == "lost":
         raise ReleaseFailed

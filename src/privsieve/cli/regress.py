@@ -1,4 +1,4 @@
-"""`privsieve regress`: one least-squares model, from which predictions are free."""
+"""`privsieve regress`: one least-squares model; predictions from it are free."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHOD = "kernel-ridge"
 
 @dataclass(frozen=True, kw_only=True)
 class RegressOptions(PlanOptions):
-    """What a model is asked for."""
+    """The options of a model."""
 
     COMMAND: ClassVar[Any] = partial(MethodVerb, methods=(METHOD,))
 
@@ -29,20 +29,20 @@ class RegressOptions(PlanOptions):
 
 @verb("patients.csv --domain domain.toml --epsilon 1 --kernel linear --unit row "
       "--ledger budget.db --population clinic-2026 --out model")
-def command(data: str, asked: RegressOptions, paid: ReleaseOptions) -> None:
-    """Fit a least-squares model to DATA under differential privacy, once.
+def command(data: str, options: RegressOptions, paid: ReleaseOptions) -> None:
+    """Fit a least-squares model to DATA under differential privacy.
 
-    The target of the domain file is a number with bounds.  The budget is charged before a row is
-    read, and is never given back; predictions from DIR are free for ever (`privsieve predict`).
-    Columns go to stdout by the length of their weights, the longest first; rbf has none.  What it
-    would cost and be worth: privsieve plan --method kernel-ridge.
+    The target in the domain file is a number with bounds.  The budget is charged before a row is
+    read, and is never refunded.  Predictions from DIR cost nothing (`privsieve predict`).  Prints
+    the columns, largest weight first (not for --kernel rbf, whose features mix all columns).  To
+    see cost and noise first: privsieve plan --method kernel-ridge.
     """
-    words.say("noise", noise(release(data, asked, paid, lines)))
+    words.say("noise", noise(release(data, options, paid, lines)))
 
 
-def lines(made: Release) -> Iterator[str]:
-    """The columns by the length of their weights; none where features mix all columns."""
-    lengths = Released.of(made).lengths()
+def lines(model: Release) -> Iterator[str]:
+    """Yield the columns by the length of their weights; none if features mix all columns."""
+    lengths = Released.of(model).lengths()
     if lengths is not None:
-        places = sorted(range(len(lengths)), key=lambda j: -lengths[j])
-        yield from (f"{made.columns[j]}\t{lengths[j]:.4g}" for j in places)
+        order = sorted(range(len(lengths)), key=lambda j: -lengths[j])
+        yield from (f"{model.columns[j]}\t{lengths[j]:.4g}" for j in order)

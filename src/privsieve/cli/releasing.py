@@ -1,6 +1,6 @@
-"""A release of the command line: the folder, the charge, the stage on a terminal, and the words.
+"""A release on the command line: its folder, its charge, its progress, and what it prints.
 
-And a release that is there, which is verified before anything is made of it.
+Also reads an existing release, which is verified before use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warnings import catch_warnings, simplefilter
 from privsieve.check.signatures import demand_signed
 from privsieve.check.verify import verify
 from privsieve.cli import words
-from privsieve.cli.options import PlanOptions
+from privsieve.cli.options import BudgetOptions, PlanOptions
 from privsieve.cli.progress import staged
 from privsieve.cli.verb import Outcome, tell
 from privsieve.errors import CheckFailed, LedgerError, ParameterError, ReleaseFailed
@@ -26,8 +26,8 @@ from privsieve.fit import SOFTWARE, fit
 from privsieve.folder import Folder
 from privsieve.ledger.ledger import Ledger
 from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, Json, decimal
-from privsieve.public.option import RARE, Dir, File, Name
-from privsieve.public.plan import Plan, conversion, sentence, terms
+from privsieve.public.option import RARE, Dir, File
+from privsieve.public.plan import PLURALS, Plan, conversion, sentence, terms
 from privsieve.public.policy import Policy
 from privsieve.release import Release, load
 from privsieve.report import NAME
@@ -35,24 +35,9 @@ from privsieve.rows import Source
 from privsieve.rows.room import Room
 from privsieve.trust.signers import Signers
 
-#: The lines of a release, and what else is put into its folder.
+#: Functions that return the lines of a release, and that write more files into its folder.
 Show = Callable[["Release"], Iterable[str]]
 Beside = Callable[["Folder", "Release"], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BudgetOptions:
-    """Privacy.
-
-    ledger : the budget, made by `ledger grant`
-    population : the people whom the budget protects
-    head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
-        refused.  It is made if it does not exist
-    """
-
-    ledger: File
-    population: Name
-    head: Annotated[File | None, RARE] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +45,13 @@ class ReleaseOptions(BudgetOptions):
     """Table and release.
 
     out : the release folder; it must not exist
-    request : a name for this charge, which is made once: the same words again give the same
-        release; one is drawn where left out
-    signed_plan : the plan as it was signed (privsieve sign): another one is refused before the
-        charge
-    anyway : go on although the forecast warns
-    max_memory : memory that a release may take beside Python, such as 2GB; rows that do not fit lie
-        in a private file that has no name. Half of what is free where left out
-    jobs : threads that work on the rows; as many as cores where left out
+    request : a name for this charge; the same command with the same name gives the same release
+        without a second charge.  Default: a random name
+    signed_plan : the signed plan (privsieve sign); any other plan is refused before the charge
+    anyway : continue although the forecast warns
+    max_memory : the memory for the rows, such as 2GB; rows that do not fit are kept in a private
+        temporary file.  Default: half of the free memory
+    jobs : the number of threads.  Default: the number of cores
     """
 
     out: Dir
@@ -78,20 +62,19 @@ class ReleaseOptions(BudgetOptions):
     jobs: Annotated[int | None, RARE] = None
 
 
-def release(data: str, asked: PlanOptions, paid: ReleaseOptions, show: Show = lambda _made: (),
-            beside: Beside = lambda _folder, _made: None) -> Plan:
-    """Plan, make the folder, charge, read, release; show its lines, say what it cost.
+def release(data: str, options: PlanOptions, paid: ReleaseOptions, show: Show = lambda _release: (),
+            beside: Beside = lambda _folder, _release: None) -> Plan:
+    """Plan, make the folder, charge, read the rows and release; print the lines and the cost.
 
-    A plan that warns needs --anyway.  `beside` may put more into the folder, of the release alone.
-    A request that was charged before gives the release that it gave.
+    A plan that warns needs --anyway.  `beside` may write more files that are made from the release
+    alone.  A request that was charged before gives its earlier release.
     """
-    plan, source = asked.of_table(data, head=paid.head)
+    plan, source = options.of_table(data, head=paid.head)
     if plan.warning and not paid.anyway:
-        advice = plan.forecast.get("advice")
-        more = f" ({advice})" if advice else ""
-        raise ParameterError(f"{plan.warning}{more}; to go on all the same, say --anyway "
-                             "(nothing was charged)")
-    _demand_signed(plan, source, asked.policy, paid.signed_plan)
+        advice = f" ({plan.forecast['advice']})" if plan.forecast.get("advice") else ""
+        raise ParameterError(f"{plan.warning}{advice}; to continue, add --anyway (nothing was "
+                             "charged)")
+    _demand_signed(plan, source, options.policy, paid.signed_plan)
     ledger = Ledger(paid.ledger, population=paid.population, head=paid.head, request=paid.request)
     if paid.request is not None and plan.cost.epsilon:
         before = repeated(replace(plan, record=source.record), ledger, paid.out)
@@ -103,7 +86,7 @@ def release(data: str, asked: PlanOptions, paid: ReleaseOptions, show: Show = la
 
 
 def _demand_signed(plan: Plan, source: Source, rules: str | None, signed: str | None) -> None:
-    """Refuse another plan than the signed one, and signers who are not those of the policy."""
+    """Refuse a plan that differs from the signed one, or whose signers the policy does not name."""
     if rules is None and signed is None:
         return
     policy = Policy() if rules is None else Policy.load(rules)
@@ -115,7 +98,7 @@ def _demand_signed(plan: Plan, source: Source, rules: str | None, signed: str | 
 
 def _release(plan: Plan, source: Source, ledger: Ledger, paid: ReleaseOptions,
              then: tuple[Show, Beside]) -> None:
-    """A new request: its name is said before it is charged."""
+    """Make a new release; print the name of its request before the charge."""
     (show, beside), room = then, Room.usual(paid.max_memory, paid.jobs)
     with Folder.create(paid.out) as folder, sealed() as hold:
         try:
@@ -130,45 +113,46 @@ def _release(plan: Plan, source: Source, ledger: Ledger, paid: ReleaseOptions,
                         hold.allow()
                     stages.stage(_stages(plan).get(stage, stage))
 
-                # The receipt says a conversion in its own words; a library might speak of rows.
+                # The receipt prints conversions; a library's warning could contain rows.
                 simplefilter("ignore")
-                made = fit(plan, source, ledger=ledger, folder=folder, progress=progress, room=room)
+                result = fit(plan, source, ledger=ledger, folder=folder, progress=progress,
+                             room=room)
                 hold.hold()
         except ReleaseFailed:
             raise
         except BaseException:
-            # All but a failed release comes before the charge: nothing is to be kept.
+            # Any other error comes before the charge: nothing is kept.
             folder.discard()
             raise
         try:
-            beside(folder, made)
-            Receipt(made, plan, ledger, paid.out, page=NAME in folder).tell(show)
+            beside(folder, result)
+            Receipt(result, plan, ledger, paid.out, page=NAME in folder).tell(show)
         except Exception as error:
             if not plan.cost.epsilon or isinstance(error, BrokenPipeError):
                 raise
-            failed = ReleaseFailed(folder.state)  # the screen failed, and the release did not
+            failed = ReleaseFailed(folder.state)  # printing failed; the release did not
         else:
             return
     raise failed
 
 
 def verified(folder: str, otherwise: str) -> Release:
-    """The release in a folder; refused where its certificate does not hold."""
+    """Return the release in a folder; refuse it if its certificate is not valid."""
     release = load(Path(folder))
     if release.certificate is None:
-        raise CheckFailed(f"certificate.json is missing beside the release; {otherwise} from what "
-                          "nothing vouches for")
+        raise CheckFailed(f"certificate.json is missing beside the release; {otherwise} without a "
+                          "certificate")
     wrong = verify(dict(release.certificate), dict(release.body)).reasons
     if wrong:
-        raise CheckFailed(f"{wrong[0]}; {otherwise} from a release that does not hold (privsieve "
-                          "verify says more)")
+        raise CheckFailed(f"{wrong[0]}; {otherwise} from a release that is not valid (see "
+                          "privsieve verify)")
     return release
 
 
 def _stages(plan: Plan) -> Mapping[str, str]:
-    """What goes on at each stage; its totals are those of the plan, which are public."""
-    columns = len(plan.domain.columns)
-    return {"reading": f"reading the table of {plan.units} {plan.protected}s",
+    """Return a text for each stage; the numbers are those of the plan, which are public."""
+    columns = f"{len(plan.domain.columns):,}"
+    return {"reading": f"reading the table of {plan.units:,} {PLURALS[plan.noun]}",
             "charging": "charging the budget", "writing": "writing the release",
             "choosing": f"choosing {plan.settings['k']} of {columns} columns" if plan.chooses
             else "adding noise"}
@@ -176,9 +160,9 @@ def _stages(plan: Plan) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Receipt:
-    """A release and what it cost; `again` where it was charged before, `page` if it has one."""
+    """A release and its cost; `again` if it was charged before, `page` if it has a page."""
 
-    made: Release
+    release: Release
     plan: Plan
     ledger: Ledger
     out: str
@@ -186,10 +170,10 @@ class Receipt:
     page: bool = True
 
     def tell(self, show: Show) -> None:
-        """Print the release; then say what it cost, also where nobody reads on."""
+        """Print the release, then its cost on stderr, even if the reader of stdout has gone."""
         left, unread = self._left(), None
         try:
-            tell(Outcome(self._facts(left), lambda: words.lines(show(self.made))))
+            tell(Outcome(self._facts(left), lambda: words.lines(show(self.release))))
         except BrokenPipeError as error:
             unread = error
         for label, text in self._words(left):
@@ -201,15 +185,15 @@ class Receipt:
 
     @property
     def _certificate(self) -> Mapping[str, Any]:
-        return self.made.certificate or {}
+        return self.release.certificate or {}
 
     @property
     def _charged(self) -> Any:
-        """The charge as the ledger keeps it; a release that costs nothing has none."""
+        """The charge in the ledger; a release that costs nothing has none."""
         return (self._certificate["ledger"] or {}).get("charged")
 
     def _left(self) -> dict[str, str | None]:
-        """What is left; None where the ledger went away since the charge: the release stands."""
+        """Return what is left; None if the ledger can no longer be read after the charge."""
         try:
             kept = self.ledger.account()
         except LedgerError:
@@ -219,14 +203,14 @@ class Receipt:
 
     def _facts(self, left: Mapping[str, Json]) -> dict[str, Json]:
         cost = self.plan.cost
-        return {"release": self.made.body, "release_sha256": self.made.sha256,
+        return {"release": self.release.body, "release_sha256": self.release.sha256,
                 "claim": sentence(self._certificate), "charged": "0" if self.again else cost.text,
                 "delta_charged": "0" if self.again else cost.delta_text,
-                "not_found": self.made.missing or None, "account_charged": self._charged,
+                "not_found": self.release.missing or None, "account_charged": self._charged,
                 "request": self.ledger.request, "page": self.page, **left}
 
     def _words(self, left: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-        """What it warned of, what it cost, and what it promises."""
+        """Yield the warnings, the cost and the guarantee."""
         plan = self.plan
         if plan.warning:
             yield "warning", plan.warning
@@ -234,38 +218,38 @@ class Receipt:
             yield "advice", str(plan.forecast["advice"])
         most = plan.settings.get("at_most")
         if most is not None:
-            yield "named", f"{plan.settings['k']}, where at most {most} were asked for"
+            yield "names", f"{plan.settings['k']} (at most {most} requested)"
         delta = f" and delta {left['delta_left']}" if plan.cost.delta else ""
         if delta and left["rho_left"]:
-            delta += f" (added plainly; or rho {left['rho_left']})"
-        known = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
+            delta += f" (if deltas are added; or rho {left['rho_left']})"
+        rest = f"{left['left']}{delta}" if left["left"] else "an unknown amount"
         cost = "nothing: this request was charged before" if self.again else plan.cost.words
-        yield "charged", f"{cost}; {self.ledger.population} has {known} left"
+        yield "charged", f"{cost}; {self.ledger.population} has {rest} left"
         converted = conversion(self._charged, self._certificate) if self._charged else None
         if converted:
             yield "converted", converted
-        yield "promise", sentence(self._certificate)
+        yield "guarantee", sentence(self._certificate)
 
 
 class Hold:
-    """Ctrl-C, held while its outcome would be in doubt: whether the charge was made."""
+    """Ignores Ctrl-C while it is in doubt whether the charge was made."""
 
     def __init__(self) -> None:
         self._obeyed = signal.getsignal(signal.SIGINT)
         self.hold()
 
     def hold(self) -> None:
-        """Ignore Ctrl-C: the charge is being made, or its release is being shown."""
+        """Ignore Ctrl-C during the charge and while the release is printed."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def allow(self) -> None:
-        """Obey Ctrl-C: it is known whether the charge was made."""
+        """Obey Ctrl-C again."""
         signal.signal(signal.SIGINT, self._obeyed)
 
 
 @contextmanager
 def sealed() -> Iterator[Hold]:
-    """No core dump, no traceback, and no Ctrl-C of which nobody knows what it cost."""
+    """Prevent core dumps, tracebacks, and Ctrl-C during the charge."""
     with suppress(ImportError, OSError, ValueError):
         import resource  # not on every system
 
@@ -282,5 +266,5 @@ def sealed() -> Iterator[Hold]:
 
 
 def _constant(*_error: object) -> None:
-    """What an error that nobody catches may say: nothing of its own."""
+    """Print a constant text for an uncaught error: its own text could contain rows."""
     sys.stderr.write(f"privsieve: {ReleaseFailed()}\n")

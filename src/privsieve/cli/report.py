@@ -1,4 +1,4 @@
-"""`privsieve report`: the page of a release, made again of its JSON."""
+"""`privsieve report`: the page of a release, written again from its JSON files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from privsieve.report import NAME, html
 
 @verb("first --out first.html")
 def command(release: Existing, *, out: File | None = None) -> Outcome:
-    """Make the HTML page of the folder RELEASE, from release.json and certificate.json alone.
+    """Write the HTML page of the folder RELEASE, from release.json and certificate.json alone.
 
-    The two files are verified first; neither the table nor a ledger is needed.  Whether a page is
-    what its release gives, privsieve verify says.
+    Verifies the two files first; needs neither the table nor the ledger.  `privsieve verify` checks
+    whether a page matches its release.
 
     out : write here instead of RELEASE/report.html; the file must not exist
     """
-    made = verified(release, "no report is made")
-    place = Path(out) if out is not None else Path(release) / NAME
-    with new_file(place, "of the report") as write:
-        write(html(made.body, made.certificate or {}))
-    words.say("report", str(place))
-    return Outcome({"report": str(place)})
+    content = verified(release, "no report is written")
+    path = Path(out) if out is not None else Path(release) / NAME
+    with new_file(path, "of the report") as write:
+        write(html(content.body, content.certificate or {}))
+    words.say("report", str(path))
+    return Outcome({"report": str(path)})

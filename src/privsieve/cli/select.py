@@ -1,4 +1,4 @@
-"""`privsieve select`: one selection.  The names go to stdout, the words to stderr."""
+"""`privsieve select`: one selection.  The names go to stdout, notes to stderr."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from privsieve.report.plans import figure
 
 @verb("patients.csv --domain domain.toml --epsilon 0.5 --top 6 --unit row --ledger budget.db "
       "--population clinic-2026 --out first")
-def command(data: str, asked: MethodOptions, paid: ReleaseOptions) -> None:
-    """Choose columns of DATA under differential privacy, once.
+def command(data: str, options: MethodOptions, paid: ReleaseOptions) -> None:
+    """Choose columns of DATA under differential privacy.
 
-    The budget is charged before a row is read, and is never given back.  The chosen names go to
-    stdout, one a line; DIR holds the release, with weights where the method releases them.
+    The budget is charged before a row is read, and is never refunded.  Prints the chosen names, one
+    a line.  DIR holds the release, with the weights if the method releases them.
     """
-    refuse(asked.method in OTHERS,
-           f"{asked.method} chooses no columns; {OTHERS.get(asked.method)}")
-    plan = release(data, asked, paid, lines)
+    refuse(options.method in OTHERS,
+           f"{options.method} does not choose columns; {OTHERS.get(options.method)}")
+    plan = release(data, options, paid, lines)
     if plan.kind == "weights":
-        words.say("weights", f"one for each of {len(plan.domain.columns)} columns, in release.json "
-                             "and report.html; noise of standard deviation "
+        words.say("weights", f"{len(plan.domain.columns):,} weights, in release.json and "
+                             "report.html; noise of standard deviation "
                              f"{figure(plan.forecast['noise_each'])} on each")
 
 
-def lines(made: Release) -> Iterator[str]:
-    """The names, one a line; then, in words, what else was asked for."""
-    yield from made.selected
-    if made.missing:
-        words.say("target", f"NOT FOUND: {made.missing}", fg="red")
-    if made.expected:
-        words.say("forecast", made.expected)
-    if counts := Selection.counts_of(made.body):
+def lines(selection: Release) -> Iterator[str]:
+    """Yield the names, one a line; say on stderr what else was released."""
+    yield from selection.selected
+    if selection.missing:
+        words.say("target", f"NOT FOUND: {selection.missing}", fg="red")
+    if selection.expected:
+        words.say("forecast", selection.expected)
+    if counts := Selection.counts_of(selection.body):
         words.say("classes", counts.text)

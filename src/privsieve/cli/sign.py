@@ -1,4 +1,4 @@
-"""`privsieve sign`: sign a release folder, or a plan before anybody looks."""
+"""`privsieve sign`: sign a release folder, or a plan before the release."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ def command(what: str, *, key: File, as_: Role | None = None,
             out: File | None = None) -> Outcome:
     """Sign WHAT: a release folder, the JSON of privsieve plan, or a plan that others have signed.
 
-    All that lies in a folder is signed together, in signatures.json; the folder is verified first.
-    Whoever signs later signs the same, and changes nothing for who signed before.
+    Verifies a folder first, then signs all its files together in signatures.json.  Later
+    signatures cover the same files and keep the earlier signatures valid.
 
     key : the private key
-    as_ : of a folder: who made the release, and signs first; or who approves it
-    out : of a plan: a new file for the signed one (PLAN.signed.json)
+    as_ : for a folder: the maker of the release, who signs first, or an approver
+    out : for a plan: a new file for the signed plan (default: PLAN.signed.json)
     """
     folder = Path(what)
     if folder.is_dir():
         if as_ is None or out is not None:
-            raise ParameterError("a folder is signed --as maker or --as approver, in the folder; "
-                                 "say which, and leave --out away")
+            raise ParameterError("a folder needs --as maker or --as approver, and keeps its "
+                                 "signatures; add --as, and leave --out out")
         says = sign_folder(folder, opened(key), as_)
         words.say("says", says)
         return Outcome({"signed": what, "as": as_, "says": says})
     if as_ is not None and folder.exists():
-        raise ParameterError("a plan has neither maker nor approver; leave --as away")
+        raise ParameterError("a plan has neither maker nor approver; leave --as out")
     signed = _sign_plan(folder, opened(key), out)
     words.say("plan", signed)
     return Outcome({"signed": signed, "as": None, "says": None})
 
 
 def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:
-    """Add a signature to a folder that holds; what is signed, in a sentence."""
+    """Add a signature to a valid folder, and return what is signed in a sentence."""
     with _locked(folder):
         try:
             checked = FolderCheck.of(Contents.of(folder), None, None)
@@ -69,10 +69,10 @@ def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:
                       if SIGNATURES in checked.contents.files else None)
             files = checked.files() if not checked.reasons else {}
         except (Unreadable, OSError) as error:
-            said = str(error) if isinstance(error, Unreadable) else "the folder cannot be read"
-            raise CheckFailed(f"{said}; nothing was signed") from None
+            reason = str(error) if isinstance(error, Unreadable) else "the folder cannot be read"
+            raise CheckFailed(f"{reason}; nothing was signed") from None
         if checked.reasons:
-            raise CheckFailed(f"{checked.reasons[0]}; nothing is signed that does not hold")
+            raise CheckFailed(f"{checked.reasons[0]}; only a valid folder can be signed")
         if before is None:
             maker = key.public if role == "maker" else None
             envelope = Envelope.of(of_release(checked.body, files, maker))
@@ -81,55 +81,56 @@ def sign_folder(folder: Path, key: PrivateKey, role: str) -> str:
                 envelope = Envelope.read(before)
             signed_parts(envelope, checked.body, files)
             if role == "maker":
-                raise ParameterError("the folder is signed already, and the maker signs first: "
-                                     "what is signed names the maker; sign it as approver")
+                raise ParameterError("the folder is already signed, and the maker must sign "
+                                     "first; sign it --as approver")
         envelope = envelope.signed(key)
-        # Read as `verify` reads it before it is written: what nobody could check is not signed.
+        # Check the envelope as `verify` does before it is written.
         checked.signed.update(signed_parts(envelope, checked.body, files))
         mode = (folder / CERTIFICATE).stat().st_mode & 0o666
         _replace(folder / SIGNATURES, envelope.encoded, mode)
-    found = checked.result(None)
-    for name, why in found.unchecked.items():
+    result = checked.result(None)
+    for name, why in result.unchecked.items():
         words.say("unchecked", f"{name}: {why}", fg="yellow")
-    return found.says
+    return result.says
 
 
 def _sign_plan(path: Path, key: PrivateKey, out: str | None) -> str:
-    """Sign a plan, or add a signature to one that is signed; where it stands then."""
+    """Sign a plan, or add a signature to a signed plan; return its path."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_ENVELOPE + 1)
-        said = parsed(data)
+        content = parsed(data)
     except (OSError, ValueError):
-        raise ParameterError("what is to be signed is neither a release folder nor the JSON of a "
-                             "plan; write one with privsieve plan --json") from None
-    if isinstance(said, dict) and "payload" in said:
+        raise ParameterError("the path is neither a release folder nor the JSON of a plan; write a "
+                             "plan with privsieve plan --json") from None
+    if isinstance(content, dict) and "payload" in content:
         if out is not None:
-            raise ParameterError("the plan is signed already, and a signature is added to it; "
-                                 "leave --out away")
+            raise ParameterError("the plan is already signed, and the new signature is added to "
+                                 "it; leave --out out")
         envelope = Envelope.read(data)
         if envelope.statement.kind != PLAN:
-            raise ParameterError("what was signed is no plan; of a release name its folder")
+            raise ParameterError("the signed file is not a plan; to sign a release, name its "
+                                 "folder")
         _replace(path, envelope.signed(key).encoded, path.stat().st_mode & 0o666)
         return str(path)
-    envelope = Envelope.of(_planned(said)).signed(key)
-    place = out or str(path.with_suffix(".signed.json"))
-    with new_file(place, "of the signed plan", 0o644) as write:
+    envelope = Envelope.of(_plan_statement(content)).signed(key)
+    signed = out or str(path.with_suffix(".signed.json"))
+    with new_file(signed, "of the signed plan", 0o644) as write:
         write(envelope.encoded)
-    return place
+    return signed
 
 
-def _planned(said: Any) -> Statement:
-    terms: Any = said.get("terms") if isinstance(said, Mapping) else None
+def _plan_statement(content: Any) -> Statement:
+    terms: Any = content.get("terms") if isinstance(content, Mapping) else None
     if not isinstance(terms, Mapping) or terms.keys() != set(PLANNED):
-        raise ParameterError("the file is no plan with its terms; write it with privsieve plan "
+        raise ParameterError("the file is not a plan with its terms; write it with privsieve plan "
                              "--json")
     return of_plan(terms)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """A folder in which one process signs at a time."""
+    """Lock a folder, so that one process signs at a time."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(ImportError):
@@ -142,7 +143,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Write a file whole or not at all, in the place of an older one."""
+    """Replace a file completely or not at all."""
     hidden = path.with_name(f".{os.urandom(8).hex()}")
     try:
         with new_file(hidden, "of the signatures", mode) as write:

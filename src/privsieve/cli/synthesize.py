@@ -1,4 +1,4 @@
-"""`privsieve synthesize`: a noisy table of counts, and synthetic rows that are made of it."""
+"""`privsieve synthesize`: a noisy table of counts, and synthetic rows made from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from privsieve.public.plan import Plan
 from privsieve.release import Release
 from privsieve.rows import Source
 
-#: What a release folder calls its synthetic rows.
+#: The file of synthetic rows in a release folder.
 NAME = "synthetic.csv"
 METHOD = "noisy-histogram"
 
@@ -30,7 +30,7 @@ METHOD = "noisy-histogram"
 class CountsOptions(PlanOptions):
     """Table and release.
 
-    rows : how many rows to make
+    rows : the number of synthetic rows
     """
 
     COMMAND: ClassVar[Any] = partial(MethodVerb, methods=(METHOD,))
@@ -39,53 +39,53 @@ class CountsOptions(PlanOptions):
     method: Any = METHOD
 
     def declared(self) -> Domain:
-        """Read the domain file; `rows` speaks of the rows to make, and not of DATA."""
+        """Read the domain file; `rows` are the synthetic rows, not those of DATA."""
         return self.protecting(Domain.from_toml(self.domain), None)
 
     def of_table(self, data: str, *, head: str | None) -> tuple[Plan, Source]:
-        """Plan a table whose names and values may stand in a CSV file."""
+        """Plan a table whose names and values can be written to a CSV file."""
         plan, source = super().of_table(data, head=head)
         names: Any = plan.settings["columns"] or plan.domain.names
-        demand_cells(part for part in (*plan.domain.columns, plan.domain.target)
-                     if part is not None and part.name in {*names, plan.settings["target"]})
+        demand_cells(column for column in (*plan.domain.columns, plan.domain.target)
+                     if column is not None and column.name in {*names, plan.settings["target"]})
         return plan, source
 
 
 @verb("--from first --rows 5000")
 def again(*, from_: Dir, rows: int, out: Dir | None = None) -> Outcome:
-    """Make rows of a release that is there; it costs nothing, and no table is read.
+    """Make synthetic rows from an existing release; this costs nothing and reads no table.
 
-    from_ : make rows of this release instead, into --out or on stdout; costs nothing.  The same
-        number of rows are the same rows
-    rows : how many rows to make
+    from_ : make rows from this existing release, into --out or on stdout, at no cost.  The same
+        number of rows gives the same rows
+    rows : the number of synthetic rows
     out : a new file for the rows
     """
-    text = synthetic_csv(verified(existing(from_), "no row is made").body, rows).decode()
+    text = synthetic_csv(verified(existing(from_), "no rows are made").body, rows).decode()
     return kept(text, {"rows": str(rows), "csv": text}, out)
 
 
 @verb("patients.csv --domain domain.toml --epsilon 1 --top 3 --rows 5000 --unit row "
       "--ledger budget.db --population clinic-2026 --out tabled", instead=again)
-def command(data: str, asked: CountsOptions, paid: ReleaseOptions) -> None:
-    """Count rows of DATA over a few columns and the target, with noise, and make rows of that.
+def command(data: str, options: CountsOptions, paid: ReleaseOptions) -> None:
+    """Count rows of DATA over a few columns and the target, with noise, and make synthetic rows.
 
-    The budget is charged before a row is read, and is never given back.  The tabulated names go to
-    stdout; DIR holds the release, its certificate, and synthetic.csv, which is made of the release
-    alone.  What it would cost and be worth: privsieve plan --method noisy-histogram.
+    The budget is charged before a row is read, and is never refunded.  Prints the tabulated
+    columns.  DIR holds the release, its certificate, and synthetic.csv, which is made from the
+    release alone.  To see cost and noise first: privsieve plan --method noisy-histogram.
     """
-    check_rows(asked.rows)
+    check_rows(options.rows)
 
-    def beside(folder: Folder, made: Release) -> None:
-        # The release was paid for, and stands without its rows.
+    def beside(folder: Folder, table: Release) -> None:
+        # The release was paid for, and is valid without synthetic rows.
         with suppress(OSError, MemoryError):
-            folder.write(NAME, synthetic_csv(made.body, asked.rows))
+            folder.write(NAME, synthetic_csv(table.body, options.rows))
 
-    plan = release(data, asked, paid, lambda made: made.selected, beside)
-    words.say("table", f"{plan.forecast['cells']} cells, with noise of about "
+    plan = release(data, options, paid, lambda table: table.selected, beside)
+    words.say("table", f"{int(str(plan.forecast['cells'])):,} cells, with noise of about "
                        f"{plan.forecast['noise_each']} on each")
     if (Path(paid.out) / NAME).is_file():
-        words.say("rows", f"{asked.rows} synthetic rows in {NAME}, made of release.json alone; "
-                          "more of them cost nothing (--from)")
+        words.say("rows", f"{options.rows:,} synthetic rows in {NAME}, made from release.json "
+                          "alone; more rows cost nothing (--from)")
     else:
-        words.say("rows", "they could not be written; the release stands: make them with --from",
-                  fg="yellow")
+        words.say("rows", "synthetic.csv could not be written; the release is valid. Make the "
+                          "rows with --from", fg="yellow")

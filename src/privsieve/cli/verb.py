@@ -1,10 +1,9 @@
 """A verb is a typed function; its command, options, help and output follow from it.
 
-What stands before the star of a signature is an argument, and what follows is an option: a flag
-where it is a bool, one of a few words where it is a Literal, repeated where it is a tuple.  A
-frozen dataclass stands for its fields.  The words of each are the lines `name : words` of the
-docstring, and the rest of the docstring is the help.  What the function returns, an `Outcome`, is
-printed as JSON or as text.
+Parameters before the star of a signature become arguments, the others options: a bool is a flag, a
+Literal a choice, a tuple is repeated, and a frozen dataclass gives its fields.  Lines `name : text`
+of the docstring describe the options; the rest of the docstring is the help.  The function returns
+an `Outcome`, which is printed as JSON or as text.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from privsieve.public.dropped import DROPPED
 if TYPE_CHECKING:
     from privsieve.public.canonical import Json
 
-#: What stands for a value that is a place on the disk.
-_PLACES = ("FILE", "DIR")
-#: A line of a docstring that says what an option is for.
+#: The metavars of paths.
+_PATHS = ("FILE", "DIR")
+#: A line of a docstring that describes an option.
 _LINE = re.compile(r"^(\w+) : (.+(?:\n +.+)*)\n?", re.MULTILINE)
-#: Where options stand in help that belong to no group.
+#: The heading of options without a group.
 USUAL = "Options"
-#: Where a call of a command keeps that all options are to be listed.
+#: The key of a click context for the request to list all options.
 _ALL = "privsieve.help_all"
-#: Labels of results that are printed in a colour.
+#: The colours of some labels.
 _COLOURS = {
     "valid": "green", "NOT VALID": "red", "stands": "green", "finished": "green", "REFUTED": "red",
     "lost": "yellow", "nothing": "yellow", "saw nothing": "yellow", "warning": "yellow",
@@ -51,11 +50,11 @@ _COLOURS = {
 
 
 class Outcome(NamedTuple):
-    """What a verb found out.
+    """The result of a verb.
 
-    facts : for programs, with --json.
-    lines : for people: a label and a text each, or what prints them.
-    failure : the sentence of a check that failed; it ends the command with code 7.
+    facts : for programs, with --json
+    lines : for people: labels and texts, or a function that prints them
+    failure : the sentence of a failed check, which ends the command with code 7
     """
 
     facts: Mapping[str, Json]
@@ -64,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 def tell(outcome: Outcome) -> None:
-    """Print an outcome as the running command was asked to."""
+    """Print an outcome as JSON or as text, as the options of the command say."""
     from privsieve.cli import words
 
     if click.get_current_context().params.get("as_json"):
@@ -81,7 +80,7 @@ def tell(outcome: Outcome) -> None:
 
 
 def existing(path: str) -> str:
-    """Return a path to read; where nothing is, the words are wrong, and no check has failed."""
+    """Return the path of something that exists; else the argument is wrong (code 2)."""
     if os.path.exists(path):  # noqa: PTH110  # never raises
         return path
     from privsieve.errors import ParameterError
@@ -90,15 +89,15 @@ def existing(path: str) -> str:
 
     if served(path):
         return path
-    raise ParameterError(f"there is nothing at {quoted(path)} that you may read; check the path")
+    raise ParameterError(f"{quoted(path)} does not exist or cannot be read; check the path")
 
 
-#: A path at which something has to be.
+#: A path that must exist.
 Existing = Annotated[str, "FILE", existing]
 
 
 class VerbOption(click.Option):
-    """An option that knows where help lists it, and with which words where they are to be few."""
+    """An option with its group in the help, and a brief description for the short help."""
 
     group = USUAL
     rare = False
@@ -106,15 +105,15 @@ class VerbOption(click.Option):
 
 
 class FileName(click.Path):
-    """A text of which a shell knows that it names a file; whether there is one is not looked at."""
+    """A path that a shell completes; whether it exists is not checked."""
 
     def convert(self, value: Any, _param: Any, _ctx: Any) -> str:
-        """Return the text as it is."""
+        """Return the text unchanged."""
         return str(value)
 
 
 def _help_all(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  # click's
-    """Print the help with all options, and end."""
+    """Print the help with all options, and exit."""
     if value:
         ctx.meta[_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
@@ -122,50 +121,50 @@ def _help_all(ctx: click.Context, _option: click.Parameter, value: bool) -> None
 
 
 class Verb(click.Command):
-    """A command of privsieve: it speaks JSON, lists options in groups, and names what it lacks.
+    """A command with --json, options in groups, and one message for all missing options.
 
-    instead : the command that is run where the words name its first option.
+    instead : the command that runs if the arguments contain its first option
     """
 
     def __init__(self, name: str | None, *, params: list[click.Parameter] | None = None,
-                 instead: click.Command | None = None, **more: Any) -> None:
+                 instead: click.Command | None = None, **options: Any) -> None:
         self.instead = instead
         super().__init__(name, params=[
             *(params or ()),
             click.Option(["--json", "as_json"], is_flag=True,
                          help="Print one JSON object for machines."),
             click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False,
-                         callback=_help_all, help="Show all options, also those that few need."),
-        ], **more)
+                         callback=_help_all, help="Show all options, also rarely needed ones."),
+        ], **options)
 
     def make_context(self, info_name: str | None, args: list[str],
                      parent: click.Context | None = None, **extra: Any) -> click.Context:
-        """Begin a call, of the other command where the words name its first option."""
+        """Start a call, of the other command if the arguments contain its first option."""
         words = [word.partition("=")[0] for word in args]
         if self.instead is None or not set(words) & set(self.instead.params[0].opts):
             return super().make_context(info_name, args, parent, **extra)
-        taken, own = ({word for param in command.get_params(click.Context(command))
+        other, own = ({word for param in command.get_params(click.Context(command))
                        for word in param.opts} for command in (self.instead, self))
-        wrong = [word for word in words if word in own - taken]
+        wrong = [word for word in words if word in own - other]
         try:
             if not wrong:
                 return self.instead.make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            if type(error) is not click.UsageError:  # what is too many has no class of its own
+            if type(error) is not click.UsageError:  # too many arguments have no class of their own
                 raise
-            wrong = [_written(self.params[0])]
-        raise click.UsageError(f"{wrong[0]} is given with {self.instead.params[0].opts[0]}, and is "
-                               "not for it; leave it away", parent)
+            wrong = [_usage(self.params[0])]
+        raise click.UsageError(f"{wrong[0]} cannot be combined with "
+                               f"{self.instead.params[0].opts[0]}; leave it out", parent)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options by groups; those that few need only where all are asked for."""
+        """List the options by groups; rare ones only with --help-all."""
         groups: dict[str, list[tuple[str, str]]] = {}
-        every, switch = _ALL in ctx.meta, self.instead.params[:1] if self.instead else []
+        lists_all, switch = _ALL in ctx.meta, self.instead.params[:1] if self.instead else []
         for param in map(copy, [*self.get_params(ctx), *switch]):
             if isinstance(param, VerbOption):
                 param.required &= param.name not in {each.name for each in switch}
-                param.help = param.help if every else param.brief or param.help
-                if param.rare and not every:
+                param.help = param.help if lists_all else param.brief or param.help
+                if param.rare and not lists_all:
                     continue
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record:
@@ -177,7 +176,7 @@ class Verb(click.Command):
                     formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words; what is missing is named all at once."""
+        """Parse the arguments; one message names all that is missing."""
         try:
             return super().parse_args(ctx, list(args))
         except click.NoSuchOption as error:
@@ -189,12 +188,12 @@ class Verb(click.Command):
             lacks = self.missing(ctx, self.make_parser(ctx).parse_args(list(args))[0])
             if len(lacks) < 2:
                 raise
-            other = f"; or give {_written(self.instead.params[0])}" if self.instead else ""
+            other = f"; or give {_usage(self.instead.params[0])}" if self.instead else ""
             raise click.UsageError(f"Missing: {', '.join(lacks)}{other}.", error.ctx) from None
 
     def missing(self, ctx: click.Context, values: Mapping[str, Any]) -> list[str]:
-        """All that has to be there and is not, as help writes it."""
-        return [_written(param) for param in self.get_params(ctx) if param.required
+        """Return the required parameters without a value, as the help writes them."""
+        return [_usage(param) for param in self.get_params(ctx) if param.required
                 and (param.name not in values or param.value_is_missing(values[param.name]))]
 
 
@@ -209,12 +208,12 @@ class VerbGroup(click.Group):
         return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which they were written."""
+        """Return the names in the order of their definitions."""
         del ctx
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, each with the whole of its first sentence."""
+        """List the commands, each with its whole first sentence."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(limit=1000))
@@ -224,7 +223,7 @@ class VerbGroup(click.Group):
 def verb(example: str, *, name: str = "", group: click.Group | None = None,
          instead: click.Command | None = None,
          ) -> Callable[[Callable[..., Outcome | None]], click.Command]:
-    """Make a command of a typed function; its name is that of its module where none is named."""
+    """Make a command from a typed function; without a name it has the name of its module."""
     def command_of(function: Callable[..., Outcome | None]) -> click.Command:
         own, kinds = _parameters(function)
         title = name or function.__module__.rpartition(".")[2]
@@ -241,25 +240,25 @@ def verb(example: str, *, name: str = "", group: click.Group | None = None,
 
 
 def _call(function: Callable[..., Outcome | None], kinds: Mapping[str, Any], **values: Any) -> None:
-    """Call a verb with what was said, options in the dataclasses that declare them."""
+    """Call a verb with its values, with options in the dataclasses that declare them."""
     del values["as_json"]
-    given = {}
+    options = {}
     for name, kind in kinds.items():
-        known = {each.name for each in fields(kind)}
-        given[name] = {each: values.pop(each) for each in known & values.keys()}
+        declared = {each.name for each in fields(kind)}
+        options[name] = {each: values.pop(each) for each in declared & values.keys()}
     of_methods = {each: values.pop(each) for each in set(values) - set(
         signature(function).parameters)}
     for name, kind in kinds.items():
-        more = {"of_method": of_methods} if hasattr(kind, "COMMAND") else {}
-        values[name] = kind(**given[name], **more)
+        extra = {"of_method": of_methods} if hasattr(kind, "COMMAND") else {}
+        values[name] = kind(**options[name], **extra)
     outcome = function(**values)
     if outcome is not None:
         tell(outcome)
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[list[click.Parameter], dict[str, Any]]:
-    """The parameters of a command, and the dataclasses that stand for some of them, by name."""
-    hints, about = get_type_hints(function, include_extras=True), _words(function.__doc__)
+    """Return the parameters of a command, and its dataclasses of options by name."""
+    hints, texts = get_type_hints(function, include_extras=True), _words(function.__doc__)
     own: list[click.Parameter] = []
     kinds: dict[str, Any] = {}
     for each in signature(function).parameters.values():
@@ -267,36 +266,36 @@ def _parameters(function: Callable[..., Any]) -> tuple[list[click.Parameter], di
             kinds[each.name] = hints[each.name]
             own += _fields(hints[each.name])
         elif each.kind is Parameter.KEYWORD_ONLY:
-            own.append(_option(each.name, hints[each.name], _default(each.default),
-                               about[each.name]))
+            default = MISSING if each.default is Parameter.empty else each.default
+            own.append(_option(each.name, hints[each.name], default, texts[each.name]))
         else:
             own.append(_argument(each, hints[each.name]))
     return own, kinds
 
 
 def _fields(kind: Any) -> Iterator[VerbOption]:
-    """An option for each field of a dataclass, in the group of the class that declares it."""
-    hints, known = get_type_hints(kind, include_extras=True), {each.name: each
-                                                               for each in fields(kind)}
-    about: dict[str, tuple[str, str]] = {}
+    """Yield an option for each field of a dataclass, in the group of the class that declares it."""
+    hints = get_type_hints(kind, include_extras=True)
+    defaults = {each.name: each.default for each in fields(kind)}
+    texts: dict[str, tuple[str, str]] = {}
     for base in reversed(kind.__mro__[:-1]):
         title = cleandoc(base.__doc__).partition("\n")[0].rstrip(".")
         for name, words in _words(base.__doc__).items():
-            about[name] = about.get(name, (title, ""))[0], words
-    for name, (title, words) in about.items():
-        option = _option(name, hints[name], known[name].default, words)
+            texts[name] = texts.get(name, (title, ""))[0], words
+    for name, (title, words) in texts.items():
+        option = _option(name, hints[name], defaults[name], words)
         option.group = title
         yield option
 
 
 def _words(text: str | None) -> dict[str, str]:
-    """What a docstring says of each option, as sentences."""
-    return {name: sentence(" ".join(said.split())) for name, said in _LINE.findall(
+    """Return the descriptions of options in a docstring, as sentences."""
+    return {name: sentence(" ".join(line.split())) for name, line in _LINE.findall(
         cleandoc(text or ""))}
 
 
 def sentence(words: str) -> str:
-    """Words as a sentence.
+    """Return a text as a sentence, with a capital letter and a full stop.
 
     >>> sentence("the ledger")
     'The ledger.'
@@ -304,13 +303,8 @@ def sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
 
 
-def _default(value: Any) -> Any:
-    """The default of an option, with one value for "there is none"."""
-    return MISSING if value is Parameter.empty else value
-
-
 def _unfolded(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without None, and what it is annotated with."""
+    """Return a type without None, and its annotations."""
     marks: list[Any] = []
     while True:
         if get_origin(hint) is Annotated:
@@ -324,71 +318,71 @@ def _unfolded(hint: Any) -> tuple[Any, list[Any]]:
 
 
 def _option(name: str, hint: Any, default: Any, words: str) -> VerbOption:
-    """The click option of a keyword or field."""
+    """Return the click option of a keyword or field."""
     from privsieve.public.option import RARE
 
     kind, marks = _unfolded(hint)
     kind = int if int in marks else kind
     metavar = next((mark for mark in marks if isinstance(mark, str)), None)
     word = name.rstrip("_").replace("_", "-")
-    more: dict[str, Any] = {"metavar": metavar}
+    attributes: dict[str, Any] = {"metavar": metavar}
     if kind is bool:
-        more = {"is_flag": True}
+        attributes = {"is_flag": True}
     elif get_origin(kind) is Literal:
-        more = {"type": click.Choice(get_args(kind))}
+        attributes = {"type": click.Choice(get_args(kind))}
     elif kind is tuple:
-        more["multiple"] = True
+        attributes["multiple"] = True
     elif get_origin(kind) is tuple:
-        more["nargs"] = len(get_args(kind))
+        attributes["nargs"] = len(get_args(kind))
     elif kind is int:
-        more |= {"type": int, "metavar": metavar or ("K" if word == "k" else "N")}
-    if metavar in _PLACES:
-        more["type"] = FileName()
+        attributes |= {"type": int, "metavar": metavar or ("K" if word == "k" else "N")}
+    if metavar in _PATHS:
+        attributes["type"] = FileName()
     if not (default is MISSING or default is None or default is False or default == ()):
-        more |= {"default": default, "show_default": default != ""}
+        attributes |= {"default": default, "show_default": default != ""}
     option = VerbOption(
         ["-k" if word == "k" else f"--{word}", name], help=words, required=default is MISSING,
-        callback=_reading(marks), shell_complete=_completing(marks), **more)
+        callback=_reader(marks), shell_complete=_completer(marks), **attributes)
     option.rare = RARE in marks and not option.required
     return option
 
 
-def _argument(known: Parameter, hint: Any) -> click.Argument:
-    """The click argument of a parameter."""
+def _argument(parameter: Parameter, hint: Any) -> click.Argument:
+    """Return the click argument of a parameter."""
     kind, marks = _unfolded(hint)
     metavar = next((mark for mark in marks if isinstance(mark, str)), None)
-    offered = _completing(marks)
-    more: dict[str, Any] = {"nargs": -1, "metavar": metavar} if kind is tuple else {}
+    completer = _completer(marks)
+    attributes: dict[str, Any] = {"nargs": -1, "metavar": metavar} if kind is tuple else {}
     return click.Argument(
-        [known.name], required=known.default is Parameter.empty, callback=_reading(marks),
-        shell_complete=offered, type=click.Choice(get_args(kind)) if get_origin(kind) is Literal
-        else None if offered else FileName(), **more)
+        [parameter.name], required=parameter.default is Parameter.empty, callback=_reader(marks),
+        shell_complete=completer, type=click.Choice(get_args(kind)) if get_origin(kind) is Literal
+        else None if completer else FileName(), **attributes)
 
 
 class Completed(NamedTuple):
-    """Marks an option or argument for which a shell offers some words."""
+    """Marks an option or argument whose values a shell completes."""
 
     offer: Callable[[], Iterable[str]]
 
 
-def _completing(marks: Iterable[Any]) -> Callable[..., list[str]] | None:
-    known = next((mark for mark in marks if isinstance(mark, Completed)), None)
-    if known is None:
+def _completer(marks: Iterable[Any]) -> Callable[..., list[str]] | None:
+    completed = next((mark for mark in marks if isinstance(mark, Completed)), None)
+    if completed is None:
         return None
-    return lambda _ctx, _param, begun: [
-        word for word in known.offer() if word.startswith(begun)]
+    return lambda _ctx, _param, prefix: [
+        word for word in completed.offer() if word.startswith(prefix)]
 
 
-def _reading(marks: Iterable[Any]) -> Callable[..., Any] | None:
-    """What reads a value, where its type says so."""
+def _reader(marks: Iterable[Any]) -> Callable[..., Any] | None:
+    """Return the function that reads a value, if the annotations contain one."""
     read = next((mark for mark in marks if callable(mark) and mark is not int), None)
     if read is None:
         return None
     return lambda _ctx, _param, value: None if value is None else read(value)
 
 
-def _written(param: click.Parameter) -> str:
-    """A parameter as help writes it."""
+def _usage(param: click.Parameter) -> str:
+    """Return a parameter as the help writes it."""
     value = param.metavar or str(param.name).upper()
     if not isinstance(param, click.Option):
         return value

@@ -1,4 +1,4 @@
-"""`privsieve verify`: check a release without the program's word."""
+"""`privsieve verify`: check a release from its files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privsieve.public.option import File
 class CheckOptions:
     """Options.
 
-    release : the release that the certificate speaks of
+    release : the release.json of the certificate
     ledger : the ledger that was charged
     table : the published table, to count its level again
-    signed_by : a key that has to have signed: its fingerprint, or the file of its public half, with
-        maker= or approver= before it where that matters; repeatable
-    threshold : how many of these keys have to have signed; all where left out
-    revoked : fingerprints of keys that count no longer, one a line
+    signed_by : a key that must have signed: its fingerprint or the file of its public half, after
+        maker= or approver= to demand a role; repeatable
+    threshold : the number of these keys that must have signed; default: all
+    revoked : a file of revoked fingerprints, one a line
     plan : a plan that was signed before the release
     """
 
@@ -37,9 +37,9 @@ class CheckOptions:
 
 @verb("first --ledger budget.db")
 def command(certificate: Existing, against: CheckOptions) -> Outcome:
-    """Check CERTIFICATE: a release folder with all that lies in it, or a certificate.json.
+    """Check CERTIFICATE: a release folder with all its files, or a certificate.json.
 
-    Needs no private table and no network.  Exit code 7 where something does not hold.
+    Needs neither the private table nor a network.  Exit code 7 if the release is not valid.
     """
     signers = None
     if against.signed_by or against.threshold is not None or against.revoked is not None:
@@ -47,27 +47,29 @@ def command(certificate: Existing, against: CheckOptions) -> Outcome:
 
         signers = Signers.of(*against.signed_by, threshold=against.threshold,
                              revoked=against.revoked)
-    found = verify(certificate, against.release, ledger=against.ledger, table=against.table,
-                   signers=signers, plan=against.plan)
-    count = len(found.reasons)
+    checked = verify(certificate, against.release, ledger=against.ledger, table=against.table,
+                     signers=signers, plan=against.plan)
+    count = len(checked.reasons)
     return Outcome(
-        {"valid": found.valid, "reasons": list(found.reasons), "notes": list(found.notes),
-         "says": found.says, "signed": dict(found.signed), "unchecked": dict(found.unchecked)},
-        lambda: _show(found), None if found.valid else
-        f"it does not hold, for {count} reason{'s' * (count > 1)}; do not rely on the release")
+        {"valid": checked.valid, "reasons": list(checked.reasons), "notes": list(checked.notes),
+         "says": checked.says, "signed": dict(checked.signed),
+         "unchecked": dict(checked.unchecked)},
+        lambda: _show(checked), None if checked.valid else
+        f"verification failed ({count} problem{'s' * (count > 1)}); do not rely on this release")
 
 
-def _show(found: Verification) -> None:
-    words.verdict(valid=found.valid)
-    if found.says:
-        words.show("says", found.says)
-    for reason in found.reasons:
-        words.show("reason", reason)
-    for key, role in found.signed.items():
-        words.line(f"{'signed':<{words.INDENT}}{key} as {role}")  # not cut in two
-    for note in found.notes:
+def _show(checked: Verification) -> None:
+    words.show("valid" if checked.valid else "NOT VALID", bold=True,
+               fg="green" if checked.valid else "red")
+    if checked.says:
+        words.show("says", checked.says)
+    for reason in checked.reasons:
+        words.show("problem", reason)
+    words.lines(f"{'signed':<{words.INDENT}}{key} as {role}"  # a key is not cut in two
+                for key, role in checked.signed.items())
+    for note in checked.notes:
         words.show("note", note)
-    for name, why in list(found.unchecked.items())[:MANY]:
+    for name, why in list(checked.unchecked.items())[:MANY]:
         words.show("unchecked", f"{name}: {why}", fg="yellow")
-    if len(found.unchecked) > MANY:
-        words.show("unchecked", f"and {len(found.unchecked) - MANY} more", fg="yellow")
+    if len(checked.unchecked) > MANY:
+        words.show("unchecked", f"and {len(checked.unchecked) - MANY:,} more", fg="yellow")

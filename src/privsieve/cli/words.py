@@ -1,54 +1,44 @@
-"""How the verbs speak: results to stdout, words to stderr, tables of aligned text."""
+"""Output of the verbs: results on stdout, notes on stderr."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from privsieve.public.canonical import Json, canonical, hidden, visible
 from privsieve.telling import terminal
-from privsieve.telling.document import DataTable, Document, literal
+from privsieve.telling.document import Document
 
-#: Lines fit into 80 columns; labels take the first ones.
+#: The width of a line, and of the labels at its start.
 WIDTH, INDENT = 79, 11
 
 
 def say(label: str, text: str = "", **style: Any) -> None:
-    """One line of words on stderr: a bold label, and what it says."""
+    """Print a bold label and a text on stderr."""
     click.echo(_labelled(label, text, **style), err=True)
 
 
 def page(*, written: bool) -> None:
-    """A page that could not be written beside its release."""
+    """Say if the page beside a release could not be written."""
     if not written:
-        say("page", "it could not be written; the release stands without it: privsieve report DIR "
-                    "writes it", fg="yellow")
-
-
-def verdict(*, valid: bool) -> None:
-    """Whether something holds, on stdout."""
-    show("valid" if valid else "NOT VALID", fg="green" if valid else "red", bold=True)
-
-
-def hanging(text: str, indent: int) -> str:
-    """A text in lines that fit, the later ones below its first word, which stands at `indent`."""
-    return click.wrap_text(text, WIDTH - indent).replace("\n", "\n" + " " * indent)
+        say("page", "not written; the release is valid without it. `privsieve report DIR` writes "
+                    "it", fg="yellow")
 
 
 def show(label: str, text: str = "", **style: Any) -> None:
-    """One line of a result for people, on stdout."""
+    """Print a label and a text on stdout."""
     click.echo(_labelled(label, text, **style))
 
 
 def json(value: Json) -> None:
-    """A result for machines: one canonical JSON object on stdout."""
+    """Print one canonical JSON object on stdout."""
     click.echo(canonical_text(value))
 
 
 def canonical_text(value: Json) -> str:
-    """A value in canonical JSON; what a terminal would obey is written as JSON's escapes.
+    """Return a value as canonical JSON; control characters become JSON escapes.
 
     >>> canonical_text({"b": [1, "x"], "a": None})
     '{"a":null,"b":[1,"x"]}'
@@ -56,33 +46,15 @@ def canonical_text(value: Json) -> str:
     return "".join(_escaped(c) if hidden(c) else c for c in canonical(value).decode())
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns on stdout, aligned to the right; what would be too wide goes on below itself.
-
-    >>> table(("epsilon", "found"), [("0.1", "7"), ("3", "100")])
-      epsilon  found
-          0.1      7
-            3    100
-    """
-    cells = [[literal(cell) for cell in row] for row in rows]
-    for row in terminal.table_lines(DataTable("", head, cells, words=0), bold=True):
-        click.echo(row)
-
-
 def tell(document: Document) -> None:
-    """A document on stdout."""
+    """Print a document on stdout."""
     click.echo(terminal.lines(document, bold=True))
 
 
-def line(text: str) -> None:
-    """One line of a result on stdout, as a program reads it."""
-    click.echo(visible(text.replace("\n", "\\n")))
-
-
 def lines(texts: Iterable[str]) -> None:
-    """Some of them."""
+    """Print lines on stdout, as a program reads them."""
     for text in texts:
-        line(text)
+        click.echo(visible(text.replace("\n", "\\n")))
 
 
 def _escaped(character: str) -> str:
@@ -93,7 +65,7 @@ def _labelled(label: str, text: str, **style: Any) -> str:
     label, text = visible(label), visible(text)
     if not text:
         return click.style(click.wrap_text(label, WIDTH), **style)
-    # A name of a column may be long: then what is said of it begins below it.
+    # After a long label, such as a column name, the text begins on the next line.
     head = label.ljust(INDENT) if len(label) < INDENT else f"{label}\n{' ' * INDENT}"
-    return click.style(head, bold=True, **style) + click.style(
-        hanging(text, INDENT), **style)
+    lines = click.wrap_text(text, WIDTH - INDENT).replace("\n", "\n" + " " * INDENT)
+    return click.style(head, bold=True, **style) + click.style(lines, **style)

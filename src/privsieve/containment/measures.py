@@ -104,13 +104,13 @@ class Hub:
 
     @property
     def warning(self) -> str | None:
-        """A sentence where more than a fifth of the rows hide behind the busiest ones."""
+        """A sentence if more than a fifth of the rows depend on the k rows in most groups."""
         share, whole = HUB_LIMIT
         if self.below * whole <= self.left * share:
             return None
-        return (f"{self.below} of {self.left} rows fall below k without the k rows that sit in "
-                "most groups: the crowd is the same few rows for many; say whose row each is, or "
-                "take profile 'few' or 'strict'")
+        return (f"{self.below:,} of {self.left:,} rows would be in a group below k without the k "
+                "rows that are in most groups. Name the column of person ids, or use the profile "
+                "'few' or 'strict'")
 
 
 @dataclass(frozen=True)
@@ -246,9 +246,9 @@ def risk_of(groups: Groups, k: int, *, labelled: bool) -> Risk:
 
 
 def hub_figure(hub: Hub, k: int) -> str:
-    """The figure that stands beside every level: whether the same few rows hide everybody."""
-    return (f"{hub.everywhere} rows sit in every group; without the busiest {k} rows "
-            f"{hub.below} of {hub.left} fall below {k}")
+    """Return whether a level depends on the same few rows, which are in most groups."""
+    return (f"{hub.everywhere:,} rows are in every group; without the {k} rows that are in most "
+            f"groups, {hub.below:,} of {hub.left:,} rows are in a group below {k}")
 
 
 def hub_of(groups: Groups, k: int) -> Hub:

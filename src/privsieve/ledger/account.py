@@ -30,7 +30,7 @@ from privsieve.public.canonical import (
     units_of,
 )
 from privsieve.public.domain import LARGEST_ROWS
-from privsieve.public.plan import UNIT
+from privsieve.public.plan import NOUNS, UNIT
 
 LARGEST_NAME = 128
 NEIGHBOURS = ("replace-one", "add-remove")
@@ -377,9 +377,7 @@ def change_of(claim: Mapping[str, Any]) -> Change | None:
     said = claim.get("claim") if isinstance(claim, Mapping) else None
     if not isinstance(said, Mapping):
         return None
-    # A line of a file is a row.
-    unit = {words: "person" if key == "person" else "row" for key, words in UNIT.items()}
-    found = unit.get(str(said.get("unit"))), said.get("neighbours")
+    found = NOUNS.get(str(said.get("unit"))), said.get("neighbours")
     return Change(str(found[0]), str(found[1])) if found[0] and found[1] in NEIGHBOURS else None
 
 

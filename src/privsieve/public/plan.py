@@ -163,6 +163,9 @@ FORMAT = "privsieve-certificate/1"
 #: cell brings in several.
 UNIT = {"row": "one row of the table", "line": "one line of the file",
         "person": "one person with all their rows"}
+#: The noun of each unit in texts: a line of a file is a row of it.
+NOUNS = {words: "person" if key == "person" else "row" for key, words in UNIT.items()}
+PLURALS = {"row": "rows", "person": "people"}
 _NEIGHBOURS = {"replace-one": "Replacing", "add-remove": "Adding or removing"}
 #: What is released, one and several of it, by kind.
 _RESULT = {
@@ -293,6 +296,11 @@ class Plan(Printed):
         """One unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
 
+    @property
+    def noun(self) -> str:
+        """One unit in texts: a row or a person."""
+        return NOUNS[UNIT[self.protected]]
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the forecast, with Matplotlib (the extra `plot`)."""
         return load("export", "plan").from_plan(self).plot(ax)
@@ -347,9 +355,14 @@ def conversion(said: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:
         return None
     own, rows = terms["claim"], said["rows_per_person"]
     having = f" with up to {rows} rows" if rows is not None and own["unit"] != said["unit"] else ""
-    return (f"charged {said['factor']} times: the release protects {own['unit']} "
-            f"({own['neighbours']}), and the account {said['unit']}{having} "
-            f"({said['neighbours']}); {said['factor']} of the one make one of the other")
+    return (f"charged {said['factor']} times: the release protects {unit_text(own['unit'])} "
+            f"({own['neighbours']}), and the budget protects {unit_text(said['unit'])}{having} "
+            f"({said['neighbours']})")
+
+
+def unit_text(unit: str) -> str:
+    """Return the unit of a claim as texts name it: a line of a file is a row of it."""
+    return unit.replace("line of the file", "row of the file")
 
 
 def sentence(certificate: Mapping[str, Any]) -> str:
@@ -366,10 +379,11 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     settings = certificate["plan"].get("settings", {})
     counted = settings.get("class_prior") == "auto" or settings.get("class_share") == "noisy"
     if counted:
-        result, results = (f"{one} with what is said of it" for one in (result, results))
-    changes = f"{_NEIGHBOURS[claim['neighbours']]} {claim['unit']} changes the probability of any "
+        result, results = f"{result} with class counts", f"{results} with class counts"
+    changes = (f"{_NEIGHBOURS[claim['neighbours']]} {unit_text(claim['unit'])} changes the "
+               "probability of any ")
     times = factor(exact(claim["epsilon"], "epsilon")) or (
-        f"e^{claim['epsilon']}, which promises nothing")
+        f"e^{claim['epsilon']}, which protects nobody")
     if claim["delta"] == "0":
         return f"{changes}released {result} by a factor of at most {times}."
     # With a delta the sum over several results may grow by delta once, not each of them.

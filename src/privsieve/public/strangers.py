@@ -1,7 +1,7 @@
-"""Strangers: what a claim says that somebody outside may know of a person, in one choice of words.
+"""Attackers: what a claim says that an outsider may know about a person, in words.
 
-Promise, certificate, page and check take their words from here.  `roles` of a claim name columns of
-the table; the claimed columns are items made of them (`origins`, one for each).
+The guarantee, the page and the form all use these words.  `roles` of a claim name columns of the
+table; the claimed columns are items made of them (`origins`, one for each).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SENSITIVE_OUT = "sensitive, published, declared unknown"
 TARGET_KNOWN = "target, published, known"
 TARGET_UNKNOWN = "target, published, declared unknown"
 TARGET_INSIDE = "target, not published"
-#: Whoever may look, by what is known: as a publication measures them.
+#: What each attacker knows, by the key under which a release stores the measurement.
 WHO = {
     "known": "what may be known of the columns",
     "known_class": "that and the class ({target})",
@@ -88,21 +88,21 @@ def promise(claim: Mapping[str, Any]) -> str:
     ...          "target": "ill", "sensitive": [], "absent": ["b=1"],
     ...          "roles": {"presences": ["a"], "both": ["b"], "sensitive": [], "target": "ill",
     ...                    "target_known": True}})[:93]
-    'Whoever knows any things that a person has, what a person lacks of b, and the class of a pers'
+    'An attacker who knows any things that a person has, what a person lacks of b, and the class o'
     """
-    rows = (f"rows of at least {{}} different {counted(claim)[1]}" if claim.get("counted") else
-            "at least {} rows")
+    rows = (f"matching rows of at least {{}} different {counted(claim)[1]}"
+            if claim.get("counted") else "at least {} matching rows")
     unknown = tuple(name for role, names in spoken(claim)
                     if role in (TARGET_UNKNOWN, SENSITIVE_OUT) for name in names)
-    declared = (f"; it is declared, and was not checked, that nobody outside knows "
-                f"{_named(unknown)} of a person" if unknown else "")
-    return (f"Whoever knows {known(claim)}, among the {len(claim['columns'])} columns, finds "
-            f"{rows.format(claim['k'])} that fit{declared}; this is neither differential "
-            "privacy nor a promise against other knowledge.")
+    declared = (" It is declared, and was not checked, that no outsider knows "
+                f"{_named(unknown)} of a person." if unknown else "")
+    return (f"An attacker who knows {known(claim)}, among the {len(claim['columns']):,} columns, "
+            f"finds {rows.format(claim['k'])}.{declared} This is not differential privacy, and "
+            "does not protect against other knowledge.")
 
 
 def known(claim: Mapping[str, Any]) -> str:
-    """What the promised stranger may know of a person, as the object of "knows"."""
+    """Return what the attacker of the guarantee may know, as the object of "knows"."""
     by_role = dict(spoken(claim))
     both, presences = by_role.get(BOTH, ()), by_role.get(PRESENCES, ())
     parts = ["what a person has and lacks" if both and not presences

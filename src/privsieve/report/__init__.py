@@ -1,7 +1,7 @@
-"""Report: what releases, plans and accounts say, as documents, and the page beside a release.
+"""Report: documents about releases, plans and accounts, and the page beside a release.
 
-A face: it reads release.json and certificate.json, knows no row, and measures nothing.  The public
-page is made of those two files alone, so that no slip of its words can leak what is private.
+It reads release.json and certificate.json, never rows, and measures nothing.  The public page is
+made from those two files alone, so its words cannot leak anything private.
 """
 
 from __future__ import annotations
@@ -21,66 +21,67 @@ from privsieve.telling.document import Document
 from privsieve.telling.prose import blocks
 
 NAME = "report.html"
-#: Of each kind: the function that knows what its page says, and the files of its words.
+#: By kind: the function that returns what its page fills in, and the files of its words.
 KINDS = {"selection": ("selection:selection", "private", "selection"),
          "weights": ("weights:weights", "private", "weights"),
          "regression": ("regression:regression", "private", "regression"),
          "histogram": ("histogram:histogram", "private", "histogram"),
          "containment": ("publication:publication", "publication")}
 _INTERNAL = ("publication:internal", "publication", "internal")
-#: What the internal edition has at its top.
+#: The top of the internal edition.
 _PRIVATE = {"private": "PRIVATE · INTERNAL EDITION · DO NOT RELEASE",
             "edition": ("report", "Internal edition")}
 
 
-class Place(Protocol):
-    """Where a release is written."""
+class ReleaseFolder(Protocol):
+    """A folder that gets the files of a release."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there."""
+        """Write a file into the folder."""
 
 
 def document(release: Mapping[str, Any], certificate: Mapping[str, Any],
              *closed: Mapping[str, Json]) -> Document:
-    """What a release says: the public edition, or the internal one where `closed` is given.
+    """Return the document of a release: the internal edition if `closed` is given, else the public.
 
     >>> document({"kind": "poem"}, {"claim": {"kind": "poem"}})
     Traceback (most recent call last):
         ...
-    privsieve.errors.SchemaError: release.json is of a kind that has no report yet
+    privsieve.errors.SchemaError: release.json has a kind without a report; use the privsieve \
+that made it
     """
     kind = release.get("kind")
     if kind not in KINDS:
-        raise SchemaError("release.json is of a kind that has no report yet")
+        raise SchemaError("release.json has a kind without a report; use the privsieve that made "
+                          "it")
     path, *files = _INTERNAL if closed else KINDS[kind]
     try:
         return page_of(_function(path)(release, certificate, *closed), *files,
                        **_PRIVATE if closed else {})
     except WRONG:
-        raise SchemaError("release.json or certificate.json lacks what a report says; take the "
-                          "files as privsieve wrote them") from None
+        raise SchemaError("release.json or certificate.json lacks something that a report needs; "
+                          "use the files as privsieve wrote them") from None
 
 
 def html(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> bytes:
-    """The public edition: the same two files give the same bytes."""
+    """Return the public edition: the same two files give the same bytes."""
     return renderer.page(document(release, certificate))
 
 
 def internal_html(release: Mapping[str, Any], certificate: Mapping[str, Any],
                   closed: Mapping[str, Json]) -> bytes:
-    """The internal edition of a publication: PRIVATE, for who holds the table.
+    """Return the internal edition of a publication: PRIVATE, for the holder of the table.
 
-    `closed` is what `containment.closed` says of the columns that stay behind.
+    `closed` is what `containment.closed` says about the unpublished columns.
     """
     return renderer.page(document(release, certificate, closed))
 
 
-def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping[str, Any],
-                 ) -> bool:
-    """Lay the report beside its release; whether that could be done.
+def write_report(folder: ReleaseFolder, release: Mapping[str, Any],
+                 certificate: Mapping[str, Any]) -> bool:
+    """Write the report beside its release, and return whether that succeeded.
 
-    A page is not worth a release: that was paid for and says all, and `privsieve report` makes the
-    page again.
+    A failed page does not end a paid release: `privsieve report` writes the page later.
     """
     with suppress(Exception, KeyboardInterrupt):
         folder.write(NAME, html(release, certificate))
@@ -89,7 +90,7 @@ def write_report(folder: Place, release: Mapping[str, Any], certificate: Mapping
 
 
 def ready(kind: str) -> None:
-    """Load what the page of this kind takes: what is broken there is found for free.
+    """Load the words of this kind of page before the charge: a broken file then costs nothing.
 
     >>> ready("selection")
     """

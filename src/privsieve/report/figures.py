@@ -1,4 +1,4 @@
-"""Figures: numbers for people, rounded against ourselves; and names in a line."""
+"""Figures: numbers for readers, rounded so that protection never looks stronger; and names."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from fractions import Fraction
 from privsieve.public.canonical import EXACT, power, short
 from privsieve.telling.document import Text, literal, names
 
-#: More names than this stand in a table only.
+#: A line lists at most this many names; more are in a table only.
 MANY = 30
 
 
 def listed(texts: Sequence[object], key: str) -> Text:
-    """Names, or a link to the table where there are many."""
-    return names(texts) if len(texts) <= MANY else Text(
-        f"they stand in [the table below|#{key}]")
+    """Return names, or a link to their table if there are many."""
+    return names(texts) if len(texts) <= MANY else Text(f"see [the table below|#{key}]")
 
 
 def pairs(settings: Iterable[tuple[object, object]]) -> Text:
-    """Names and their values, in a line."""
+    """Return names and their values in a line."""
     return Text(", ".join(f"{literal(key)} {literal(value)}" for key, value in settings))
 
 
 def count(number: int) -> str:
-    """A whole number with its thousands parted.
+    """Return a whole number with thousands separators.
 
     >>> count(12480)
     '12,480'
@@ -34,12 +33,12 @@ def count(number: int) -> str:
 
 
 def some(number: int) -> str:
-    """The same, or that there is none."""
+    """Return a count, or "none" for 0."""
     return count(number) if number else "none"
 
 
 def plural(number: int, noun: str) -> str:
-    """A number of things, in words.
+    """Return a number of things in words.
 
     >>> plural(1, "column"), plural(1200, "column")
     ('1 column', '1,200 columns')
@@ -48,14 +47,14 @@ def plural(number: int, noun: str) -> str:
 
 
 def capital(text: str) -> str:
-    """A sentence with a capital at its beginning."""
+    """Return a text that begins with a capital letter."""
     return text[:1].upper() + text[1:]
 
 
 def belief(epsilon: Fraction, before: Fraction) -> tuple[Decimal, Decimal]:
-    """How sure somebody can become who was `before` sure, in per cent, rounded outwards.
+    """Return how sure an attacker can become who was `before` sure: in per cent, rounded outwards.
 
-    Odds change by the factor e^epsilon at most, in either direction.
+    The odds change by a factor of at most e^epsilon, in either direction.
 
     >>> from fractions import Fraction
     >>> [percent(end) for end in belief(Fraction(1, 2), Fraction(1, 2))]
@@ -72,7 +71,7 @@ def belief(epsilon: Fraction, before: Fraction) -> tuple[Decimal, Decimal]:
 
 
 def percent(value: Decimal) -> str:
-    """A percentage for people, as it was rounded.
+    """Return a rounded percentage as text.
 
     >>> percent(Decimal("63")), percent(Decimal("1E-7"))
     ('63 %', '0 %')
@@ -80,26 +79,26 @@ def percent(value: Decimal) -> str:
     return "0 %" if value < Decimal("0.001") else f"{short(value)} %"
 
 
-def share_up(part: int, whole: int) -> str:
-    """A share that is bad news, in per cent, rounded up.
+def share_up(number: int, whole: int) -> str:
+    """Return a share that is bad news, in per cent, rounded up.
 
     >>> share_up(0, 300), share_up(1, 3000), share_up(299, 300), share_up(41, 1000)
     ('0 %', '0.1 %', '100 %', '5 %')
     """
-    if 0 < part * 100 < whole:
-        tenths = -(-part * 1000 // whole)
+    if 0 < number * 100 < whole:
+        tenths = -(-number * 1000 // whole)
         return f"{tenths // 10}.{tenths % 10} %" if tenths < 10 else "1 %"
-    return f"{-(-part * 100 // whole)} %"
+    return f"{-(-number * 100 // whole)} %"
 
 
 def rounded(value: Fraction, place: int, how: str) -> Decimal:
-    """A number with its last digit at this power of ten."""
+    """Return a number whose last digit is at this power of ten."""
     exact = EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
     return exact.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)
 
 
 def up(value: Fraction) -> str:
-    """An amount that is bad news, in two digits, rounded up.
+    """Return an amount that is bad news, in two digits, rounded up.
 
     >>> up(Fraction("0.01231")), up(Fraction(26671)), up(Fraction(0))
     ('0.013', '27,000', '0')
@@ -108,14 +107,14 @@ def up(value: Fraction) -> str:
 
 
 def last_place(value: Fraction) -> int:
-    """The power of ten of the second digit that matters; 0 where there is none."""
+    """Return the power of ten of the second significant digit; 0 for a value of 0."""
     if value <= 0:
         return 0
     return EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)).adjusted() - 1
 
 
 def digits(value: Decimal) -> str:
-    """Digits without an exponent, thousands parted, with the sign of print.
+    """Return digits without an exponent, with thousands separators and a typographic minus.
 
     >>> digits(Decimal("-1.2E+4")), digits(Decimal("-0.00")), digits(Decimal("0.50"))
     ('−12,000', '0.00', '0.50')
@@ -125,6 +124,6 @@ def digits(value: Decimal) -> str:
 
 
 def _two(value: Decimal, how: str) -> Decimal:
-    """Two digits that matter, or whole numbers above them."""
+    """Return a number with two significant digits, or a whole number if it is larger."""
     place = min(value.adjusted() - 1, 0)
     return value.quantize(Decimal(1).scaleb(place), rounding=how, context=EXACT)

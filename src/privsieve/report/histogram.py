@@ -1,4 +1,4 @@
-"""Histogram: what the page of a table of counts knows; its words lie in `words/histogram.txt`."""
+"""Histogram: what the page of a table of counts fills into `words/histogram.txt`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from privsieve.report.frame import Known
 from privsieve.report.numbers import NoiseFigure, numbers
 from privsieve.telling.document import Bar, DataTable, Fact, Part, Piece, literal, name
 
-#: More bars of one column than this are left to release.json.
+#: The page shows at most this many bars of a column; the others are in release.json.
 _BARS = 60
-#: Labels of a column that stand in a line.
+#: A line shows at most this many labels of a column.
 _LABELS = 8
 
 
 class TableAxis(NamedTuple):
-    """A column of the table: a label for each of its cells, and how many units are counted there.
-
-    The counts are sums of released ones, and may be below zero.
-    """
+    """A column of the table: the labels of its cells, and sums of released counts (may be < 0)."""
 
     name: str
     labels: Sequence[str]
@@ -33,15 +30,16 @@ class TableAxis(NamedTuple):
 
 
 def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
-    """What a page of a table of counts knows."""
+    """Return what a page of a table of counts fills in."""
     known, domain = numbers(release, certificate), release["domain"]
     table, forecast = known["content"].cells, release["forecast"]
     sums = margins(table.shape, table.q, range(prod(table.shape)) if isinstance(table.place, str)
                    else table.place)
-    declared = {part["name"]: part for part in (*domain["columns"], domain["target"]) if part}
+    declared = {column["name"]: column for column in (*domain["columns"], domain["target"])
+                if column}
     axes = [TableAxis(axis, labels(declared.get(axis, {}), table.bins.get(axis), len(counts)),
                       counts) for axis, counts in zip(table.names, sums, strict=True)]
-    # how many cells make one sum of a column: at most those that are held
+    # how many cells make one sum of a column: at most the released ones
     added = [max(1, min(int(table.many) // len(axis.labels), len(table.q))) for axis in axes]
     product = " × ".join(count(len(axis.labels)) for axis in axes[:MANY])
     error = forecast.get("expected_error")
@@ -52,10 +50,10 @@ def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
         "choice": release["plan"]["settings"].get("choice"),
         "cell_table": DataTable("The cells of each column", (
             "Column", "Its values, or ranges", "Cells"), [
-                [name(axis.name), _shortly(axis.labels), count(len(axis.labels))]
+                [name(axis.name), _first_labels(axis.labels), count(len(axis.labels))]
                 for axis in axes], words=2),
-        "bars": [part for axis, many in zip(axes, added, strict=True)
-                 for part in _bars(axis, known["noise"].of_sum(many))],
+        "bars": [table for axis, many in zip(axes, added, strict=True)
+                 for table in _bars(axis, known["noise"].of_sum(many))],
         "sum_noises": [Fact(f"On a sum of {count(many)} cells",
                             f"standard deviation {up(known['noise'].of_sum(many).each)}")
                        for many in sorted(set(added)) if many > 1],
@@ -64,27 +62,27 @@ def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
 
 
 def _bars(axis: TableAxis, noise: NoiseFigure) -> Iterator[Part]:
-    """A column alone, drawn; what noise made negative is shown as zero."""
-    counts = [max(0, one) for one in axis.counts]
+    """Yield a table of bars for one column; negative sums are shown as zero."""
+    counts = [max(0, released) for released in axis.counts]
     largest = max([*counts, 1])
     yield DataTable(
         f"Rows by {name(axis.name)}",
         (f"Value (standard deviation of the noise: {up(noise.each)})", "Rows"),
         [[Bar(literal(label) if label.strip() else "(empty)", [Piece(0, 100 * held / largest)]),
-          noise.shown(Fraction(held), whole=True)]
+          noise.text_of(Fraction(held), whole=True)]
          for label, held in list(zip(axis.labels, counts, strict=True))[:_BARS]])
     if len(axis.labels) > _BARS:
-        yield f"The other {len(axis.labels) - _BARS} stand in release.json."
+        yield f"The other {count(len(axis.labels) - _BARS)} are in release.json."
 
 
-def _shortly(texts: Sequence[str]) -> str:
-    """The first labels, and the last one."""
-    shown = ", ".join(map(literal, texts[:_LABELS]))
-    return shown if len(texts) <= _LABELS else f"{shown}, … {literal(texts[-1])}"
+def _first_labels(texts: Sequence[str]) -> str:
+    """Return the first labels and the last one."""
+    first = ", ".join(map(literal, texts[:_LABELS]))
+    return first if len(texts) <= _LABELS else f"{first}, … {literal(texts[-1])}"
 
 
 def margins(shape: Sequence[int], q: Sequence[int], place: Iterable[int]) -> list[list[int]]:
-    """For each column the sums over all others, of the cells that are held.
+    """Return, for each column, the sums of the released cells over all other columns.
 
     >>> margins([2, 3], [1, 2, 3, 10, 20, 30], range(6)), margins([2, 3], [3, 30], [2, 5])
     ([[6, 60], [11, 22, 33]], [[3, 30], [0, 0, 33]])
@@ -103,12 +101,12 @@ def margins(shape: Sequence[int], q: Sequence[int], place: Iterable[int]) -> lis
 
 
 def labels(declared: Mapping[str, Any], bins: Sequence[str] | None, cells: int) -> list[str]:
-    """A label for each cell of a column, from what is public.
+    """Return a label for each cell of a column, from its declaration and its bins.
 
     >>> labels({"kind": "flag"}, None, 2), labels({"kind": "number"}, ["0", "5", "10"], 3)
     (['no', 'yes'], ['0 to 5', '5 to 10', 'missing'])
     """
-    kind, values = declared.get("kind"), [str(one) for one in declared.get("values", ())]
+    kind, values = declared.get("kind"), [str(value) for value in declared.get("values", ())]
     if kind == "flag":
         names = ["no", "yes"]
     elif values:
@@ -124,7 +122,7 @@ def labels(declared: Mapping[str, Any], bins: Sequence[str] | None, cells: int) 
 
 
 def _edge(text: str) -> str:
-    """An edge as a number in four digits or whole, or as the date that it is."""
+    """Return an edge as a number of four digits, or as a date."""
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Numbers: what pages say of released numbers, each as far as its noise lets anybody read it."""
+"""Numbers: released numbers on pages, rounded to the digits that their noise leaves readable."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from privsieve.report.frame import Known
 from privsieve.report.private import private
 from privsieve.telling.document import Bar, DataTable, Piece, Text, literal, name
 
-#: More numbers than this are a file for a machine: the page shows the first ones.
+#: The page shows at most this many numbers; the others are in release.json.
 MOST = 300
-#: How the laws of noise are called by people.
+#: The laws of noise in words.
 LAWS = {"gamma-norm": "a random direction, and a length after the Gamma law",
         "gaussian": "a Gaussian on each number",
         "laplace": "a Laplace on each number",
@@ -25,29 +25,29 @@ LAWS = {"gamma-norm": "a random direction, and a length after the Gamma law",
 
 
 class NoiseFigure(NamedTuple):
-    """The law of the noise, and the standard deviation of that of one number."""
+    """The law of the noise, and its standard deviation on one number."""
 
     law: str
     each: Fraction
 
     @classmethod
     def of_law(cls, noise: NoiseLaw) -> NoiseFigure:
-        """The noise that a release tells of."""
+        """Return the noise of a release."""
         return cls(noise.law, number(noise.each))
 
-    def shown(self, value: Fraction, *, whole: bool = False) -> str:
-        """A number that has this noise, no finer than the second digit of it; a count is whole.
+    def text_of(self, value: Fraction, *, whole: bool = False) -> str:
+        """Return a number, no finer than the second digit of its noise; a count stays whole.
 
-        >>> NoiseFigure("gaussian", Fraction("0.0123")).shown(Fraction("-0.53219"))
+        >>> NoiseFigure("gaussian", Fraction("0.0123")).text_of(Fraction("-0.53219"))
         '−0.532'
-        >>> NoiseFigure("gaussian", Fraction(2800)).shown(Fraction(1234567))
+        >>> NoiseFigure("gaussian", Fraction(2800)).text_of(Fraction(1234567))
         '1,234,600'
         """
         place = last_place(self.each)
         return digits(rounded(value, max(place, 0) if whole else place, ROUND_HALF_EVEN))
 
     def of_sum(self, added: int) -> NoiseFigure:
-        """The noise of a sum of some numbers, whose noises do not depend on one another.
+        """Return the noise of a sum of some numbers with independent noises.
 
         >>> float(NoiseFigure("laplace", Fraction(2)).of_sum(9).each)
         6.0
@@ -66,11 +66,11 @@ class Weighed(NamedTuple):
 
 
 def numbers(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
-    """What pages of numbers with noise know alike."""
+    """Return what all pages of numbers with noise fill in."""
     content: Any = KINDS[release["kind"]].read(release)
     forecast, noise = release["forecast"], NoiseFigure.of_law(content.noise)
     if forecast and getattr(content, "map", None) == ANSWERS and "noise_each" in forecast:
-        # what leaves is on another scale; the forecast speaks of an answer
+        # the released numbers have another scale; the forecast gives the noise of an answer
         noise = NoiseFigure(noise.law, number(forecast["noise_each"]))
     return {
         **private(release, certificate), "content": content, "noise": noise,
@@ -83,8 +83,8 @@ def numbers(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known
 
 def weight_table(caption: str, weights: Sequence[Weighed], noise: NoiseFigure, *,
                  chosen: bool = False) -> DataTable:
-    """Numbers with noise, each a bar from zero over one standard deviation on each side of it."""
-    values = [one.value for one in weights]
+    """Return a table of numbers, each a bar over a band of one standard deviation around zero."""
+    values = [weight.value for weight in weights]
     low, high = min(-noise.each, *values), max(noise.each, *values)
 
     def place(value: Fraction) -> float:
@@ -93,9 +93,9 @@ def weight_table(caption: str, weights: Sequence[Weighed], noise: NoiseFigure, *
     zero = place(Fraction(0))
     band = Piece(place(-noise.each), place(noise.each), "f3")
     rows: list[list[str | Bar]] = [
-        [Bar(name(one.name), [band, Piece(min(zero, at), max(zero, at),
-                                          "f1" if one.chosen else "f2")], zero),
-         *(["chosen" if one.chosen else "–"] * chosen), noise.shown(one.value)]
-        for one in weights for at in [place(one.value)]]
+        [Bar(name(weight.name), [band, Piece(min(zero, at), max(zero, at),
+                                             "f1" if weight.chosen else "f2")], zero),
+         *(["chosen" if weight.chosen else "–"] * chosen), noise.text_of(weight.value)]
+        for weight in weights for at in [place(weight.value)]]
     return DataTable(caption, ["Column (line: zero; band: noise)", *["Chosen"] * chosen, "Weight"],
                      rows, words=2 if chosen else 1)

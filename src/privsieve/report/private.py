@@ -1,4 +1,4 @@
-"""Private: what the pages of all releases with an epsilon know; a kind adds its own."""
+"""Private: the values on the pages of all releases with an epsilon; each kind adds its own."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from typing import Any, NamedTuple
 
 from privsieve._version import __version__
 from privsieve.public.canonical import canonical, digest, exact, factor
-from privsieve.public.plan import SENTENCES, conversion
+from privsieve.public.plan import NOUNS, PLURALS, SENTENCES, UNIT, conversion, unit_text
 from privsieve.report.figures import belief, percent
 from privsieve.report.frame import Known, known_of
-from privsieve.report.officer import NOUNS
 from privsieve.report.plans import declaration, settings
 from privsieve.telling.document import Bar, DataTable, Fact, Piece, Text, literal, name
 
 _PACKAGE = Path(__file__).parents[1]
-#: How sure somebody is before, in the table of beliefs.
+#: How sure an attacker is before the release, in the table of beliefs.
 _BEFORE = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100))
 
 
 class Range(NamedTuple):
-    """How sure somebody can become, in per cent."""
+    """How sure an attacker can become, in per cent."""
 
     low: str
     high: str
 
 
 def private(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
-    """What all releases with an epsilon know."""
+    """Return what the pages of all releases with an epsilon may fill in."""
     domain, claim, ledger = release["domain"], certificate["claim"], certificate["ledger"]
     if digest(canonical(domain)) != certificate["domain_sha256"]:
         raise ValueError("the domain of the release is not the certified one")
@@ -42,20 +41,22 @@ def private(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known
     converted = conversion(charged, certificate) if charged else None
     return {
         **known_of(release, certificate), "domain": domain, "target": target, "noun": noun,
+        "nouns": PLURALS[noun], "unit": unit_text(claim["unit"]),
+        "lines": claim["unit"] == UNIT["line"],
         "d": len(release["columns"]), "units": int(release["plan"]["units"]), "epsilon": epsilon,
         "times": factor(epsilon),
-        # how sure somebody can become who was in two minds, where such a range holds
+        # how sure an undecided attacker can become, where such a range holds
         "even": Range(*map(percent, belief(epsilon, _BEFORE[0]))) if epsilon and pure else None,
         "beliefs": lambda: _beliefs(epsilon),
         "converted": charged if converted else None, "conversion": (converted or "").rstrip(". "),
-        "charged_noun": lambda: NOUNS[charged["unit"]],
+        "charged_nouns": lambda: PLURALS[NOUNS[charged["unit"]]],
         "fixed_units": claim["neighbours"] == "replace-one" and noun != "person",
         "about": name(target["name"]) if target else Text("the outcome"),
         "target_declared": lambda: declaration(target),
         "planned": [Fact(literal(key), name(value)) for key, value in
                     settings(release["plan"]["settings"])],
         "warning": (release.get("warning") or "").rstrip(". "),
-        # one of another version stands alone
+        # an assumption of another version has no sentence here
         "assumed": Text("\n".join(
             f"{name(word)}: {SENTENCES[str(word)]}" if str(word) in SENTENCES else name(word)
             for word in claim["assumes"])),
@@ -64,19 +65,19 @@ def private(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known
 
 
 def declarations(release: Mapping[str, Any], caption: str, columns: Sequence[str]) -> DataTable:
-    """Names, and what the domain declares of them."""
+    """Return a table of columns with their declarations in the domain."""
     domain = release["domain"]
-    declared = {part["name"]: declaration(part)
-                for part in (*domain["columns"], domain["target"]) if part}
+    declared = {column["name"]: declaration(column)
+                for column in (*domain["columns"], domain["target"]) if column}
     rows = [[name(column), literal(text if len(text) <= 128 else f"{text[:120]}…")]
             for column in columns for text in [declared[column]]]
     return DataTable(caption, ("Column", "Declared in the domain"), rows, words=2)
 
 
 def _beliefs(epsilon: Fraction) -> DataTable:
-    """How sure somebody can become, by how sure they were."""
+    """Return a table of how sure an attacker can become, by how sure the attacker was."""
     ends = [(before, *belief(epsilon, before)) for before in _BEFORE]
-    return DataTable("How sure such a stranger can be afterwards", (
+    return DataTable("How sure the attacker can be afterwards", (
         "Sure before (line), and the range afterwards", "At least", "At most"), [
             [Bar(f"{100 * before.numerator // before.denominator} %",
                  [Piece(float(least), float(most))], float(100 * before)),
@@ -84,7 +85,7 @@ def _beliefs(epsilon: Fraction) -> DataTable:
 
 
 def _proofs(certificate: Mapping[str, Any]) -> Text:
-    """The theorem's proof and those that it rests on, if this version made the release."""
+    """Return the digests of the theorem's proofs, if this version made the release."""
     if certificate["software"].get("privsieve") != __version__:
         return Text()
     heading, texts = f"# {certificate['claim']['theorem']}\n".encode(), _proof_texts()
@@ -99,6 +100,6 @@ def _proofs(certificate: Mapping[str, Any]) -> Text:
 
 @cache
 def _proof_texts() -> dict[str, bytes]:
-    """All proofs, by their files as they lie in the package."""
+    """Return all proofs, by their paths in the package."""
     return {path.relative_to(_PACKAGE).as_posix(): path.read_bytes()
             for path in sorted(_PACKAGE.rglob("*.proof.md"))}

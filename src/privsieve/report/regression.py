@@ -1,4 +1,4 @@
-"""Regression: what the page of a formula, or of answers, knows; see `words/regression.txt`."""
+"""Regression: what the page of a formula or of answers fills into `words/regression.txt`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from privsieve.telling.prose import blocks
 
 
 def regression(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
-    """What a page of a formula knows, or of answers of one that stays behind."""
+    """Return what the page of a formula, or of its answers alone, fills in."""
     known = numbers(release, certificate)
     content, noise = known["content"], known["noise"]
     formula, size = content.answers is None, len(content.values)
-    answers = [noise.shown(number(text)) for text in content.answers or ()]
+    answers = [noise.text_of(number(text)) for text in content.answers or ()]
     labels = labels_of(release["domain"]) if content.map == "linear" else []
     weights = [Weighed(label, value, chosen=True) for label, value in zip(
         labels, content.values.exact, strict=False)]
-    drawn = [weight_table("The weight of each column, the farthest from zero first",
-                          sorted(weights, key=lambda one: (-abs(one.value), one.name)), noise)
+    weights.sort(key=lambda weight: (-abs(weight.value), weight.name))
+    drawn = [weight_table("The weight of each column, the largest first", weights, noise)
              ] if formula and len(labels) == size and 0 < size <= MOST else []
     return {
         **known, "formula": formula, "answers": answers, "k": len(content.selected), "size": size,
@@ -36,13 +36,13 @@ def regression(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kn
         "drawn": drawn if formula else [DataTable(
             "The answers, in the order of the queries", ("Query", "Answer"),
             [[f"{at:,}", text] for at, text in enumerate(answers[:MOST], 1)])],
-        "declared": declarations(release, "What was public about its columns before",
+        "declared": declarations(release, "What was public about these columns before",
                                  content.selected[:MOST]),
     }
 
 
 def labels_of(domain: Mapping[str, Any]) -> list[str]:
-    """What the numbers of a linear map belong to: the constant, then columns and their levels.
+    """Return the names of the numbers of a linear map: the constant, then columns and levels.
 
     >>> labels_of({"columns": [{"kind": "number", "name": "age", "missing": "level"},
     ...                        {"kind": "category", "name": "ward", "values": ["A"]}]})

@@ -1,4 +1,4 @@
-"""Selection: what the page of chosen columns knows; its words lie in `words/selection.txt`."""
+"""Selection: what the page of chosen columns fills into `words/selection.txt`."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from privsieve.telling.document import (
 
 
 def selection(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known:
-    """What a page of chosen columns knows."""
+    """Return what a page of chosen columns fills in."""
     known = private(release, certificate)
-    options, forecast, noun = release["plan"]["settings"], release["forecast"], known["noun"]
+    options, forecast = release["plan"]["settings"], release["forecast"]
     ordered, most, wanted = options.get("ordered") is True, options.get("at_most"), sought(options)
     chosen = list(Selection.read(release).selected)
-    if not ordered:  # their order was not paid for
-        chosen.sort(key=lambda one: (one.casefold(), one))
+    if not ordered:  # the cost does not cover an order
+        chosen.sort(key=lambda column: (column.casefold(), column))
     counts = Selection.counts_of(release)
-    missing = "" if counts is None else counts.missing(noun).rstrip(". ")
+    missing = "" if counts is None else counts.missing(known["noun"]).rstrip(". ")
     forecasts = known["epsilon"] > 0 and not missing
     few = type(most) is int
     what, hit = ("names", "right") if few else ("best columns", "found")
 
-    def said(key: str) -> str:
+    def forecast_text(key: str) -> str:
         text = forecast.get(key) if forecasts else None
         return text.rstrip(". ") if isinstance(text, str) else ""
 
@@ -52,32 +52,32 @@ def selection(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
                   for label, columns, how, group in beforehand(options)],
         "declared": declarations(release, "What was public about them before", chosen),
         "counts": counts, "missing": missing, "rare": 5 * len(counts.q) if counts else 0,
-        "classes": [_classes(counts, known["units"], noun)] if counts else [],
-        # in from the beginning were those that were not sought; a group counts once
+        "classes": [_classes(counts, known["units"], known["nouns"])] if counts else [],
+        # columns that are always included were not searched for; a group counts once
         "sought": wanted, "others": wanted != len(chosen), "right": Release(release, None).right,
-        "forecasts": forecasts, "what": what, "hit": hit, "advice": said("advice"),
-        "after_coding": capital(said("after_coding")),
+        "forecasts": forecasts, "what": what, "hit": hit, "advice": forecast_text("advice"),
+        "after_coding": capital(forecast_text("after_coding")),
         "guessing": lambda: int(forecast["guessing_percent"]),
         "forecast_parts": lambda: list(_forecast(forecast, known, wanted, what, hit)),
     }
 
 
-def _classes(counts: NoisyCounts, units: int, noun: str) -> DataTable:
-    """Each class with a bar, and about how many units it has."""
-    return DataTable(f"Of {count(units)} {noun}s", ("Class", "About"), [
+def _classes(counts: NoisyCounts, units: int, nouns: str) -> DataTable:
+    """Return a table of the classes with their noisy counts."""
+    return DataTable(f"Of {count(units)} {nouns}", ("Class", "About"), [
         [Bar(literal(label), [Piece(0, 100 * many / max(1, counts.units))]), count(many)]
         for label, many in zip(counts.names, counts.about, strict=True)])
 
 
 def _forecast(forecast: Mapping[str, Any], known: Known, wanted: int, what: str, hit: str,
               ) -> Iterator[Part]:
-    """What is found by cost, and by how much the best columns stand out."""
-    def found(share: int) -> tuple[str, str]:
+    """Yield the forecast by cost, and by how much the best columns stand out."""
+    def hits(share: int) -> tuple[str, str]:
         return f"{share * wanted // 100} of {wanted}", f"{share} %"
 
     costs, gaps = (_increasing(forecast[key]) for key in ("by_cost", "found_percent"))
     usual, guessing = forecast["usual_gap"], int(forecast["guessing_percent"])
-    epsilon, noun = known["claim"]["epsilon"], known["noun"]
+    epsilon, nouns = known["claim"]["epsilon"], known["nouns"]
     this = next((at for at, (cost, _) in enumerate(costs) if cost == epsilon), None)
     yield Chart(
         f"How many of the {what} would be {hit}?", [cost for cost, _ in costs],
@@ -88,23 +88,23 @@ def _forecast(forecast: Mapping[str, Any], known: Known, wanted: int, what: str,
         ("←\u00a0stronger protection", "cost (ε)", "better answer\u00a0→"))
     yield DataTable(
         f"The same in numbers, where the best columns stand out in {_per_cent(usual)} of the "
-        f"{noun}s", ("Cost (ε)", hit.capitalize(), "Share"),
-        [[f"{literal(cost)}{', this release' if at == this else ''}", *found(share)]
+        f"{nouns}", ("Cost (ε)", hit.capitalize(), "Share"),
+        [[f"{literal(cost)}{', this release' if at == this else ''}", *hits(share)]
          for at, (cost, share) in enumerate(costs)], marked=this)
     yield DataTable(
         "At the cost of this release",
-        (f"How much the best columns stand out, and what is {hit} (line: guessing)",
+        (f"How much the best columns stand out, and the share that is {hit} (line: guessing)",
          hit.capitalize(), "Share"),
-        [[Bar(f"{_per_cent(gap)} of the {noun}s", [Piece(0, share)], guessing), *found(share)]
+        [[Bar(f"{_per_cent(gap)} of the {nouns}", [Piece(0, share)], guessing), *hits(share)]
          for gap, share in gaps],
         marked=next((at for at, (gap, _) in enumerate(gaps) if gap == usual), None))
 
 
 def _increasing(shares: Mapping[str, Any]) -> list[tuple[str, int]]:
     return sorted(((key, int(share)) for key, share in shares.items()),
-                  key=lambda one: exact(one[0], "the forecast"))
+                  key=lambda pair: exact(pair[0], "the forecast"))
 
 
 def _per_cent(gap: str) -> str:
-    """A share of rows, in per cent."""
+    """Return a share in per cent."""
     return f"{float(100 * number(gap)):g} %"

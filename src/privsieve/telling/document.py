@@ -1,10 +1,9 @@
-r"""Document: what is told of anything, in parts that every renderer knows.
+r"""Documents: content in sections, tables and texts, without a layout.
 
-A noun gives a `Document`; a renderer (`terminal`, `html`, `notebook`, `markdown`) shows any.  Texts
-are plain words with a few signs: **strong**, *slanted*, ~~quiet~~, `code`, ^(raised), a line break,
-☐ for a box to tick, [a term of the glossary], [words|term], [words|#section].  A text that came
-from outside goes in by `name` or `literal`: no sign in it means anything, and a renderer escapes
-it as it escapes each text.
+A renderer (`terminal`, `html`, `notebook`, `markdown`) shows any `Document`.  Texts may contain
+signs: **strong**, *slanted*, ~~quiet~~, `code`, ^(raised), a line break, ☐ for a box to tick,
+[a term of the glossary], [words|term], [words|#section].  A text from outside must go through
+`name` or `literal`: its signs then mean nothing, and a renderer escapes it like each text.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-#: What means something in a text, and stands for itself by another sign in a text from outside.
+#: The signs of a text; private characters replace them in a text from outside.
 _SIGNS = "*~`^[]|☐\n\x0e\x0f\x10\x11"
 _HIDE = {ord(sign): 0xE000 + at for at, sign in enumerate(_SIGNS)}
 _SHOW = {0xE000 + at: sign for at, sign in enumerate(_SIGNS)}
-#: A text that already holds such a sign is not one of ours.
+#: Private characters that a text from outside already contains are replaced.
 _FORGED = dict.fromkeys(_SHOW, 0xFFFD)
-#: A word from outside is cut here.
+#: The longest name from outside.
 LARGEST_NAME = 128
-#: What a screen does not show, or takes for a direction: controls, formats, surrogates, separators.
+#: Characters that a screen hides or obeys: controls, formats, surrogates, separators.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _SPANS = re.compile(
     r"\x0e(?P<name>[^\x0f]*)\x0f|\x10(?P<literal>[^\x11]*)\x11|\*\*(?P<strong>.+?)\*\*"
@@ -32,13 +31,13 @@ _SPANS = re.compile(
 
 
 class Text(str):
-    """A text of a document: its signs mean something, and what came from outside is protected."""
+    """A text of a document, with signs; content from outside is already protected."""
 
     __slots__ = ()
 
 
 def name(text: object) -> Text:
-    """A name that somebody outside chose.
+    """Protect a name from outside.
 
     >>> [span.kind for span in spans(f"of {name('<b>')}")]
     ['text', 'name']
@@ -47,7 +46,7 @@ def name(text: object) -> Text:
 
 
 def literal(text: object) -> Text:
-    """A text from outside, as it stands.
+    """Protect a text from outside.
 
     >>> [span.text for span in spans(literal("**a**"))]
     ['**a**']
@@ -56,12 +55,12 @@ def literal(text: object) -> Text:
 
 
 def names(texts: Iterable[object]) -> Text:
-    """Names with commas between them."""
+    """Protect names and join them with commas."""
     return Text(", ".join(map(name, texts)))
 
 
 class TextSpan(NamedTuple):
-    """A piece of a text; `key` is where a link leads, `text` of other kinds may hold spans."""
+    """A piece of a text; `key` is the target of a link, and `text` may contain further spans."""
 
     kind: str
     text: str
@@ -69,7 +68,7 @@ class TextSpan(NamedTuple):
 
 
 def spans(text: str) -> Iterator[TextSpan]:
-    """The pieces of a text, one after the other.
+    """Yield the pieces of a text in order.
 
     >>> list(spans("a **b** [c|d]"))[1:]
     [TextSpan(kind='strong', text='b', key=''), TextSpan(kind='text', text=' ', key=''), \
@@ -88,19 +87,19 @@ TextSpan(kind='link', text='c', key='d')]
 
 
 def clean(text: object, most: int = LARGEST_NAME) -> str:
-    r"""A text that shows as it is: no controls, no directions, at most so many characters.
+    r"""Return a text without hidden characters, of at most `most` characters.
 
     >>> clean("age\u202e\n"), len(clean("x" * 1000)), clean("\x00")
     ('age', 128, '')
     """
-    shown = str(text)[:8 * most]
-    if not (shown.isascii() and shown.isprintable()):
-        shown = "".join(c for c in shown if unicodedata.category(c) not in _HIDDEN)
-    return shown if len(shown) <= most else shown[:most - 1] + "…"
+    visible = str(text)[:8 * most]
+    if not (visible.isascii() and visible.isprintable()):
+        visible = "".join(c for c in visible if unicodedata.category(c) not in _HIDDEN)
+    return visible if len(visible) <= most else visible[:most - 1] + "…"
 
 
 def plain(text: str) -> str:
-    """The words of a text without its signs.
+    """Return the words of a text without its signs.
 
     >>> plain(f"**a** of {name('*b*')} [c|d]")
     'a of *b* c'
@@ -110,7 +109,7 @@ def plain(text: str) -> str:
 
 
 class Fact(NamedTuple):
-    """What is known under a label; `term` says it exactly, `asks` is what a person fills in."""
+    """A label and its text; `term` is the exact wording, `asks` is what a person fills in."""
 
     label: str
     text: str = ""
@@ -119,7 +118,7 @@ class Fact(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """Words, and the exact term beside them; `quiet` for a note."""
+    """A paragraph with its exact wording beside it; `quiet` for a note."""
 
     text: str
     term: str = ""
@@ -133,7 +132,7 @@ class Bullets(NamedTuple):
 
 
 class Code(NamedTuple):
-    """Lines to type, or a formula in parts that are not broken."""
+    """Lines to type, or a formula in pieces that are not broken."""
 
     lines: Sequence[str]
     formula: bool = False
@@ -146,7 +145,7 @@ class Heading(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of a bar, from here to there in per cent of its width: f1 to f4 are fillings."""
+    """A piece of a bar from `start` to `end`, in per cent of its width; fills are f1 to f4."""
 
     start: float
     end: float
@@ -154,7 +153,7 @@ class Piece(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A label with a bar beside it; a thin line marks the limit that the header names."""
+    """A label and a bar; a thin line marks the limit that the header names."""
 
     label: str
     pieces: Sequence[Piece]
@@ -162,9 +161,9 @@ class Bar(NamedTuple):
 
 
 class DataTable(NamedTuple):
-    """A table; its first `words` columns hold words, the others figures.
+    """A table; its first `words` columns contain words, the others figures.
 
-    marked : the number of the row that matters most; `narrow` for a key of one or two letters.
+    marked : the row to highlight; `narrow` for a key of one or two letters
     """
 
     caption: str
@@ -184,18 +183,18 @@ class Facts(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A curve: its name, and for each place of the axis how high it is (None: nothing there)."""
+    """A curve: its name, and its height at each point of the axis (None: no value)."""
 
     name: str
     values: Sequence[float | None]
 
 
 class Chart(NamedTuple):
-    """Curves over places that are equally far apart; one series may stand as stems instead.
+    """Curves over equally spaced points; a single series may be drawn as stems.
 
-    scale : the heights that are drawn, the lowest first, with their words.
-    stems : the word at the top of each stem of the only series; `marked` is the place of one.
-    line : a height that is compared with, and its word; `ends` stand below the axis.
+    scale : the heights of grid lines, the lowest first, with their labels
+    stems : the label of each stem of the only series; `marked` is the highlighted point
+    line : the height of a line for comparison, and its label; `ends` are labels below the axis
     """
 
     caption: str
@@ -209,29 +208,29 @@ class Chart(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Parts that are folded away where a renderer can fold."""
+    """Parts that a renderer may fold away."""
 
     summary: str
     parts: Sequence[Part]
 
 
 class Beside(NamedTuple):
-    """Two lists of parts, beside each other where there is room."""
+    """Two lists of parts, side by side if there is space."""
 
     left: Sequence[Part]
     right: Sequence[Part]
 
 
 class Words(NamedTuple):
-    """Here stand the terms that were used before, and what each means."""
+    """A list of the glossary terms that the document uses."""
 
     title: str = "Words"
 
 
 class Section(NamedTuple):
-    """Parts under a title; `link` is its name in the contents, `frame` how it is set apart.
+    """Parts under a title; `link` is the title in the contents.
 
-    frame : "" for a usual one, "decide" for what is to be decided, "officer" for a page to sign.
+    frame : "" for none, "decide" for a decision, "officer" for a form to sign
     """
 
     key: str
@@ -247,11 +246,12 @@ Part = (str | Paragraph | Bullets | Code | Heading | DataTable | Facts | Chart |
 
 @dataclass(frozen=True)
 class Document:
-    """A title, the facts that matter most, and parts.
+    """A title, the most important facts, and parts.
 
-    tab : the title of its window, in words of ours; `edition` and `about` stand at the top.
-    private : why it must not leave, where that is so; `notice` is said before the title.
-    glossary : what each term means.
+    tab : the title of the browser tab, without texts from outside; `edition` and `about` are at the
+        top
+    private : why the document must stay private, if so; `notice` comes before the title
+    glossary : the meaning of each term
     """
 
     title: str
@@ -267,7 +267,7 @@ class Document:
 
 
 def charted(chart: Chart) -> DataTable:
-    """A chart as a table, for renderers that do not draw.
+    """Return a chart as a table, for renderers that do not draw.
 
     >>> charted(Chart("c", ["2"], [Series("few", [4.0])], [(0, "0")])).rows
     [['2', '4']]
@@ -282,44 +282,44 @@ def charted(chart: Chart) -> DataTable:
 
 
 def shortened(document: Document, rows: int) -> Document:
-    """The same with the first rows of each table; of more only the number is said."""
+    """Return the document with the first rows of each table, and the number of the others."""
     parts: list[Part] = []
-    for part in document.parts:
-        more = len(part.rows) - rows if isinstance(part, DataTable) else 0
-        parts += [part._replace(rows=part.rows[:rows]), f"… and {more} more"] if isinstance(
-            part, DataTable) and more > 0 else [part]
+    for element in document.parts:
+        rest = len(element.rows) - rows if isinstance(element, DataTable) else 0
+        parts += [element._replace(rows=element.rows[:rows]), f"… and {rest:,} more"] if isinstance(
+            element, DataTable) and rest > 0 else [element]
     return replace(document, parts=parts)
 
 
 class Renderer:
-    """What shows any document: a method for each kind of part gives its pieces.
+    """The base of all renderers: a method for each kind of part returns its pieces.
 
-    Those without an own method here are for each output to write: `show_paragraph`, `show_bullets`,
-    `show_code`, `show_heading`, `show_facts`, `show_datatable` and `show_section`.
+    Each output must write `show_paragraph`, `show_bullets`, `show_code`, `show_heading`,
+    `show_facts`, `show_datatable` and `show_section`.
     """
 
-    def parts(self, parts: Iterable[Part]) -> list[str]:
-        """The pieces of parts, one after the other."""
-        return [piece for part in parts for piece in self.part(part)]
+    def show_parts(self, parts: Iterable[Part]) -> list[str]:
+        """Return the pieces of some parts in order."""
+        return [piece for element in parts for piece in self.show(element)]
 
-    def part(self, part: Part) -> Iterable[str]:
-        """The pieces of a part."""
-        known = Paragraph(part) if isinstance(part, str) else part
-        pieces: Iterable[str] = getattr(self, f"show_{type(known).__name__.lower()}")(known)
+    def show(self, element: Part) -> Iterable[str]:
+        """Return the pieces of a part."""
+        element = Paragraph(element) if isinstance(element, str) else element
+        pieces: Iterable[str] = getattr(self, f"show_{type(element).__name__.lower()}")(element)
         return pieces
 
-    def show_chart(self, part: Chart) -> Iterable[str]:
-        """Where nothing can be drawn, a table."""
-        return self.part(charted(part))
+    def show_chart(self, chart: Chart) -> Iterable[str]:
+        """Return a table, unless the renderer draws."""
+        return self.show(charted(chart))
 
-    def show_beside(self, part: Beside) -> Iterable[str]:
-        """Where there is no room beside, one after the other."""
-        return self.parts([*part.left, *part.right])
+    def show_beside(self, beside: Beside) -> Iterable[str]:
+        """Return both sides, one after the other."""
+        return self.show_parts([*beside.left, *beside.right])
 
-    def show_fold(self, part: Fold) -> Iterable[str]:
-        """Where nothing folds, a section."""
-        return self.part(Section("", part.summary, part.parts))
+    def show_fold(self, fold: Fold) -> Iterable[str]:
+        """Return a section, unless the renderer folds."""
+        return self.show(Section("", fold.summary, fold.parts))
 
-    def show_words(self, _part: Words) -> Iterable[str]:
-        """Where terms are not links, nothing."""
+    def show_words(self, _words: Words) -> Iterable[str]:
+        """Return nothing, unless terms are links."""
         return ()

@@ -1,6 +1,6 @@
-"""Html: any document as one page that needs nothing else: no script, no font, no address.
+"""HTML: any document as one page without scripts, fonts, or other files.
 
-`page.html` is the frame and `style.css` the look.  Each text is cleaned and escaped here, and
+`page.html` is the frame and `style.css` the style.  Each text is cleaned and escaped here, and
 nowhere else.
 """
 
@@ -40,16 +40,16 @@ from privsieve.telling.document import (
     spans,
 )
 
-#: A text from outside is cut here, and a word of it there: a name has room in its quotes.
+#: The longest text and the longest word from outside; a name with its quotes fits into a word.
 LARGEST_TEXT, _LARGEST_WORD = 4000, 160
-#: Where a word that is not short may be broken: after a mark, and every 16 characters.
+#: A long word may break after a punctuation mark, and after every 16 characters.
 _SHORT = 16
 _PIECES = r"[^_./-]{0,15}[_./-]|[^_./-]{1,16}"
 _FOLDER = Path(__file__).parent
-#: Of charts: the highest and the lowest place in pixels; what the words of the scale, and those of
-#: the line that is compared with, take of the width in per cent.
+#: Charts: the top and the base in pixels; the width of the scale labels, and of the label of the
+#: comparison line, in per cent.
 _TOP, _BASE, _SCALE, _COMPARED = 26, 206, 12, 28
-#: A mark for each curve.
+#: The mark of each curve.
 _MARKS = (
     Markup('<circle cx="{x}" cy="{y}" r="5" class="f1"/>'),
     Markup('<svg x="{x}" y="{y}"><rect x="-4.5" y="-4.5" width="9" height="9" class="f2"/></svg>'),
@@ -65,7 +65,7 @@ _TAGS = {
     "break": Markup("<br>"),
     "tick": Markup('<span class="tick" role="img" aria-label="to tick"></span>'),
 }
-#: Rows and cells of a table: usual ones, and a row that matters most, figures, what is filled in.
+#: Rows and cells of a table: usual ones, and a highlighted row, figures, a cell to fill in.
 _ROWS = Markup("<tr>{}</tr>"), Markup('<tr class="me">{}</tr>')
 _HEADS = Markup('<th scope="col">{}</th>'), Markup('<th scope="col" class="r">{}</th>')
 _ROW_HEADS = Markup('<th scope="row">{}</th>'), Markup('<th scope="row" class="r">{}</th>')
@@ -74,33 +74,33 @@ _BLANK = Markup("<td>{}</td>"), Markup('<td class="sign">{}</td>')
 
 
 def page(document: Document) -> bytes:
-    """The page: the same document gives the same bytes.
+    """Return the page of a document; the same document gives the same bytes.
 
     >>> b"&lt;b&gt;" in page(Document("<b>"))
     True
     """
     frame, style, sha = _files()
-    told = _Page(document)
+    content = _Page(document)
     return frame.format(
         version=__version__, style=style, sha=sha, tab=clean(plain(document.tab or document.title)),
         kind="internal" if document.private else "public",
         private=Markup('<div class="mark" role="note">{}</div>').format(document.private)
         if document.private else "",
-        edition=document.edition, about=told.text(document.about),
-        notice=told.tagged('<p class="unsigned">{}</p>', document.notice)
-        if document.notice else "", title=told.text(document.title),
-        facts=_lines(map(told.answer, document.facts)), contents=told.contents(),
-        parts=told.joined(document.parts), closing=told.text(document.closing)).encode()
+        edition=document.edition, about=content.text(document.about),
+        notice=content.tagged('<p class="unsigned">{}</p>', document.notice)
+        if document.notice else "", title=content.text(document.title),
+        facts=_lines(map(content.answer, document.facts)), contents=content.contents(),
+        parts=content.joined(document.parts), closing=content.text(document.closing)).encode()
 
 
-def parts(shown: Iterable[Part], document: Document) -> Markup:
-    """Parts of a document alone, without the frame of a page."""
-    return _Page(document).joined(shown)
+def parts(elements: Iterable[Part], document: Document) -> Markup:
+    """Return some parts of a document without the frame of a page."""
+    return _Page(document).joined(elements)
 
 
 @cache
 def _files() -> tuple[Markup, Markup, str]:
-    """The frame, the style, and the digest of the style as a policy of content has it."""
+    """Return the frame, the style, and the digest of the style for the content policy."""
     frame, style = ((_FOLDER / file).read_text(encoding="utf-8")
                     for file in ("page.html", "style.css"))
     sha = b2a_base64(bytes.fromhex(digest(style.encode())), newline=False).decode()
@@ -108,11 +108,11 @@ def _files() -> tuple[Markup, Markup, str]:
 
 
 def shown_text(text: str, link: Callable[[str, str], Markup]) -> Markup:
-    """A text of a document as HTML; `link` gives what stands for a link."""
-    return Markup("").join(_shown(span, link) for span in spans(text))
+    """Return a text of a document as HTML; `link` renders a link."""
+    return Markup("").join(_span_markup(span, link) for span in spans(text))
 
 
-def _shown(span: Any, link: Callable[[str, str], Markup]) -> Markup:
+def _span_markup(span: Any, link: Callable[[str, str], Markup]) -> Markup:
     kind, text, key = span
     if kind == "text":
         return escape(clean(text, LARGEST_TEXT))
@@ -131,7 +131,7 @@ def _shown(span: Any, link: Callable[[str, str], Markup]) -> Markup:
 
 
 def _breakable(word: str) -> Markup:
-    """A word with places to break, where it is long.
+    """Return a word with places to break if it is long.
 
     >>> _breakable("admissions_last_year").count("<wbr>")
     2
@@ -145,7 +145,7 @@ def _lines(parts: Iterable[str]) -> Markup:
 
 
 def wide(percentage: float) -> str:
-    """Where something stands in a figure, in per cent of the width: type is never scaled.
+    """Return a position in a figure, in per cent of the width; letters are never scaled.
 
     >>> wide(100 / 3)
     '33.33'
@@ -154,18 +154,18 @@ def wide(percentage: float) -> str:
 
 
 class _Page(Renderer):
-    """The parts of one page: it knows which terms were used."""
+    """Renders the parts of one page, and records which terms were used."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self._used: set[str] = set()
 
     def text(self, text: str) -> Markup:
-        """A text; a term is a link where it first stands."""
+        """Return a text; the first use of a term is a link."""
         return shown_text(text, self._link)
 
     def tagged(self, tag: str, *texts: str) -> Markup:
-        """Texts in tags of ours."""
+        """Return texts in tags."""
         return Markup(tag).format(*map(self.text, texts))  # noqa: S704  # our tags
 
     def _link(self, text: str, key: str) -> Markup:
@@ -178,102 +178,91 @@ class _Page(Renderer):
         return Markup('<a class="def" href="#w-{}">{}</a>').format(term, text)
 
     def answer(self, fact: Fact) -> Markup:
-        """One of the facts at the top."""
         return self.tagged('<div><dt>{}</dt><dd>{}</dd><dd class="term">{}</dd></div>',
                            *fact[:3])
 
     def contents(self) -> Markup:
-        """A link to each section that has one."""
-        links = [("words", part.title) if isinstance(part, Words) else (part.key, part.link)
-                 for part in self._document.parts if isinstance(part, Section | Words)]
+        """Return links to the sections."""
+        links = [("words", element.title) if isinstance(element, Words)
+                 else (element.key, element.link)
+                 for element in self._document.parts if isinstance(element, Section | Words)]
         return Markup(" · ").join(
             Markup('<a href="#{}">{}</a>').format(*link) for link in links if link[1])
 
     def joined(self, parts: Iterable[Part]) -> Markup:
-        """Parts, one after the other."""
-        return _lines(self.parts(parts))
+        return _lines(self.show_parts(parts))
 
-    def show_paragraph(self, part: Paragraph) -> Iterator[Markup]:
-        """The words, with the exact term beside them."""
-        if part.term:
-            yield self.tagged('<div class="pt"><p>{}</p><p class="t">{}</p></div>', *part[:2])
+    def show_paragraph(self, element: Paragraph) -> Iterator[Markup]:
+        if element.term:
+            yield self.tagged('<div class="pt"><p>{}</p><p class="t">{}</p></div>', *element[:2])
         else:
-            yield self.tagged('<p class="note">{}</p>' if part.quiet else "<p>{}</p>", part.text)
+            tag = '<p class="note">{}</p>' if element.quiet else "<p>{}</p>"
+            yield self.tagged(tag, element.text)
 
-    def show_bullets(self, part: Bullets) -> Iterator[Markup]:
-        """A list."""
+    def show_bullets(self, element: Bullets) -> Iterator[Markup]:
         yield Markup("<ul>{}</ul>").format(_lines(
-            self.tagged("<li>{}</li>", item) for item in part.items))
+            self.tagged("<li>{}</li>", item) for item in element.items))
 
-    def show_code(self, part: Code) -> Iterator[Markup]:
-        """Lines to type, or the parts of a formula."""
-        if part.formula:
+    def show_code(self, element: Code) -> Iterator[Markup]:
+        if element.formula:
             yield self.tagged('<p class="fx">{}</p>'.format(
-                " ".join(["<span>{}</span>"] * len(part.lines))), *part.lines)
+                " ".join(["<span>{}</span>"] * len(element.lines))), *element.lines)
         else:
-            yield Markup("<pre>{}</pre>").format(_lines(map(self.text, part.lines)))
+            yield Markup("<pre>{}</pre>").format(_lines(map(self.text, element.lines)))
 
-    def show_heading(self, part: Heading) -> Iterator[Markup]:
-        """A heading inside of a section."""
-        yield self.tagged("<h3>{}</h3>", part.text)
+    def show_heading(self, element: Heading) -> Iterator[Markup]:
+        yield self.tagged("<h3>{}</h3>", element.text)
 
-    def show_fold(self, part: Fold) -> Iterator[Markup]:
-        """A part that opens."""
+    def show_fold(self, element: Fold) -> Iterator[Markup]:
         yield Markup("<details><summary>{}</summary>\n{}\n</details>").format(
-            self.text(part.summary), self.joined(part.parts))
+            self.text(element.summary), self.joined(element.parts))
 
-    def show_beside(self, part: Beside) -> Iterator[Markup]:
-        """Two columns."""
+    def show_beside(self, element: Beside) -> Iterator[Markup]:
         yield Markup('<div class="two"><div>{}</div>\n<div>{}</div></div>').format(
-            self.joined(part.left), self.joined(part.right))
+            self.joined(element.left), self.joined(element.right))
 
-    def show_section(self, part: Section) -> Iterator[Markup]:
-        """A section with its heading."""
-        frame = Markup(' class="{}"').format(part.frame) if part.frame else ""
+    def show_section(self, element: Section) -> Iterator[Markup]:
+        frame = Markup(' class="{}"').format(element.frame) if element.frame else ""
         yield Markup('<section{} aria-labelledby="{}"><h2 id="{}">{}</h2>\n{}\n</section>').format(
-            frame, part.key, part.key, self.text(part.title), self.joined(part.parts))
+            frame, element.key, element.key, self.text(element.title), self.joined(element.parts))
 
-    def show_chart(self, part: Chart) -> Iterator[Markup]:
-        """A figure."""
-        yield _chart(part)
+    def show_chart(self, element: Chart) -> Iterator[Markup]:
+        yield _chart(element)
 
-    def show_words(self, part: Words) -> Iterator[Markup]:
-        """What the terms mean that stand above."""
-        told = _lines(Markup('<div id="w-{}"><dt>{}</dt><dd>{}</dd></div>').format(
+    def show_words(self, element: Words) -> Iterator[Markup]:
+        entries = _lines(Markup('<div id="w-{}"><dt>{}</dt><dd>{}</dd></div>').format(
             term, term.replace("-", " "), self._document.glossary[term])
             for term in sorted(self._used))
         yield Markup('<section aria-labelledby="words"><h2 id="words">{}</h2>\n<dl '
-                     'class="words">{}</dl></section>').format(part.title, told)
+                     'class="words">{}</dl></section>').format(element.title, entries)
 
-    def show_datatable(self, part: DataTable) -> Iterator[Markup]:
-        """A table, with bars in its cells."""
+    def show_datatable(self, element: DataTable) -> Iterator[Markup]:
         def cells(row: Sequence[str | Bar], first: Sequence[Markup], other: Sequence[Markup],
                   ) -> Markup:
             return Markup("").join(
-                (other if at else first)[at >= part.words].format(
+                (other if at else first)[at >= element.words].format(
                     self._bar(cell) if isinstance(cell, Bar) else self.text(cell))
                 for at, cell in enumerate(row))
 
-        lines = _lines(_ROWS[at == part.marked].format(cells(row, _ROW_HEADS, _CELLS))
-                       for at, row in enumerate(part.rows))
-        head = cells(part.head, _HEADS, _HEADS)
+        lines = _lines(_ROWS[at == element.marked].format(cells(row, _ROW_HEADS, _CELLS))
+                       for at, row in enumerate(element.rows))
+        head = cells(element.head, _HEADS, _HEADS)
         yield Markup('<table class="{}"><caption>{}</caption><thead><tr>{}</tr></thead>\n<tbody>\n'
                       "{}\n</tbody></table>").format(
-                          "long ks" if part.narrow else "long", self.text(part.caption), head,
+                          "long ks" if element.narrow else "long", self.text(element.caption), head,
                           lines)
 
-    def show_facts(self, part: Facts) -> Iterator[Markup]:
-        """Facts in a table of two columns."""
-        note = self.tagged('<tr><td colspan="2" class="note">{}</td></tr>\n', part.note
-                           ) if part.note else ""
+    def show_facts(self, element: Facts) -> Iterator[Markup]:
+        note = self.tagged('<tr><td colspan="2" class="note">{}</td></tr>\n', element.note
+                           ) if element.note else ""
         rows = _lines(Markup('<tr><th scope="row">{}</th>{}</tr>').format(
             self.text(fact.label), _BLANK[fact.asks is not None].format(
-                self.text(fact.text) + self._blank(fact))) for fact in part.facts)
+                self.text(fact.text) + self._blank(fact))) for fact in element.facts)
         yield Markup('<table class="kv"><caption>{}</caption><tbody>{}{}</tbody></table>').format(
-            self.text(part.caption), note, rows)
+            self.text(element.caption), note, rows)
 
     def _blank(self, fact: Fact) -> Markup:
-        """What a person is asked to fill in."""
+        """Return the field that a person fills in."""
         if fact.asks is None:
             return Markup("")
         return Markup('{}<span class="t">{}:</span>').format(
@@ -294,7 +283,7 @@ class _Page(Renderer):
 # --- charts ---------------------------------------------------------------------------------------
 
 def _chart(chart: Chart) -> Markup:
-    """Curves or stems, with all their figures in words for who does not see them."""
+    """Return curves or stems, with all figures as text for screen readers."""
     low, high = chart.scale[0][0], chart.scale[-1][0]
     step = (100 - _SCALE - _COMPARED * bool(chart.line)) / len(chart.axis)
     places = [_SCALE + step * (at + 0.5) for at in range(len(chart.axis))]
@@ -324,12 +313,12 @@ def _chart(chart: Chart) -> Markup:
     return Markup(
         '<figure><figcaption>{}</figcaption>\n{}<svg width="100%" height="232" role="img" '
         'aria-label="{}">{}<line x1="0" x2="100%" y1="{base}" y2="{base}" class="l2"/>{}\n{}</svg>'
-        "{}</figure>").format(chart.caption, _key(chart), _said(chart), Markup("").join(grid),
+        "{}</figure>").format(chart.caption, _key(chart), _chart_text(chart), Markup("").join(grid),
                               words, drawn, ends, base=_BASE)
 
 
-def _said(chart: Chart) -> str:
-    """All figures of a chart in words."""
+def _chart_text(chart: Chart) -> str:
+    """Return all figures of a chart as text."""
     line = f". {chart.line[1]}" if chart.line else ""
     return "; ".join(f"{series.name}: " + ", ".join(
         f"{word}: {'nothing' if value is None else format(value, '.4g')}"
@@ -338,7 +327,7 @@ def _said(chart: Chart) -> str:
 
 
 def _key(chart: Chart) -> Markup:
-    """The name of each curve beside its mark."""
+    """Return the name of each curve beside its mark."""
     if chart.stems:
         return Markup("")
     return Markup('<p class="key">{}</p>').format(Markup(" &emsp; ").join(
@@ -348,7 +337,7 @@ def _key(chart: Chart) -> Markup:
 
 
 def _curve(kind: int, points: Sequence[tuple[float, float | None]]) -> Markup:
-    """Lines between neighbours that are both there, and a mark at each."""
+    """Return lines between neighbouring points that both have values, and a mark at each point."""
     lines = [Markup('<line x1="{}%" y1="{}" x2="{}%" y2="{}" class="s{}"/>').format(
         wide(a), h, wide(b), i, kind + 1) for (a, h), (b, i) in
         pairwise(points) if h is not None and i is not None]
@@ -357,7 +346,7 @@ def _curve(kind: int, points: Sequence[tuple[float, float | None]]) -> Markup:
 
 
 def _stems(chart: Chart, points: Sequence[tuple[float, float | None]]) -> Markup:
-    """A stem from the base to each point, with its word above."""
+    """Return a stem from the base to each point, with its label above."""
     return _lines(Markup(
         '<line x1="{0}%" x2="{0}%" y1="206" y2="{1}" class="{2}"/><circle cx="{0}%" cy="{1}" '
         'r="{3}" class="{4}"/><text x="{0}%" y="{5}" text-anchor="middle" class="{6}">{7}</text>'

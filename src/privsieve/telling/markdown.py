@@ -1,4 +1,4 @@
-"""Markdown: any document as a text for any reader of it; what came from outside has no signs."""
+"""Markdown: any document as Markdown text; signs in texts from outside are escaped."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from privsieve.telling.document import (
     spans,
 )
 
-#: What a Markdown of any reader takes for a sign.
+#: Signs of any dialect of Markdown.
 _SIGNS = re.compile(r"([\\`*_{}\[\]|~@#$])")
-#: A text from outside is cut here, and a word of it there.
+#: The longest text and the longest word from outside.
 _LARGEST_TEXT, _LARGEST_WORD = 4000, 160
 _BLANK = "_" * 20
 _TAGS = {"strong": "**{}**", "slanted": "*{}*", "tick": "[ ] ", "break": " "}
 
 
 def text(document: Document) -> str:
-    r"""The document as Markdown.
+    r"""Return a document as Markdown.
 
     >>> print(text(Document("F", parts=[Facts("1 Object", [Fact("What", "a_b"),
     ...                                                    Fact("When", asks="")])])))
@@ -48,24 +48,24 @@ def text(document: Document) -> str:
     notice = [_text(document.notice), ""] if document.notice else []
     facts = [*map(_fact, document.facts), ""] if document.facts else []
     return "\n".join([*head, f"# {_text(document.title)}", "", *notice, *facts,
-                      *_Markdown().parts(document.parts)])
+                      *_Markdown().show_parts(document.parts)])
 
 
 def table_text(table: DataTable) -> str:
-    """A table alone."""
+    """Return a table as Markdown."""
     return "\n".join([*_Markdown().show_datatable(table), ""])
 
 
 def literal(words: str) -> str:
-    r"""A text that Markdown shows as it is.
+    r"""Escape a text so that Markdown shows it unchanged.
 
     >>> literal("<b> [x](http://y) a|b")
     '&lt;b&gt; \\[x\\](http\\://y) a\\|b'
     """
-    shown = " ".join(clean(word, _LARGEST_WORD) for word in words[:_LARGEST_TEXT].split(" "))
-    shown = _SIGNS.sub(r"\\\1", shown.replace("&", "&amp;"))
-    shown = shown.replace("<", "&lt;").replace(">", "&gt;").replace("://", "\\://")
-    return re.sub(r"(?i)\bwww\.", lambda match: f"{match[0][:3]}\\.", shown)
+    escaped = " ".join(clean(word, _LARGEST_WORD) for word in words[:_LARGEST_TEXT].split(" "))
+    escaped = _SIGNS.sub(r"\\\1", escaped.replace("&", "&amp;"))
+    escaped = escaped.replace("<", "&lt;").replace(">", "&gt;").replace("://", "\\://")
+    return re.sub(r"(?i)\bwww\.", lambda match: f"{match[0][:3]}\\.", escaped)
 
 
 def _text(words: str) -> str:
@@ -82,52 +82,45 @@ def _fact(fact: Fact) -> str:
 
 
 class _Markdown(Renderer):
-    """How the parts of a document become lines."""
+    """Renders the parts of a document as lines."""
 
     def __init__(self) -> None:
         self._level = 2
 
-    def part(self, part: Part) -> Iterable[str]:
-        """The lines of a part, and an empty one."""
-        return [*super().part(part), ""]
+    def show(self, element: Part) -> Iterable[str]:
+        """Return the lines of a part and an empty line."""
+        return [*super().show(element), ""]
 
-    def show_paragraph(self, part: Paragraph) -> list[str]:
-        """The words, and the exact term in brackets."""
-        return [_text(part.text) + (f" ({_text(part.term)})" if part.term else "")]
+    def show_paragraph(self, element: Paragraph) -> list[str]:
+        return [_text(element.text) + (f" ({_text(element.term)})" if element.term else "")]
 
-    def show_bullets(self, part: Bullets) -> list[str]:
-        """A point in each line."""
-        return [f"- {_text(item)}" for item in part.items]
+    def show_bullets(self, element: Bullets) -> list[str]:
+        return [f"- {_text(item)}" for item in element.items]
 
-    def show_code(self, part: Code) -> list[str]:
-        """Lines to type."""
-        return [f"    {clean(plain(line), _LARGEST_TEXT)}" for line in part.lines]
+    def show_code(self, element: Code) -> list[str]:
+        return [f"    {clean(plain(line), _LARGEST_TEXT)}" for line in element.lines]
 
-    def show_heading(self, part: Heading) -> list[str]:
-        """A heading of this level."""
-        return [f"{'#' * self._level} {_text(part.text)}"]
+    def show_heading(self, element: Heading) -> list[str]:
+        return [f"{'#' * self._level} {_text(element.text)}"]
 
-    def show_facts(self, part: Facts) -> list[str]:
-        """The caption, a note, and a point for each fact."""
-        note = [_text(part.note), ""] if part.note else []
-        head = [*self.show_heading(Heading(part.caption)), ""] if part.caption else []
-        return [*head, *note, *map(_fact, part.facts)]
+    def show_facts(self, element: Facts) -> list[str]:
+        note = [_text(element.note), ""] if element.note else []
+        head = [*self.show_heading(Heading(element.caption)), ""] if element.caption else []
+        return [*head, *note, *map(_fact, element.facts)]
 
-    def show_section(self, part: Section) -> list[str]:
-        """The title, and the parts one level deeper."""
-        head = self.show_heading(Heading(part.title))
+    def show_section(self, element: Section) -> list[str]:
+        head = self.show_heading(Heading(element.title))
         self._level += 1
-        inner = self.parts(part.parts)
+        inner = self.show_parts(element.parts)
         self._level -= 1
         return [*head, "", *inner]
 
-    def show_datatable(self, part: DataTable) -> Iterator[str]:
-        """A table with pipes."""
+    def show_datatable(self, element: DataTable) -> Iterator[str]:
         def row(cells: Sequence[str | Bar]) -> str:
             return f"| {' | '.join(_text(c.label if isinstance(c, Bar) else c) for c in cells)} |"
 
-        if part.caption:
-            yield from (f"**{_text(part.caption)}**", "")
-        yield row(part.head)
-        yield f"|{'---|' * len(part.head)}"
-        yield from map(row, part.rows)
+        if element.caption:
+            yield from (f"**{_text(element.caption)}**", "")
+        yield row(element.head)
+        yield f"|{'---|' * len(element.head)}"
+        yield from map(row, element.rows)

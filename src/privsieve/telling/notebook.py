@@ -1,6 +1,6 @@
-"""Notebook: any document as a small piece of HTML, without a script and a colour of its own.
+"""Notebook: any document as a small piece of HTML, without scripts and colours.
 
-It is shown as a page is, but for the frame, the style, and what the style sheet is for.
+It is rendered like a page, without the frame and the style sheet.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import replace
 from privsieve.telling import html
 from privsieve.telling.document import Document, Facts, shortened
 
-#: Rows of a table that are shown; of more only the number is said.
+#: A notebook shows at most this many rows of a table, and the number of the others.
 MANY = 20
 _STYLE = {
     "table": "border-collapse:collapse;font-size:inherit;color:inherit;background:none",
     "cell": "padding:.15em .8em .15em 0;text-align:left;vertical-align:top"}
-#: What a notebook has no use for: classes, links inside of a page, pictures.
+#: Parts that a notebook does not need: classes, links inside of a page, pictures.
 _LEFT_OUT = re.compile(r' (?:class|id|aria-labelledby|scope|translate)="[^"]*"'
                        r'|(?s:<svg.*?</svg>)|<caption></caption>|<thead><tr></tr></thead>')
 
 
 def fragment(document: Document) -> str:
-    """The document as HTML.
+    """Return a document as HTML.
 
     >>> "<script>" in fragment(Document("a <script>"))
     False

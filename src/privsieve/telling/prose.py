@@ -1,19 +1,19 @@
-r"""Prose: parts of a document from a file of words, with what a noun knows filled in.
+r"""Prose: parts of a document from a file of words, with values filled in.
 
-A file has blocks, each under its name in brackets, with a part in each line:
+A file has blocks, each under its name in brackets, with a part of the document in each line:
 
     ## key | title | link | frame     a section        ### title         a heading in it
     words | exact term                a paragraph      ~ words           a note
     - words                           a list           > words           lines to type
     = caption | note                  facts, then      + label | words | what a person fills in
-    $ part | part                     a formula        %left %right %end what stands side by side
-    @name, -@name, +@name             parts, points or facts of the noun, or parts of a block
+    $ part | part                     a formula        %left %right %end two sides, side by side
+@name, -@name, +@name             parts, points or facts of a value, or parts of a block
     @@name                            the same between two sections
 
-`{name}` is a value of the noun, or a block; `{a.b}` goes on inside of it; `{a#}` counts it;
+`{name}` is a value or a block; `{a.b}` is an attribute of it; `{a#}` is its length;
 `{a!n}` is a name, `{a!x}` a digest; `{a? yes || no}` is one text or the other, and `{a>1? yes}`,
 too.  A value is a text from outside unless it is a `Text`.  A line that begins with `?a`, `?!a` or
-`?a=b` stands where that is so.
+`?a=b` is used only if that is so.
 """
 
 from __future__ import annotations
@@ -52,30 +52,30 @@ _COMPARED: dict[str, Callable[[Any, str], bool]] = {
 
 @cache
 def blocks(*files: Path) -> dict[str, tuple[str, ...]]:
-    """The lines of each block of some files; a later file goes before an earlier one."""
-    parts = [part.partition("]\n") for file in files for part in
+    """Return the lines of each block of some files; a later file overrides an earlier one."""
+    chunks = [chunk.partition("]\n") for file in files for chunk in
              re.split(r"(?m)^\[(?=\w+\]$)", file.read_text(encoding="utf-8"))[1:]]
-    return {head: tuple(line for line in text.split("\n") if line) for head, _, text in parts}
+    return {head: tuple(line for line in text.split("\n") if line) for head, _, text in chunks}
 
 
 def split(text: str, between: str, most: int = 0) -> list[str]:
-    """The parts of a text between signs that stand in no field.
+    """Split a text at a separator that is outside of all fields.
 
     >>> split("a | {b? c | d} | e", " | ")
     ['a', '{b? c | d}', 'e']
     """
-    found: list[str] = []
+    pieces: list[str] = []
     depth = start = 0
     for at, sign in enumerate(text):
         depth += (sign == "{") - (sign == "}")
-        if not depth and text.startswith(between, at) and (not most or len(found) < most):
-            found.append(text[start:at])
+        if not depth and text.startswith(between, at) and (not most or len(pieces) < most):
+            pieces.append(text[start:at])
             start = at + len(between)
-    return [*found, text[start:]]
+    return [*pieces, text[start:]]
 
 
 def fields(text: str) -> Iterator[tuple[str, str]]:
-    """Each text that stands before a field, and what stands in the field.
+    """Yield each text before a field, and the content of the field.
 
     >>> list(fields("a {b? {c}}!"))
     [('a ', 'b? {c}'), ('!', '')]
@@ -93,29 +93,29 @@ def fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Prose:
-    """Files of words, and what a noun knows; a value that is a function is asked for late."""
+    """Files of words, and the values to fill in; a function is called only when it is needed."""
 
     def __init__(self, known: Mapping[str, Any], *files: Path) -> None:
         self._known, self._blocks = known, blocks(*files)
 
     def text(self, block: str) -> Text:
-        """The text of a block."""
+        """Return the text of a block."""
         return Text(" ".join(map(self._filled, self._lines(block))))
 
     def facts(self, block: str) -> list[Fact]:
-        """The facts of a block: a label, words, and the exact term."""
+        """Return the facts of a block: a label, a text, and the exact term."""
         return [Fact(*self._cells(line)) for line in self._lines(block)]
 
     def parts(self, block: str) -> list[Part]:
-        """The parts of a block."""
-        lines, found = self._lines(block), list[Part]()
+        """Return the parts of a block."""
+        lines, parts = self._lines(block), list[Part]()
         while lines:
-            self._read(lines, found)
-        return found
+            self._read(lines, parts)
+        return parts
 
     def _lines(self, block: str) -> list[str]:
-        """The lines that stand; with a section goes all that is in it."""
-        standing, skipped = [], False
+        """Return the lines whose conditions hold; a section is kept or dropped as a whole."""
+        lines, skipped = [], False
         for line in self._blocks[block]:
             holds, rest = True, line
             while guard := GUARD.match(rest):
@@ -124,36 +124,36 @@ class Prose:
             if rest.startswith(("## ", "@@")):
                 skipped = not holds
             if holds and not skipped:
-                standing.append(rest)
-        return standing
+                lines.append(rest)
+        return lines
 
-    def _read(self, lines: list[str], found: list[Part]) -> None:
-        """Take the lines of one part, and add it."""
+    def _read(self, lines: list[str], parts: list[Part]) -> None:
+        """Read the lines of the next part, and append it to `parts`."""
         sign, _, rest = (line := lines.pop(0)).partition(" ")
         if line.startswith("@"):
-            found += self._named(line.lstrip("@"))
+            parts += self._named(line.lstrip("@"))
         elif sign == "##":
             inner: list[Part] = []
             while lines and not lines[0].startswith(("## ", "@@")):
                 self._read(lines, inner)
-            key, title, *more = self._cells(rest)
-            found.append(Section(key, title, inner, *more))
+            key, title, *options = self._cells(rest)
+            parts.append(Section(key, title, inner, *options))
         elif sign == "%left":
             sides: tuple[list[Part], list[Part]] = [], []
             for side, end in zip(sides, ("%right", "%end"), strict=True):
                 while lines[0] != end:
                     self._read(lines, side)
                 lines.pop(0)
-            found.append(Beside(*sides))
+            parts.append(Beside(*sides))
         elif sign == "=":
             caption, *note = self._cells(rest)
-            found.append(Facts(caption, self._items("+", lines, self._fact), *note))
+            parts.append(Facts(caption, self._items("+", lines, self._fact), *note))
         elif sign in ("-", ">") or line.startswith("-@"):
             lines.insert(0, line)
             texts = self._items(line[0], lines, self._filled)
-            found.append(Bullets(texts) if line[0] == "-" else Code(texts))
+            parts.append(Bullets(texts) if line[0] == "-" else Code(texts))
         else:
-            found.append(self._paragraph(sign, line, rest))
+            parts.append(self._paragraph(sign, line, rest))
 
     def _paragraph(self, sign: str, line: str, rest: str) -> Part:
         if sign == "###":
@@ -166,13 +166,13 @@ class Prose:
         return Paragraph(text, "".join(term))
 
     def _items(self, sign: str, lines: list[str], read: Callable[[str], Any]) -> list[Any]:
-        """What each next line of this sign gives; one with a name gives all of that."""
-        found: list[Any] = []
+        """Read the next lines of this sign; a line with a name gives all items of that name."""
+        values: list[Any] = []
         while lines and lines[0].startswith((f"{sign} ", f"{sign}@")):
             line = lines.pop(0)
-            found += [read(line[2:])] if line[1] != "@" else (
+            values += [read(line[2:])] if line[1] != "@" else (
                 self._find(line[2:]) if line[2:] in self._known else self.facts(line[2:]))
-        return found
+        return values
 
     def _fact(self, line: str) -> Fact:
         label, text, *asks = [*self._cells(line), ""][:3]
@@ -181,10 +181,10 @@ class Prose:
     def _named(self, key: str) -> Sequence[Part]:
         if key not in self._known:
             return self.parts(key)
-        found: Any = self._find(key)
-        if isinstance(found, str):
-            return self.parts(found)
-        return [found] if hasattr(found, "_fields") else found
+        value: Any = self._find(key)
+        if isinstance(value, str):
+            return self.parts(value)
+        return [value] if hasattr(value, "_fields") else value
 
     def _cells(self, line: str) -> list[str]:
         return [self._filled(cell) for cell in split(line, " | ")]
@@ -203,10 +203,10 @@ class Prose:
             return self._filled(yes.removeprefix(" ") if value else "".join(no))
         if head[5]:
             return name(value) if head[5] == "n" else f"`{literal(value)}`"
-        return shown(value)
+        return as_text(value)
 
     def _find(self, path: str, length: str = "", compared: str | None = None, to: str = "") -> Any:
-        """What a name means: something of the noun, or the text of a block; or how it compares."""
+        """Return the value of a name, the text of a block, or the result of a comparison."""
         first, *rest = path.split(".")
         value: Any = self._known[first] if first in self._known else self.text(first)
         value = value() if callable(value) else value
@@ -217,10 +217,10 @@ class Prose:
         return _COMPARED[compared](value, to) if compared else value
 
 
-def shown(value: object) -> Text:
-    """A value in a text: a number with its thousands parted, names, or a text from outside.
+def as_text(value: object) -> Text:
+    """Return a value as text: a number with thousands separators, names, or a text from outside.
 
-    >>> shown(1200), len(shown("a")), shown(Text("*a*"))
+    >>> as_text(1200), len(as_text("a")), as_text(Text("*a*"))
     ('1,200', 3, '*a*')
     """
     if isinstance(value, Text):

@@ -1,6 +1,6 @@
-"""Terminal: any document as lines of at most 79 columns.
+"""Terminal: any document as lines of at most 79 characters.
 
-Each text is made visible here: what a terminal would obey is written out.
+Control characters in texts are written out, so that a terminal does not obey them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from privsieve.telling.document import (
 )
 
 WIDTH = 79
-#: No column of a table is made narrower, and no label shorter.
+#: The least width of a column, and of a label.
 NARROW, _LABEL = 8, 9
-#: Rows of a table that a brief text shows; of more only the number is said.
+#: A brief text shows at most this many rows of a table, and the number of the others.
 FEW = 6
 
 
 def lines(document: Document, *, brief: bool = False, bold: bool = False) -> str:
-    """The document as text; a brief one shows the first rows of tables, and cuts what is long.
+    """Return a document as text; a brief text shows the first rows of tables and cuts long texts.
 
     >>> print(lines(Document("Thing: one part", [Fact("cost", "1")], [
     ...     DataTable("", ["part", "is"], [["a", "1"], ["bc", "2"]], words=2)]), brief=True))
@@ -46,16 +46,16 @@ def lines(document: Document, *, brief: bool = False, bold: bool = False) -> str
       bc    2
     """
     document = shortened(document, FEW) if brief else document
-    told = _Lines(brief=brief, bold=bold)
+    output = _Lines(brief=brief, bold=bold)
     head = [document.private, document.notice, document.title]
-    shown = [told.strong(short(shown_text(text), WIDTH)) for text in head[::2] if text]
-    shown[1:1] = told.wrapped(document.notice) if document.notice and not brief else []
-    return "\n".join([*shown, *told.facts(document.facts), *told.parts(document.parts),
-                      *([] if brief or not document.closing else told.wrapped(document.closing))])
+    top = [output.strong(short(shown_text(text), WIDTH)) for text in head[::2] if text]
+    top[1:1] = output.wrapped(document.notice) if document.notice and not brief else []
+    return "\n".join([*top, *output.facts(document.facts), *output.show_parts(document.parts),
+                      *([] if brief or not document.closing else output.wrapped(document.closing))])
 
 
 def table_lines(table: DataTable, *, bold: bool = False) -> Iterator[str]:
-    r"""A table alone.
+    r"""Yield the lines of a table.
 
     >>> print(*table_lines(DataTable("", ("population", "left"), [
     ...     ("all who came to the north, " * 3, "1")], words=0)), sep="\n")
@@ -71,54 +71,53 @@ def table_lines(table: DataTable, *, bold: bool = False) -> Iterator[str]:
 
 
 def shown_text(text: str) -> str:
-    """A text without signs, and with nothing that a terminal obeys.
+    """Return a text without signs and control characters.
 
     >>> shown_text("**a**")
     'a'
     """
-    found = []
+    texts = []
     for kind, inner, _ in spans(text):
         if kind in ("name", "literal", "text"):
-            found.append(visible(inner.replace("\n", "\\n" if kind == "name" else " ")))
+            texts.append(visible(inner.replace("\n", "\\n" if kind == "name" else " ")))
         else:
-            found.append({"tick": "[ ] ", "break": " "}.get(kind) or shown_text(inner))
-    return "".join(found)
+            texts.append({"tick": "[ ] ", "break": " "}.get(kind) or shown_text(inner))
+    return "".join(texts)
 
 
 def short(text: str, most: int) -> str:
-    """A text that is cut where it is long."""
+    """Cut a text after `most` characters."""
     return text if len(text) <= most else f"{text[:most - 1]}…"
 
 
 def fitted(widths: Sequence[int], room: int) -> list[int]:
-    """Widths of columns, two spaces apart, that fit into a line: the widest give way.
+    """Return widths of columns that fit into a line; the widest columns become narrower.
 
     >>> fitted([4, 90, 50], 80), fitted([4, 5], 80)
     ([4, 36, 36], [4, 5])
     """
-    found = list(widths)
-    while sum(found) + 2 * (len(found) - 1) > room and max(found) > NARROW:
-        found[found.index(max(found))] -= 1
-    return found
+    fitting = list(widths)
+    while sum(fitting) + 2 * (len(fitting) - 1) > room and max(fitting) > NARROW:
+        fitting[fitting.index(max(fitting))] -= 1
+    return fitting
 
 
 class _Lines(Renderer):
-    """How the parts of a document become lines."""
+    """Renders the parts of a document as lines."""
 
     def __init__(self, *, brief: bool, bold: bool) -> None:
         self._brief, self._bold = brief, bold
 
     def strong(self, text: str) -> str:
-        """A text that stands out."""
         return f"\x1b[1m{text}\x1b[0m" if self._bold else text
 
     def wrapped(self, text: str, first: str = "  ", indent: str = "  ") -> list[str]:
-        """A text in lines that fit."""
+        """Return a text in lines that fit."""
         return wrap(shown_text(text), WIDTH, initial_indent=first, subsequent_indent=indent,
                     break_on_hyphens=False) or [first.rstrip()]
 
     def facts(self, facts: Sequence[Fact], indent: str = "  ") -> Iterator[str]:
-        """Facts, each with its label before it; a long label stands above."""
+        """Yield facts with their labels; a long label has its own line."""
         labels = [shown_text(fact.label) for fact in facts]
         width = min(max([_LABEL * (not self._brief), *map(len, labels)]), WIDTH // 3)
         for label, fact in zip(labels, facts, strict=True):
@@ -128,46 +127,42 @@ class _Lines(Renderer):
             if len(label) > width:
                 yield from wrap(label, WIDTH, initial_indent=indent, subsequent_indent=indent)
                 head = " " * len(f"{indent}{'':<{width}}  ")
-            told = self.wrapped(text, head, " " * (len(indent) + width + 2))
-            yield told[0].replace(head, self.strong(head), 1) if self._bold else told[0]
-            yield from told[1:]
+            wrapped = self.wrapped(text, head, " " * (len(indent) + width + 2))
+            yield wrapped[0].replace(head, self.strong(head), 1) if self._bold else wrapped[0]
+            yield from wrapped[1:]
 
-    def part(self, part: Part) -> Iterable[str]:
-        """The lines of a part, with an empty one before them."""
-        shown = list(super().part(part))
-        return shown if self._brief or not shown else ["", *shown]
+    def show(self, element: Part) -> Iterable[str]:
+        """Return the lines of a part after an empty line."""
+        rows = list(super().show(element))
+        return rows if self._brief or not rows else ["", *rows]
 
-    def show_paragraph(self, part: Paragraph) -> list[str]:
-        """The words, and the exact term in brackets."""
-        return [*self.wrapped(part.text), *(self.wrapped(f"({part.term})") if part.term else ())]
+    def show_paragraph(self, element: Paragraph) -> list[str]:
+        term = self.wrapped(f"({element.term})") if element.term else ()
+        return [*self.wrapped(element.text), *term]
 
-    def show_bullets(self, part: Bullets) -> list[str]:
-        """A line for each point."""
-        return [line for item in part.items for line in self.wrapped(item, "  - ", "    ")]
+    def show_bullets(self, element: Bullets) -> list[str]:
+        return [line for item in element.items for line in self.wrapped(item, "  - ", "    ")]
 
-    def show_code(self, part: Code) -> list[str]:
-        """The lines to type."""
-        return [f"    {shown_text(line)}" for line in part.lines]
+    def show_code(self, element: Code) -> list[str]:
+        return [f"    {shown_text(line)}" for line in element.lines]
 
-    def show_heading(self, part: Heading) -> list[str]:
-        """A heading."""
-        return list(map(self.strong, self.wrapped(part.text)))
+    def show_heading(self, element: Heading) -> list[str]:
+        return list(map(self.strong, self.wrapped(element.text)))
 
-    def show_facts(self, part: Facts) -> list[str]:
-        """Each fact with its label."""
-        head = self.show_heading(Heading(part.caption)) if part.caption else []
-        return [*head, *(self.wrapped(part.note) if part.note else ()), *self.facts(part.facts)]
+    def show_facts(self, element: Facts) -> list[str]:
+        head = self.show_heading(Heading(element.caption)) if element.caption else []
+        note = self.wrapped(element.note) if element.note else ()
+        return [*head, *note, *self.facts(element.facts)]
 
-    def show_section(self, part: Section) -> list[str]:
-        """The title, and the parts."""
-        return [*map(self.strong, self.wrapped(part.title, "", "")), *self.parts(part.parts)]
+    def show_section(self, element: Section) -> list[str]:
+        return [*map(self.strong, self.wrapped(element.title, "", "")),
+                *self.show_parts(element.parts)]
 
-    def show_datatable(self, part: DataTable) -> Iterator[str]:
-        """A table."""
-        return self.table(part)
+    def show_datatable(self, element: DataTable) -> Iterator[str]:
+        return self.table(element)
 
     def table(self, table: DataTable) -> Iterator[str]:
-        """A table; where that would break a word, a line for each cell of each row."""
+        """Yield a table, or a line for each cell if a word does not fit into its column."""
         if table.caption:
             yield from map(self.strong, self.wrapped(table.caption, "", ""))
         rows = [table.head, *table.rows]
@@ -200,8 +195,8 @@ class _Lines(Renderer):
 
 
 def _aligned(row: Sequence[str], width: Sequence[int], left: Sequence[bool]) -> Iterator[str]:
-    """A row in lines: what is too wide goes on below itself."""
+    """Yield the lines of a row; a wide cell continues below."""
     cells = [wrap(cell, w) or [""] for cell, w in zip(row, width, strict=True)]
     for parts in zip_longest(*cells, fillvalue=""):
-        yield "  " + "  ".join(part.ljust(w) if to_left else part.rjust(w) for part, w, to_left in
+        yield "  " + "  ".join(cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in
                                zip(parts, width, left, strict=True)).rstrip()

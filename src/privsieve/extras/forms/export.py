@@ -1,4 +1,4 @@
-"""`privsieve export`: a release in a form that others ask for, made of its folder alone."""
+"""`privsieve export`: a release in the format of another tool, made from its folder alone."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from privsieve.telling.document import Document
 @verb("officer first --out form.md")
 def command(form: Literal["registry", "label", "acro", "officer"], release: Existing, *,
             ledger: Existing | None = None, out: File | None = None) -> Outcome:
-    """Write the release folder RELEASE as FORM; the folder is verified first.
+    """Write the release folder RELEASE as FORM, after verifying the folder.
 
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
     label.  acro: results.json for the SACRO viewer.  officer: the form that a data protection
-    officer signs.  What only people know is left to be filled in.
+    officer signs.  People fill in what only they know.
 
-    ledger : the ledger that was charged: label and officer say what is left of it
-    out : write to a new file; to stdout where left out
+    ledger : the ledger that was charged; label and officer then show what is left
+    out : a new file; default: stdout
     """
     checked = _checked(Path(release), ledger)
     for name, why in checked.result(None).unchecked.items():
         words.say("unchecked", f"{name}: {why}", fg="yellow")
     try:
-        made = _made(form, checked, ledger).decode()
+        text = _text(form, checked, ledger).decode()
     except PrivsieveError:
         raise
     except WRONG:
-        raise SchemaError("release.json or certificate.json lacks what the form says; take the "
-                          "files as privsieve wrote them") from None
-    return kept(made, {"form": form, "text": made}, out)
+        raise SchemaError("release.json or certificate.json lacks something that the form needs; "
+                          "use the files as privsieve wrote them") from None
+    return kept(text, {"form": form, "text": text}, out)
 
 
-def _checked(place: Path, ledger: str | None) -> FolderCheck:
-    """The folder, if all that can be checked of it holds."""
+def _checked(path: Path, ledger: str | None) -> FolderCheck:
+    """Return the verified folder, or raise an error."""
     try:
-        found = FolderCheck.of(Contents.of(place), ledger, None)
-        found.beside()
-        found.signatures(None)
+        check = FolderCheck.of(Contents.of(path), ledger, None)
+        check.beside()
+        check.signatures(None)
     except (Unreadable, OSError) as error:
-        said = str(error) if isinstance(error, Unreadable) else "the folder cannot be read"
-        raise CheckFailed(f"{said}; nothing is exported") from None
-    if found.reasons:
-        raise CheckFailed(f"{found.reasons[0]}; nothing is exported of a release that does not "
-                          "hold (privsieve verify says more)")
-    return found
+        reason = str(error) if isinstance(error, Unreadable) else "the folder cannot be read"
+        raise CheckFailed(f"{reason}; nothing is exported") from None
+    if check.reasons:
+        raise CheckFailed(f"{check.reasons[0]}; only a valid release can be exported (see "
+                          "privsieve verify)")
+    return check
 
 
-def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
+def _text(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
     release, certificate = checked.release, checked.body
     if form == "registry":
         return exports.entry(release, certificate).encode()
@@ -78,14 +78,14 @@ def _made(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
 
 
 def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:
-    """What the ledger says of the people before and after this charge, in plain sums."""
+    """Return the sums of the ledger before and after this charge."""
     kept = checked.body["ledger"]
     if ledger is None or not kept or "reserve" not in kept:
         return None
     population, seq = str(checked.body["population"]), int(kept["reserve"]["seq"])
     with sql.store(ledger).reading(sql.checked_path(ledger)) as db:
         account, charges = sql.account_of(db, population), sql.charges_of(db, population)
-    units = [(one.seq, one.units) for one in charges]
+    units = [(charge.seq, charge.units) for charge in charges]
     before, after = (sum(cost for at, cost in units if at < end) for end in (seq, seq + 1))
     return Spending(*(decimal(amount, EPSILON_UNITS)
                   for amount in (account.limit, before, after, account.left)))
