@@ -135,9 +135,6 @@ static Out<u8> py_peel(In<u64, 2> masks, In<i64, 2> counts, i64 k, i64 diversity
 void bind_patterns(nb::module_& m) {
     m.def("class_counts", py_class_counts, strict("indptr"), strict("indices"), strict("y"),
           nb::arg("classes"));
-    m.def("gather", [](Cells cells, In<i32, 1> y) {
-        return unlocked([&] { return gather(view(cells, y)); });
-    }, strict("items"), strict("y"));
     m.def("greedy", py_greedy, strict("items"), strict("y"), strict("order"), strict("facts"),
           strict("absent"));
     m.def("lazy_distinct", py_choose<false>, strict("items"), strict("y"), strict("candidates"),

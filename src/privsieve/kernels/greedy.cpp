@@ -41,13 +41,6 @@ void class_counts(const Items& items, size_t codes, i64* out) {
     else count_labels<u32>(items, codes, out);
 }
 
-// What any count by class must do at the least: look up the label of each entry.
-i64 gather(const Items& items) {
-    i64 sum = 0;
-    for (i64 t = 0; t < items.indptr[items.many]; t++) sum += items.label[size_t(items.indices[t])];
-    return sum;
-}
-
 static bool take(Patterns& state, size_t item) {
     if (state.hopeless(item)) return false;
     state.count(item);

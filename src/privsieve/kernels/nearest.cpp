@@ -202,19 +202,6 @@ ByClass::ByClass(const i32* label, size_t rows) : row(rows), first(rows), last(r
     }
 }
 
-int runnable_near(const NearLoops* found[3]) {
-    const Loops* sets[3];
-    const int many = runnable(sets);
-    for (int i = 0; i < many; i++) {
-        found[i] = &near_base;
-#ifdef PRIVSIEVE_X86
-        if (sets[i] == &loops_avx512) found[i] = &near_avx512;
-        if (sets[i] == &loops_avx2) found[i] = &near_avx2;
-#endif
-    }
-    return many;
-}
-
 bool nearest(const Search& search, i64* const found[2]) {
     const size_t rows = search.rows.rows;
     for (int kind = 0; kind < 2; kind++)

@@ -61,9 +61,6 @@ struct Copies {
     virtual double exactly(size_t s, size_t k) const = 0;
 };
 
-// The sets of loops that this machine can run, the best first; returns how many.
-int runnable_near(const NearLoops* found[3]);
-
 // found[0][i * samples + r], found[1][..] are the hit and the miss of row i in sample r, or -1.
 // False where a number is refused: one above 1e100 in size, or not 0 or 1 under `hamming`.
 bool nearest(const Search& search, i64* const found[2]);

@@ -108,7 +108,6 @@ struct Patterns {
 
 bool keeps_nothing(const Items& items, const Rule& rule);
 void class_counts(const Items& items, size_t classes, i64* out);
-i64 gather(const Items& items);
 // Whether the user has had enough: asked at each candidate; what was accepted by then is given.
 using Stop = std::function<bool()>;
 std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const Rule& rule,
