@@ -55,10 +55,9 @@ std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const
     std::vector<i64> accepted;
     if (keeps_nothing(items, rule)) return accepted;
     Patterns state(items, rule);
-    for (size_t a = 0; a < many && !stop(); a++) {
+    for (size_t a = 0; a < many && !stop(); a++)
         if (take(state, size_t(order[a]))) accepted.push_back(order[a]);
         else if (!rule.skip) break;
-    }
     return accepted;
 }
 
@@ -94,16 +93,15 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
         state.forget();
         if (gain > 0) hopes.push({gain, position, accepted.size()});
     };
-    for (size_t a = 0; a < many && !stop(); a++) {
+    for (size_t a = 0; a < many && !stop(); a++)
         if (!rule.skip || !state.hopeless(size_t(candidates[a]))) hope(a);
-    }
     while (!hopes.empty() && !stop()) {
         const Hope best = hopes.top();
         hopes.pop();
         if (best.round < accepted.size()) hope(best.position);
-        else if (take(state, size_t(candidates[best.position]))) {
+        else if (take(state, size_t(candidates[best.position])))
             accepted.push_back(candidates[best.position]);
-        } else if (!rule.skip) break;
+        else if (!rule.skip) break;
     }
     return accepted;
 }

@@ -45,17 +45,15 @@ struct Loops {
     // sums[j] += |x - miss| - |x - hit|, by column
     void (*lean)(const std::uint16_t* x, const std::uint16_t* const miss_hit[2],
                  const std::uint16_t* kinds, size_t many, std::int32_t* sums);
-    // best[lane] = the largest sum of |cell| over four cells: at or below a bin of the sorted
-    // column or not, inside the lane's indicator or not.  `steps` has SIDE values for each code
-    // of a row; `all` is their sum over all rows, and its place grid - 1 that without indicator;
-    // `sides` are the sum, and its size, on one side of each cut and on the other.
+    // best[lane] = the largest sum of |cell| over four cells: both sides of a cut of the sorted
+    // column, both sides of the lane's indicator.  `steps` has SIDE values for each code, `all` is
+    // their sum over all rows, `sides` has the sum of each side of a cut and its absolute value.
     template <class T>
     using Sweep = void (*)(const SortedRows& rows, const std::uint16_t* code, const T* steps,
                            const T* all, const T* sides, T* best);
     Sweep<std::int16_t> sweep16;
     Sweep<std::int32_t> sweep32;
-    // The largest sum of |cell| over four cells of one cut a side, of tables of 16 x 16 places for
-    // each class, summed with these weights.
+    // The largest sum of |cell| over four cells of the weighted sum of 16 x 16 tables.
     template <class T>
     using BestCells = std::int64_t (*)(const T* counts, const T* weights, size_t classes,
                                        const Cuts& cuts);

@@ -1,5 +1,4 @@
-// Nearest hits and misses.  Coarse copies bound the distance of each pair of rows; only the few
-// that can still be nearest are told in full, and only ties in the fixed order.
+// Nearest hits and misses: coarse copies exclude most rows, exact distances decide the others.
 #include "nearest.h"
 #include "loops.h"
 

@@ -19,25 +19,26 @@ using i32 = std::int32_t;
 constexpr size_t TILE = 4;     // columns on either side of a tile
 constexpr size_t CHUNK = 256;  // words: a tile's planes then stay in the second cache
 
+// Where each class begins in a plane of bits, in words.
+std::vector<size_t> class_words(const Bins& in) {
+    std::vector<size_t> words(1);
+    for (size_t c = 0; c < in.labellings.columns; c++)
+        words.push_back(words[c] + size_t(in.starts[c + 1] - in.starts[c] + 255) / 256 * 4);
+    return words;
+}
+
 // One bit per row for each indicator of each column, class by class.
 struct Planes {
     const Bins& in;
     size_t K = in.grid - 1, classes = in.labellings.columns;
     const Loops& loops = best_loops();
-    std::vector<size_t> words = layout();
+    std::vector<size_t> words = class_words(in);
     std::vector<u64> bits = std::vector<u64>(in.bins.rows * K * words[classes]);
 
     Planes(const Bins& in, size_t threads) : in(in) {
         share(threads, in.bins.rows, [&](size_t, size_t j) {
             for (size_t c = 0; c < classes; c++) build(j, c);
         });
-    }
-
-    std::vector<size_t> layout() const {
-        std::vector<size_t> words(1);
-        for (size_t c = 0; c < classes; c++)
-            words.push_back(words[c] + size_t(in.starts[c + 1] - in.starts[c] + 255) / 256 * 4);
-        return words;
     }
 
     u64* plane(size_t j, size_t a) { return &bits[(j * K + a) * words[classes]]; }
@@ -309,19 +310,16 @@ template <class T> struct Sweeps {
     }
 };
 
-// Pairs of columns that use two bins at most, as words do that are there or not: one cut of each is
-// all that there is to try.
+// Pairs of columns that use at most two bins: each has only one cut to try.
 struct Halves {
     const Bins& in;
     size_t d = in.bins.rows, classes = in.labellings.columns;
-    std::vector<size_t> words = std::vector<size_t>(1), columns;
+    std::vector<size_t> words = class_words(in), columns;
     std::vector<u8> is = std::vector<u8>(d);
     std::vector<u64> bits;   // of each of `columns`, class by class: the rows in its upper bin
     std::vector<i64> upper;  // of each of `columns`, for each class: how many
 
     explicit Halves(const Bins& in) : in(in) {
-        for (size_t c = 0; c < classes; c++)
-            words.push_back(words[c] + size_t(in.starts[c + 1] - in.starts[c] + 255) / 256 * 4);
         for (size_t j = 0; j < d && !in.weight; j++)
             if ((is[j] = two(j))) columns.push_back(j);
         bits.assign(columns.size() * words[classes], 0);
@@ -387,8 +385,7 @@ struct Halves {
     }
 };
 
-// Rows by the cells of two columns, for each class, or weighed at once where there is one labelling.
-// T holds the sum of all |weights|.
+// Rows by the cells of two columns, for each class.  T holds the sum of all |weights|.
 template <class T> struct Cells {
     static constexpr size_t PLACES = 256;
     const Bins& in;
@@ -486,8 +483,7 @@ void swept(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     }
 }
 
-// Calls visit(thread, labelling, j, l, best four-cell rule) for every pair j < l.  Sweeps take no
-// time but for the rows, and that for each labelling; planes take little for a row, and much beside.
+// Calls visit(thread, labelling, j, l, best four-cell rule) for every pair j < l.
 template <class Visit>
 void each_value(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     const size_t many = in.labellings.rows, rows = in.bins.columns;
