@@ -96,13 +96,11 @@ def spread(rng, rows, rate):
 def large(rows, runs):
     """Counts, greedy skip and DistCnt with break, as multiples of the floor; memory."""
     if kernels.implementation() != "native":
-        return []  # the floor is a C loop, and the twins are held to no speed
-    from privsieve.kernels import _native
-
+        return []  # the twins are held to no speed
     items, y = generated(rows)
     cells, rule = (items.indptr, items.indices), Rule(K, 2)
     order = modular_order(weights(items, y, 2, "hamming").values, np.arange(COLUMNS))
-    floor = call(lambda: _native.gather(cells, y), runs)
+    floor = call(lambda: np.sum(y[items.indices]), runs)  # looks up the label of each entry
     count = call(lambda: patterns.class_counts(*cells, y, 2), runs)
     skip = call(lambda: patterns.greedy(cells, y, order, rule), runs)
     distinct = call(lambda: patterns.lazy_distinct(cells, y, np.arange(COLUMNS),

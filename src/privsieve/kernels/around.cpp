@@ -1,9 +1,7 @@
-// Sums over the patterns that contain a pattern, and over those that it contains.
+// Counts of the patterns that contain a pattern, and of those that it contains.
 //
-// What contains a pattern holds its rarest bit, so that only the list of that bit is looked at.
-// Where few patterns ask for the same list, it is read once and each of its patterns is held
-// against all of them.  Where many do, a block of it is turned on its side, a plane for each bit of
-// theirs, and 64 of its patterns are answered by one operation.
+// A pattern that contains another holds its rarest bit, so only the list of that bit is read.  Few
+// patterns are compared one by one; for many, a plane for each bit answers 64 patterns at a time.
 #include "patterns.h"
 
 #include <algorithm>
@@ -18,11 +16,9 @@ constexpr size_t FEW = 16;                        // patterns that ask: for fewe
 constexpr size_t HELD = 8;                        // entries of lists at a time, for each pattern
 
 template <class Use> inline void each_bit(const u64* mask, size_t words, Use use) {
-    for (size_t w = 0; w < words; w++) {
-        for (u64 rest = mask[w]; rest; rest &= rest - 1) {
+    for (size_t w = 0; w < words; w++)
+        for (u64 rest = mask[w]; rest; rest &= rest - 1)
             use(w * 64 + size_t(__builtin_ctzll(rest)));
-        }
-    }
 }
 
 class Around {
@@ -61,7 +57,7 @@ class Around {
     std::vector<size_t> begins;            // of each bit's part of them
     std::vector<u64> wanted;               // the bits that have one
     std::vector<List> lists;
-    std::vector<u32> held;                 // their patterns, one list after the other
+    std::vector<u32> held;  // their patterns, one list after the other
 
     struct Word {
         u32 at;
@@ -71,7 +67,7 @@ class Around {
     std::vector<size_t> ends;     // of each one's
     std::vector<u32> slot, used;  // the plane of a bit; the bits that have one
     std::vector<u64> join, slots, planes;
-    u64 left[WORDS];              // the patterns of a block that are left
+    u64 left[WORDS];  // the patterns of a block that are left
 
     // What counts for nothing is passed over.
     void order_table() {
@@ -126,11 +122,9 @@ class Around {
             taken |= u64(1) << bit % 64;
         }
         held.resize(std::max(held.size(), size));
-        for (u32 q : order) {
-            for (u64 here = table.masks[q * W + w] & taken; here; here &= here - 1) {
+        for (u32 q : order)
+            for (u64 here = table.masks[q * W + w] & taken; here; here &= here - 1)
                 held[next[__builtin_ctzll(here)]++] = q;
-            }
-        }
         return taken;
     }
 
@@ -190,9 +184,8 @@ class Around {
     // Planes for the further bits of what asks, the rarest first, so that few of them leave nothing.
     void make_planes(size_t bit, const u32* q, size_t size, const u32* p, size_t many) {
         join.assign(W, 0);
-        for (size_t a = 0; a < many; a++) {
+        for (size_t a = 0; a < many; a++)
             for (size_t w = 0; w < W; w++) join[w] |= asked.masks[p[a] * W + w];
-        }
         join[bit / 64] &= ~(u64(1) << bit % 64);
         used.clear();
         each_bit(join.data(), W, [&](size_t other) { used.push_back(u32(other)); });
@@ -242,6 +235,76 @@ void around(const Asked& asked, const Bits& table, i64* over, i64* under, const 
 
 void superset_counts(const Bits& table, i64* out) {
     around({table.masks, table.many, nullptr}, table, out, nullptr, nullptr);
+}
+
+static bool inside(const u64* small, const u64* large, size_t words) {
+    for (size_t w = 0; w < words; w++)
+        if (small[w] & ~large[w]) return false;
+    return true;
+}
+
+namespace {
+// Rows by pattern and code, which leave by pattern; by pattern and code where that may be known.
+struct Peeling {
+    const size_t C;
+    const Rule& rule;
+    u8* stays;
+    std::vector<i64> group, rest;  // rows in each group that are still counted; and those of each
+    std::vector<size_t> leaving;   // patterns of which some rows leave
+
+    Peeling(const Bits& table, const Rule& by, u8* out)
+        : C(table.codes), rule(by), stays(out), group(table.many * C),
+          rest(table.counts, table.counts + table.many * C) {
+        superset_counts(table, group.data());
+        std::fill_n(stays, group.size(), 1);
+    }
+
+    bool any(size_t p) const { return std::count(stays + p * C, stays + p * C + C, 1); }
+
+    void check(size_t p) {
+        const i64* mine = group.data() + p * C;
+        const i64 rows = std::accumulate(mine, mine + C, i64(0));
+        const bool diverse = i64(C) - std::count(mine, mine + C, 0) >= rule.diversity;
+        bool less = false;
+        for (size_t c = 0; c < C; c++) {
+            if (diverse && (rule.labelled ? mine[c] : rows) >= rule.k) continue;
+            less |= stays[p * C + c] && rest[p * C + c];
+            stays[p * C + c] = 0;
+        }
+        if (less) leaving.push_back(p);
+    }
+
+    // How many rows of the last of those leave, by code; these are counted no more.
+    size_t next(std::vector<i64>& many) {
+        const size_t p = leaving.back();
+        leaving.pop_back();
+        for (size_t c = 0; c < C; c++) {
+            many[c] = stays[p * C + c] ? 0 : rest[p * C + c];
+            rest[p * C + c] -= many[c];
+        }
+        return p;
+    }
+};
+}  // namespace
+
+// Rows that leave before all groups that remain are large enough; ends early above `suppress`.
+i64 peel(const Bits& table, const Rule& rule, u8* stays) {
+    const size_t W = table.words, C = table.codes;
+    Peeling left(table, rule, stays);
+    for (size_t p = 0; p < table.many; p++) left.check(p);
+    std::vector<i64> many(C);
+    i64 lost = 0;
+    while (!left.leaving.empty()) {
+        const size_t gone = left.next(many);
+        lost += std::accumulate(many.begin(), many.end(), i64(0));
+        if (rule.suppress >= 0 && lost > rule.suppress) return lost;
+        for (size_t p = 0; p < table.many; p++) {
+            if (!left.any(p) || !inside(table.masks + p * W, table.masks + gone * W, W)) continue;
+            for (size_t c = 0; c < C; c++) left.group[p * C + c] -= many[c];
+            left.check(p);
+        }
+    }
+    return lost;
 }
 
 }  // namespace privsieve::pattern

@@ -24,8 +24,7 @@ struct Whole {
     u16 of(i64 key) const;
 };
 
-// How cells become codes: as numbers, as whole numbers that are listed, as true and false, or as
-// texts.
+// How cells become codes: as numbers, listed whole numbers, true and false, or texts.
 enum How { NUMBER, WHOLE, BITS, TEXTS };
 
 struct Rule {

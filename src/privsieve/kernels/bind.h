@@ -7,9 +7,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 namespace nb = nanobind;
 using namespace privsieve;
@@ -27,6 +29,12 @@ template <class T> inline Matrix<T> matrix(const In<T, 2>& a) {
 template <class T> inline Out<T> give(Buffer<T>&& buffer, std::initializer_list<size_t> shape) {
     T* data = buffer.data.release();
     return Out<T>(data, shape, nb::capsule(data, [](void* p) noexcept { std::free(p); }));
+}
+
+template <class T> inline Out<T> give(const std::vector<T>& values) {
+    Buffer<T> copy(values.size());
+    std::copy(values.begin(), values.end(), copy.at(0));
+    return give(std::move(copy), {values.size()});
 }
 
 // An argument that is taken as it is, or not at all.

@@ -61,12 +61,8 @@ nb::list write_codes(const Columns& self, nb::handle batch, In<std::int32_t, 1> 
     const arrow::Asked asked = unlocked(
         [&] { return self.read(*array, which.data(), {from, rows, stride}, out.data() + at); });
     nb::list found;
-    for (size_t j = 0; j < asked.size(); j++) {
-        if (asked[j].empty()) continue;
-        Buffer<i64> places(asked[j].size());
-        std::copy(asked[j].begin(), asked[j].end(), places.at(0));
-        found.append(nb::make_tuple(j, give(std::move(places), {asked[j].size()})));
-    }
+    for (size_t j = 0; j < asked.size(); j++)
+        if (!asked[j].empty()) found.append(nb::make_tuple(j, give(asked[j])));
     return found;
 }
 

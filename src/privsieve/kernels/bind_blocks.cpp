@@ -1,6 +1,10 @@
+// The doors of blocks.py and nearest.py.
 #include "bind.h"
 #include "blocks.h"
 #include "loops.h"
+#include "nearest.h"
+
+#include <cstring>
 
 using i32 = std::int32_t;
 using Table = std::tuple<In<u16, 2>, In<i32, 1>, In<i64, 1>>;
@@ -10,51 +14,37 @@ static Rows rows_of(const Table& table) {
     return {matrix(codes), label.data(), starts.data(), starts.shape(0) - 1};
 }
 
-static Ballot ballot(const Maybe<In<u16, 2>>& kinds, i64 tau, i32* each = nullptr) {
-    return {kinds ? kinds->data() : nullptr, tau, each};
+using Cast = std::tuple<In<i64, 1>, In<i64, 1>>;
+
+// The votes of all voters; with EACH what each would vote by, a row of integers for each.
+template <bool EACH, class Vote>
+static auto give_votes(const Rows& rows, size_t voters, const Maybe<In<u16, 2>>& kinds, i64 tau,
+                       Vote vote) {
+    const size_t columns = rows.codes.columns;
+    Buffer<i64> votes(columns);
+    Buffer<i32> each(EACH ? voters * columns : 0);
+    const Ballot ballot{kinds ? kinds->data() : nullptr, tau, EACH ? each.at(0) : nullptr};
+    unlocked([&] { vote(ballot, votes.at(0)); });
+    if constexpr (EACH) return give(std::move(each), {voters, columns});
+    else return give(std::move(votes), {columns});
 }
 
-static Out<i64> py_block_votes(Table table, std::tuple<In<i64, 1>, In<i64, 1>> blocks,
-                               Maybe<In<u16, 2>> kinds, i64 tau) {
+template <bool EACH>
+static auto py_blocks(Table table, Cast blocks, Maybe<In<u16, 2>> kinds, i64 tau) {
     const Rows rows = rows_of(table);
     const auto& [order, starts] = blocks;
-    Buffer<i64> votes(rows.codes.columns);
-    unlocked([&] {
-        block_votes(rows, {order.data(), starts.data(), starts.shape(0) - 1}, ballot(kinds, tau),
-                    votes.at(0));
+    const Blocks held{order.data(), starts.data(), starts.shape(0) - 1};
+    return give_votes<EACH>(rows, held.many, kinds, tau, [&](const Ballot& ballot, i64* votes) {
+        block_votes(rows, held, ballot, votes);
     });
-    return give(std::move(votes), {rows.codes.columns});
 }
 
-static Out<i64> py_reference_votes(Table table, Table reference, Maybe<In<u16, 2>> kinds,
-                                   i64 tau) {
+template <bool EACH>
+static auto py_reference(Table table, Table reference, Maybe<In<u16, 2>> kinds, i64 tau) {
     const Rows rows = rows_of(table), against = rows_of(reference);
-    Buffer<i64> votes(rows.codes.columns);
-    unlocked([&] { reference_votes(rows, against, ballot(kinds, tau), votes.at(0)); });
-    return give(std::move(votes), {rows.codes.columns});
-}
-
-// What each voter would vote by: a row of integers each.
-static Out<i32> py_block_moves(Table table, std::tuple<In<i64, 1>, In<i64, 1>> blocks,
-                               Maybe<In<u16, 2>> kinds) {
-    const Rows rows = rows_of(table);
-    const auto& [order, starts] = blocks;
-    const size_t many = starts.shape(0) - 1;
-    Buffer<i64> votes(rows.codes.columns);
-    Buffer<i32> each(many * rows.codes.columns);
-    unlocked([&] {
-        block_votes(rows, {order.data(), starts.data(), many}, ballot(kinds, 0, each.at(0)),
-                    votes.at(0));
+    return give_votes<EACH>(rows, rows.units, kinds, tau, [&](const Ballot& ballot, i64* votes) {
+        reference_votes(rows, against, ballot, votes);
     });
-    return give(std::move(each), {many, rows.codes.columns});
-}
-
-static Out<i32> py_reference_moves(Table table, Table reference, Maybe<In<u16, 2>> kinds) {
-    const Rows rows = rows_of(table), against = rows_of(reference);
-    Buffer<i64> votes(rows.codes.columns);
-    Buffer<i32> each(rows.units * rows.codes.columns);
-    unlocked([&] { reference_votes(rows, against, ballot(kinds, 0, each.at(0)), votes.at(0)); });
-    return give(std::move(each), {rows.units, rows.codes.columns});
 }
 
 using Into = nb::ndarray<u16, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -80,14 +70,46 @@ static nb::list py_block_loops(In<u16, 2> codes, Maybe<In<u16, 2>> kinds) {
     return all;
 }
 
+// `filter` (0 by the data, 1 bytes or bits, 2 floats or lists) and `loops` (0 the best) are for
+// tests: the answers are the same for all.
+static nb::object py_nearest(In<double, 2> X, In<std::int32_t, 1> label, const char* metric,
+                             Maybe<In<u64, 1>> drawn, size_t samples, int filter, int loops) {
+    const Loops* sets[3];
+    const int many = runnable(sets);
+    if (loops < 0 || loops >= many) throw nb::value_error("no such set of loops here");
+    const Metric by = !std::strcmp(metric, "hamming")     ? Metric::hamming
+                      : !std::strcmp(metric, "euclidean") ? Metric::euclidean
+                                                          : Metric::manhattan;
+    const size_t n = X.shape(0);
+    Buffer<i64> hit(n * samples), miss(n * samples);
+    i64* const found[2] = {hit.at(0), miss.at(0)};
+    const Search search{matrix(X),   label.data(), by, Filter(filter), &sets[loops]->near,
+                        drawn ? drawn->data() : nullptr, samples};
+    if (!unlocked([&] { return nearest(search, found); })) return nb::none();
+    return nb::make_tuple(give(std::move(hit), {n, samples}), give(std::move(miss), {n, samples}));
+}
+
+static nb::list py_nearest_loops() {
+    const Loops* sets[3];
+    const int many = runnable(sets);
+    nb::list names;
+    for (int i = 0; i < many; i++) names.append(sets[i]->name);
+    return names;
+}
+
 void bind_blocks(nb::module_& m) {
-    m.def("block_votes", py_block_votes, strict("rows"), strict("blocks"), strict("kinds").none(),
-          nb::arg("tau"));
-    m.def("reference_votes", py_reference_votes, strict("rows"), strict("reference"),
+    m.def("block_votes", py_blocks<false>, strict("rows"), strict("blocks"),
           strict("kinds").none(), nb::arg("tau"));
-    m.def("block_moves", py_block_moves, strict("rows"), strict("blocks"), strict("kinds").none());
-    m.def("reference_moves", py_reference_moves, strict("rows"), strict("reference"),
-          strict("kinds").none());
+    m.def("reference_votes", py_reference<false>, strict("rows"), strict("reference"),
+          strict("kinds").none(), nb::arg("tau"));
+    m.def("block_moves", py_blocks<true>, strict("rows"), strict("blocks"),
+          strict("kinds").none(), nb::arg("tau") = 0);
+    m.def("reference_moves", py_reference<true>, strict("rows"), strict("reference"),
+          strict("kinds").none(), nb::arg("tau") = 0);
     m.def("block_loops", py_block_loops, strict("codes"), strict("kinds").none());
     m.def("deal", py_deal, strict("codes"), strict("place"), strict("out"));
+    m.def("nearest", py_nearest, strict("X"), strict("label"), nb::arg("metric"),
+          strict("drawn").none() = nb::none(), nb::arg("samples") = 1, nb::arg("filter") = 0,
+          nb::arg("loops") = 0);
+    m.def("nearest_loops", py_nearest_loops);
 }

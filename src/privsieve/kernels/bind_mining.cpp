@@ -1,21 +1,12 @@
 // The doors to the kernels that mine maximal sets.  `mining.py` has checked what comes in.
 #include "bind.h"
 #include "mining.h"
-#include "mining_bits.h"
-
-#include <algorithm>
 
 namespace {
 
 bool interrupted() {
     nb::gil_scoped_acquire held;
     return PyErr_CheckSignals() != 0;
-}
-
-template <class T> Out<T> array(const std::vector<T>& values) {
-    Buffer<T> copy(values.size());
-    std::copy(values.begin(), values.end(), copy.at(0));
-    return give(std::move(copy), {values.size()});
 }
 
 // How a search ended.  What a signal handler raised is raised, unless it is an interrupt and the
@@ -34,36 +25,38 @@ nb::object py_all(In<i64, 1> indptr, In<i32, 1> indices, size_t rows, i64 k, siz
     Watch watch(seconds, interrupted);
     const Sets sets = unlocked([&] { return all_maximal(columns, k, cap, watch); });
     if (how(watch, false) == Ended::LIMIT) return nb::none();
-    return nb::make_tuple(array(sets.indptr), array(sets.items), array(sets.support));
+    return nb::make_tuple(give(sets.indptr), give(sets.items), give(sets.support));
 }
 
 using Rule = std::tuple<i64, i64, size_t, i64, i64>;
 
+TopRule rule_of(Rule rule) {
+    const auto [k, l, r, nodes, least] = rule;
+    return {k, l, r, nodes, least};
+}
+
+
 nb::tuple give_top(const Top& top, const Watch& watch) {
     const Ended ended = how(watch, true);
-    return nb::make_tuple(array(top.sets.indptr), array(top.sets.items), array(top.sets.support),
-                          array(top.value), top.bound, top.nodes, int(ended));
+    return nb::make_tuple(give(top.sets.indptr), give(top.sets.items), give(top.sets.support),
+                          give(top.value), top.bound, top.nodes, int(ended));
 }
 
 nb::tuple py_rows(In<i64, 1> indptr, In<i32, 1> indices, In<i32, 1> y, In<i64, 1> weight,
                   Rule rule, double seconds) {
     const Columns columns{indptr.data(), indices.data(), indptr.shape(0) - 1, y.shape(0)};
-    const auto [k, l, r, nodes, least] = rule;
-    const TopRule asked{k, l, r, nodes, least};
     Watch watch(seconds, interrupted);
     return give_top(unlocked([&] {
-        return top_by_rows(columns, y.data(), weight.data(), asked, watch);
+        return top_by_rows(columns, y.data(), weight.data(), rule_of(rule), watch);
     }), watch);
 }
 
 nb::tuple py_items(In<i64, 1> indptr, In<i32, 1> indices, size_t rows, In<i64, 1> weight,
                    Rule rule, double seconds) {
     const Columns columns{indptr.data(), indices.data(), indptr.shape(0) - 1, rows};
-    const auto [k, l, r, nodes, least] = rule;
-    const TopRule asked{k, l, r, nodes, least};
     Watch watch(seconds, interrupted);
     return give_top(unlocked([&] {
-        return top_by_items(columns, weight.data(), asked, watch);
+        return top_by_items(columns, weight.data(), rule_of(rule), watch);
     }), watch);
 }
 
@@ -73,7 +66,7 @@ nb::list py_close_ups(In<u64, 1> from, In<u64, 1> by) {
     for (CloseUp close_up : close_ups()) {
         std::vector<u64> out(from.shape(0) + 1);
         close_up(from.data(), by.data(), from.shape(0), out.data());
-        all.append(array(out));
+        all.append(give(out));
     }
     return all;
 }

@@ -1,6 +1,6 @@
-// The doors of patterns.py.
+// The doors of patterns.py and search.py.
 #include "bind.h"
-#include "patterns.h"
+#include "covers.h"
 
 #include <cstring>
 #include <vector>
@@ -17,14 +17,8 @@ static Items view(const Cells& cells, const In<i32, 1>& y) {
 // (k, l, suppress, classes, codes, skip, equal, labelled), absent.
 static Rule view(const In<i64, 1>& facts, const In<u8, 1>& absent) {
     const i64* f = facts.data();
-    return {f[0],      f[1],      f[2],      size_t(f[3]), size_t(f[4]),
+    return {f[0], f[1], f[2], size_t(f[3]), size_t(f[4]),
             f[5] != 0, f[6] != 0, f[7] != 0, absent.data()};
-}
-
-static Out<i64> give(const std::vector<i64>& found) {
-    Buffer<i64> out(found.size());
-    if (!found.empty()) std::memcpy(out.at(0), found.data(), found.size() * sizeof(i64));
-    return give(std::move(out), {found.size()});
 }
 
 // What was accepted; a last -1 says that the user ended it.
@@ -87,9 +81,8 @@ static nb::tuple py_table(Cells cells, In<i32, 1> y, size_t classes, In<u8, 1> a
                 number[p] = next++;
                 u64* mine = masks.at(size_t(number[p]) * words);
                 std::memcpy(mine, state.mask(p), words * sizeof(u64));
-                for (size_t c = 0; c < classes; c++) {
+                for (size_t c = 0; c < classes; c++)
                     counts[size_t(number[p]) * classes + c] = state.whole[p << state.shift | c];
-                }
             }
             pattern[i] = number[p];
         }
@@ -132,12 +125,49 @@ static Out<u8> py_peel(In<u64, 2> masks, In<i64, 2> counts, i64 k, i64 diversity
     return give(std::move(stays), {masks.shape(0), classes});
 }
 
+// Asked by the search: whether to end.  Now and then it tells how far the search is.
+struct Told {
+    nb::object listener;
+    Enough end;
+    Enough::Clock::time_point next = Enough::Clock::now() + PAUSE;
+    static constexpr std::chrono::milliseconds PAUSE{200};
+
+    bool operator()(i64 nodes, i64 best) {
+        if (end()) return true;
+        if (listener.is_none() || Enough::Clock::now() < next) return false;
+        next = Enough::Clock::now() + PAUSE;
+        nb::gil_scoped_acquire held;
+        try {
+            listener(nodes, best);
+        } catch (nb::python_error& error) {
+            end.interrupted = error.matches(PyExc_KeyboardInterrupt);
+            end.failed = !end.interrupted;
+            if (end.failed) error.restore();
+        }
+        return end.interrupted || end.failed;
+    }
+};
+
+static nb::tuple py_search(Cells cells, In<i32, 1> y,
+                           Maybe<In<i64, 1>> weights, In<i64, 1> facts, In<u8, 1> absent,
+                           std::tuple<In<i64, 1>, nb::object> begin) {
+    const auto& [start, told] = begin;
+    const i64* f = facts.data();
+    const Rule rule{f[0], f[1], f[2], size_t(f[3]), size_t(f[4]), true,
+                    f[6] != 0, f[7] != 0, absent.data()};
+    const std::vector<i64> given(start.data(), start.data() + start.shape(0));
+    Told late{told, Enough(f[9])};
+    const exact::Found found = unlocked([&] {
+        return exact::search(view(cells, y), weights ? weights->data() : nullptr, rule, given, f[8],
+                             std::ref(late));
+    });
+    if (late.end.failed) throw nb::python_error();
+    return nb::make_tuple(give(found.selected), found.value, found.bound, found.proved, found.nodes);
+}
+
 void bind_patterns(nb::module_& m) {
     m.def("class_counts", py_class_counts, strict("indptr"), strict("indices"), strict("y"),
           nb::arg("classes"));
-    m.def("gather", [](Cells cells, In<i32, 1> y) {
-        return unlocked([&] { return gather(view(cells, y)); });
-    }, strict("items"), strict("y"));
     m.def("greedy", py_greedy, strict("items"), strict("y"), strict("order"), strict("facts"),
           strict("absent"));
     m.def("lazy_distinct", py_choose<false>, strict("items"), strict("y"), strict("candidates"),
@@ -150,4 +180,6 @@ void bind_patterns(nb::module_& m) {
     m.def("superset_counts", py_supersets, strict("masks"), strict("counts"));
     m.def("peel", py_peel, strict("masks"), strict("counts"), nb::arg("k"), nb::arg("diversity"),
           nb::arg("labelled"));
+    m.def("search", py_search, strict("items"), strict("y"), strict("weights").none(),
+          strict("facts"), strict("absent"), strict("begin"));
 }

@@ -18,10 +18,9 @@ struct Blocks {
     size_t many;
 };
 
-// `kinds` is null if all columns are plain numbers; else two rows of 0 or 65535: whether any two
-// codes are all of the grid apart, and whether code 65535 is, from any other.
-// `tau` is the largest vote; 0 takes signs.
-// `each` is null, or the room for the sum of each voter: then nobody votes.
+// kinds : null for numbers; else 65535 where all codes differ fully (row 0) or 65535 does (row 1)
+// tau : the largest vote; 0 votes by signs
+// each : null, or room for the sum of each voter, who then does not vote
 struct Ballot {
     const u16* kinds;
     i64 tau;

@@ -19,12 +19,10 @@ struct Signs {
 // The number that a text says, by the rule of `cells.number_cell`; NaN where it says none.
 double number(Text text, Signs signs);
 
-// The same of what stands at p, followed by anything, without signs between digits; returns its
-// end, or null.
+// Reads a number at p, without signs between digits; returns its end, or null.
 const char* leading_number(const char* p, const char* end, char decimal, double& value);
 
-// A whole number without plus sign, point and zeros after it, as `canonical.plain` writes it; other
-// texts as they are.
+// Writes a whole number as `canonical.plain` does; other texts stay.
 Text plain(Text text);
 
 // Without blanks around it.
@@ -49,8 +47,7 @@ public:
     std::int32_t code(Text text) const;
 };
 
-// One way to write a date, of fixed width: a step is a letter of `Y y m d H M S` as 1 to 7, or a
-// character that stands there.
+// A way to write a date: each step is a letter of `YymdHMS` as 1 to 7, or a literal character.
 struct DateForm {
     std::string steps;
     size_t width = 0;

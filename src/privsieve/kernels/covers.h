@@ -71,4 +71,18 @@ class Covers {
     bool wasted(const State& s) const;
 };
 
+// Whether to end, told how many sets were looked at and the best value.
+using Late = std::function<bool(i64 nodes, i64 best)>;
+
+struct Found {
+    std::vector<i64> selected;
+    i64 value, bound;  // -1 if not even the empty set keeps the rule
+    bool proved;
+    i64 nodes;
+};
+
+// Without weights it counts pairs.  It ends after `most` nodes (0: no limit), or when `late` is true.
+Found search(const Items& items, const i64* weights, const Rule& rule, const std::vector<i64>& start,
+             i64 most, const Late& late);
+
 }  // namespace privsieve::exact

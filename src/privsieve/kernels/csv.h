@@ -17,8 +17,7 @@ struct Form {
 // The line in UTF-8, what is broken replaced, as Python's decoders do it.
 void decode(Text line, const std::vector<u16>& points, std::string& out);
 
-// Fields of a line that holds quotes, as Python's `csv` cuts them (strict); false: it refuses.
-// Their texts stand in `held`.
+// Cuts a line with quotes into fields, as Python's strict `csv` does; `held` has their texts.
 bool unquote(Text line, char delimiter, std::string& held, std::vector<Text>& fields);
 
 // The different texts of a column, in the order in which they come.
@@ -28,8 +27,7 @@ struct Distinct {
     std::int32_t id(Text text);
 };
 
-// What is read of some lines: a code for each field and line; of each field that may keep texts the
-// id of a line's text, or -1 where its code is known.
+// The codes of some lines; and the ids of texts that have no code yet (-1: the code is known).
 struct Found {
     Buffer<u16> codes;
     Buffer<std::int32_t> ids;

@@ -41,13 +41,6 @@ void class_counts(const Items& items, size_t codes, i64* out) {
     else count_labels<u32>(items, codes, out);
 }
 
-// What any count by class must do at the least: look up the label of each entry.
-i64 gather(const Items& items) {
-    i64 sum = 0;
-    for (i64 t = 0; t < items.indptr[items.many]; t++) sum += items.label[size_t(items.indices[t])];
-    return sum;
-}
-
 static bool take(Patterns& state, size_t item) {
     if (state.hopeless(item)) return false;
     state.count(item);
@@ -62,10 +55,9 @@ std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const
     std::vector<i64> accepted;
     if (keeps_nothing(items, rule)) return accepted;
     Patterns state(items, rule);
-    for (size_t a = 0; a < many && !stop(); a++) {
+    for (size_t a = 0; a < many && !stop(); a++)
         if (take(state, size_t(order[a]))) accepted.push_back(order[a]);
         else if (!rule.skip) break;
-    }
     return accepted;
 }
 
@@ -101,16 +93,15 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
         state.forget();
         if (gain > 0) hopes.push({gain, position, accepted.size()});
     };
-    for (size_t a = 0; a < many && !stop(); a++) {
+    for (size_t a = 0; a < many && !stop(); a++)
         if (!rule.skip || !state.hopeless(size_t(candidates[a]))) hope(a);
-    }
     while (!hopes.empty() && !stop()) {
         const Hope best = hopes.top();
         hopes.pop();
         if (best.round < accepted.size()) hope(best.position);
-        else if (take(state, size_t(candidates[best.position]))) {
+        else if (take(state, size_t(candidates[best.position])))
             accepted.push_back(candidates[best.position]);
-        } else if (!rule.skip) break;
+        else if (!rule.skip) break;
     }
     return accepted;
 }

@@ -68,8 +68,7 @@ struct Signs {
 
 void sign_products(const Signs& signs, bool triples, size_t threads, i64* best);
 
-// The sum of each product in each class, by sets in lexicographic order; of the labellings only the
-// number of classes is read.
+// Sums each product in each class; sets are in lexicographic order.  Labels are not read.
 void product_sums(const Signs& signs, bool triples, i64* sums);
 
 struct Bins {
@@ -84,8 +83,7 @@ void pair_gain(const Bins& bins, size_t threads, i64* gain);
 void pair_best(const Bins& bins, size_t threads, i64* best);
 
 void code_sums(Matrix<u16> codes, const std::int32_t* label, size_t classes, i64* sums);
-// Rows of each class in each cell of each pair of columns, in lexicographic order.  Neither labellings
-// but for their number of classes, nor nominal is read.
+// Counts the rows of each class in each cell of each pair.  It does not read labels or `nominal`.
 void cell_sums(const Bins& bins, i64* cells);
 
 // Rows of a column that share a code; a column's place is the feature that its keys are of.

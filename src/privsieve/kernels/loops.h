@@ -1,7 +1,6 @@
 // The innermost loops, compiled once for each instruction set; the machine picks at run time.
 #pragma once
-#include <cstddef>
-#include <cstdint>
+#include "nearest_loops.h"
 
 namespace privsieve {
 
@@ -20,12 +19,10 @@ struct Cuts {
 
 constexpr size_t SIDE = 16;  // places on a side of a table
 
-// Sums that a sweep carries: all indicators of some partners.
-template <class T> constexpr size_t SWEEP_LANES = sizeof(T) == 1 ? 2 * SIDE : SIDE;
-
 struct Loops {
     const char* name;
     bool counts_fast;  // popcount in hardware vectors: bit planes then beat every histogram
+    const NearLoops& near;
     // popcount(a ^ b), popcount(a & b), popcount((a & m) ^ (b & n)) over whole words
     std::int64_t (*count_xor)(const std::uint64_t* a, const std::uint64_t* b, size_t words);
     std::int64_t (*count_and)(const std::uint64_t* a, const std::uint64_t* b, size_t words);
@@ -48,22 +45,20 @@ struct Loops {
     // sums[j] += |x - miss| - |x - hit|, by column
     void (*lean)(const std::uint16_t* x, const std::uint16_t* const miss_hit[2],
                  const std::uint16_t* kinds, size_t many, std::int32_t* sums);
-    // best[lane] = the largest sum of |cell| over four cells: at or below a bin of the sorted
-    // column or not, inside the lane's indicator or not.  `steps` has SWEEP_LANES<T> values for each code
-    // of a row; `all` is their sum over all rows, and its place grid - 1 that without indicator;
-    // `sides` are the sum, and its size, on one side of each cut and on the other.
-    void (*sweep8)(const SortedRows& rows, const std::uint16_t* code, const std::int8_t* steps,
-                   const std::int8_t* all, const std::int8_t* sides, std::int8_t* best);
-    void (*sweep16)(const SortedRows& rows, const std::uint16_t* code, const std::int16_t* steps,
-                    const std::int16_t* all, const std::int16_t* sides, std::int16_t* best);
-    void (*sweep32)(const SortedRows& rows, const std::uint16_t* code, const std::int32_t* steps,
-                    const std::int32_t* all, const std::int32_t* sides, std::int32_t* best);
-    // The largest sum of |cell| over four cells of one cut a side, of tables of 16 x 16 places for
-    // each class, summed with these weights.
-    std::int64_t (*best_cells32)(const std::int32_t* counts, const std::int32_t* weights,
-                                 size_t classes, const Cuts& cuts);
-    std::int64_t (*best_cells64)(const std::int64_t* counts, const std::int64_t* weights,
-                                 size_t classes, const Cuts& cuts);
+    // best[lane] = the largest sum of |cell| over four cells: both sides of a cut of the sorted
+    // column, both sides of the lane's indicator.  `steps` has SIDE values for each code, `all` is
+    // their sum over all rows, `sides` has the sum of each side of a cut and its absolute value.
+    template <class T>
+    using Sweep = void (*)(const SortedRows& rows, const std::uint16_t* code, const T* steps,
+                           const T* all, const T* sides, T* best);
+    Sweep<std::int16_t> sweep16;
+    Sweep<std::int32_t> sweep32;
+    // The largest sum of |cell| over four cells of the weighted sum of 16 x 16 tables.
+    template <class T>
+    using BestCells = std::int64_t (*)(const T* counts, const T* weights, size_t classes,
+                                       const Cuts& cuts);
+    BestCells<std::int32_t> best_cells32;
+    BestCells<std::int64_t> best_cells64;
 };
 
 extern const Loops loops_base;

@@ -2,34 +2,47 @@
 // linkage and no library header with inline functions is used: a function compiled for a newer
 // machine must never be linked in for an older one.
 #include "loops.h"
+#include "nearest_body.h"
 
 namespace privsieve {
 namespace {
 
-using u64 = std::uint64_t;
 using u16 = std::uint16_t;
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #ifdef __AVX512VPOPCNTDQ__
+constexpr bool COUNTS_FAST = true;  // the compiler counts eight words with one instruction
+#else
+constexpr bool COUNTS_FAST = false;
+#endif
 
-// Plain loops: the compiler counts eight words with one instruction.
-std::int64_t count_xor(const u64* a, const u64* b, size_t words) {
+// The bits of all words at(i, its type): as vectors, and the rest word by word.
+template <class At> ALWAYS_INLINE std::int64_t ones_of(size_t words, At at) {
+    Words vectors = {};
     u64 sum = 0;
-    for (size_t i = 0; i < words; i++) sum += u64(__builtin_popcountll(a[i] ^ b[i]));
+    size_t i = 0;
+    for (; !COUNTS_FAST && i + PER_WORDS <= words; i += PER_WORDS) vectors += count(at(i, Words{}));
+    for (; i < words; i++) sum += u64(__builtin_popcountll(at(i, u64())));
+    for (size_t lane = 0; lane < PER_WORDS; lane++) sum += vectors[lane];
     return std::int64_t(sum);
+}
+#define ONES_OF(words, expression)                                                \
+    ones_of(words, [=](size_t i, auto type) __attribute__((always_inline)) {      \
+        const auto at = [i](const u64* from) __attribute__((always_inline)) {     \
+            return load<decltype(type)>(from + i);                                \
+        };                                                                        \
+        return expression;                                                        \
+    })
+
+std::int64_t count_xor(const u64* a, const u64* b, size_t words) {
+    return ONES_OF(words, at(a) ^ at(b));
 }
 
 std::int64_t count_and(const u64* a, const u64* b, size_t words) {
-    u64 sum = 0;
-    for (size_t i = 0; i < words; i++) sum += u64(__builtin_popcountll(a[i] & b[i]));
-    return std::int64_t(sum);
+    return ONES_OF(words, at(a) & at(b));
 }
 
 std::int64_t count_masked(const u64* a, const u64* n, const u64* b, const u64* m, size_t words) {
-    u64 sum = 0;
-    for (size_t i = 0; i < words; i++)
-        sum += u64(__builtin_popcountll((a[i] & m[i]) ^ (b[i] & n[i])));
-    return std::int64_t(sum);
+    return ONES_OF(words, (at(a) & at(m)) ^ (at(b) & at(n)));
 }
 
 // Planes are counted N at a time: one load of `a` and one wait for the sums serve all of them.
@@ -46,103 +59,12 @@ ALWAYS_INLINE void count_and_some(const u64* a, const u64* b, size_t stride, siz
 void count_and_many(const u64* a, const u64* b, size_t stride, size_t many, size_t words,
                     std::int64_t* sums) {
     size_t k = 0;
-    for (; k + 4 <= many; k += 4) count_and_some<4>(a, b + k * stride, stride, words, sums + k);
-    if (many - k == 3) count_and_some<3>(a, b + k * stride, stride, words, sums + k);
+    for (; COUNTS_FAST && k + 4 <= many; k += 4)
+        count_and_some<4>(a, b + k * stride, stride, words, sums + k);
+    if (COUNTS_FAST && many - k == 3) count_and_some<3>(a, b + k * stride, stride, words, sums + k);
     else
         for (; k < many; k++) sums[k] += count_and(a, b + k * stride, words);
 }
-
-#else
-
-// Harley and Seal: a tree of carry-save adders makes one vector count of sixteen vectors.
-typedef u64 Lanes __attribute__((vector_size(32)));
-
-ALWAYS_INLINE Lanes load(const u64* p, size_t i) {
-    Lanes v;
-    __builtin_memcpy(&v, p + 4 * i, sizeof v);
-    return v;
-}
-
-ALWAYS_INLINE Lanes count_lanes(Lanes v) {
-    v -= (v >> 1) & 0x5555555555555555u;
-    v = (v & 0x3333333333333333u) + ((v >> 2) & 0x3333333333333333u);
-    v = (v + (v >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
-    v += v >> 8;
-    v += v >> 16;
-    return (v + (v >> 32)) & 0x7Fu;
-}
-
-ALWAYS_INLINE Lanes carry(Lanes& low, Lanes a, Lanes b) {
-    Lanes u = low ^ a, high = (low & a) | (u & b);
-    low = u ^ b;
-    return high;
-}
-
-struct Xor {
-    const u64 *a, *b;
-    ALWAYS_INLINE Lanes at(size_t i) const { return load(a, i) ^ load(b, i); }
-    ALWAYS_INLINE u64 word(size_t i) const { return a[i] ^ b[i]; }
-};
-
-struct And {
-    const u64 *a, *b;
-    ALWAYS_INLINE Lanes at(size_t i) const { return load(a, i) & load(b, i); }
-    ALWAYS_INLINE u64 word(size_t i) const { return a[i] & b[i]; }
-};
-
-struct Masked {
-    const u64 *a, *n, *b, *m;
-    ALWAYS_INLINE Lanes at(size_t i) const {
-        return (load(a, i) & load(m, i)) ^ (load(b, i) & load(n, i));
-    }
-    ALWAYS_INLINE u64 word(size_t i) const { return (a[i] & m[i]) ^ (b[i] & n[i]); }
-};
-
-struct Sums {
-    Lanes ones, twos, fours, eights;
-};
-
-// The carry out of eight vectors, which is worth eight.
-template <class Source> ALWAYS_INLINE Lanes carry8(Sums& s, Source x, size_t i) {
-    Lanes a = carry(s.ones, x.at(i), x.at(i + 1)), b = carry(s.ones, x.at(i + 2), x.at(i + 3));
-    Lanes c = carry(s.twos, a, b);
-    a = carry(s.ones, x.at(i + 4), x.at(i + 5));
-    b = carry(s.ones, x.at(i + 6), x.at(i + 7));
-    return carry(s.fours, c, carry(s.twos, a, b));
-}
-
-template <class Source> ALWAYS_INLINE std::int64_t count(Source x, size_t words) {
-    size_t vectors = words / 4, i = 0;
-    Lanes total = {0, 0, 0, 0};
-    Sums s = {total, total, total, total};
-    for (; i + 16 <= vectors; i += 16) {
-        Lanes a = carry8(s, x, i), b = carry8(s, x, i + 8);
-        total += count_lanes(carry(s.eights, a, b));
-    }
-    total <<= 4;
-    if (i)
-        total += (count_lanes(s.eights) << 3) + (count_lanes(s.fours) << 2) +
-                 (count_lanes(s.twos) << 1) + count_lanes(s.ones);
-    for (; i < vectors; i++) total += count_lanes(x.at(i));
-    u64 sum = total[0] + total[1] + total[2] + total[3];
-    for (size_t w = 4 * vectors; w < words; w++) sum += u64(__builtin_popcountll(x.word(w)));
-    return std::int64_t(sum);
-}
-
-std::int64_t count_xor(const u64* a, const u64* b, size_t words) { return count(Xor{a, b}, words); }
-
-std::int64_t count_and(const u64* a, const u64* b, size_t words) { return count(And{a, b}, words); }
-
-std::int64_t count_masked(const u64* a, const u64* n, const u64* b, const u64* m, size_t words) {
-    return count(Masked{a, n, b, m}, words);
-}
-
-void count_and_many(const u64* a, const u64* b, size_t stride, size_t many, size_t words,
-                    std::int64_t* sums) {
-    for (size_t k = 0; k < many; k++) sums[k] += count_and(a, b + k * stride, words);
-}
-
-#endif
 
 // Eight bytes of 0 or 1 become eight bits: the product moves byte k to bit 56 + k.
 ALWAYS_INLINE u64 gather(const unsigned char* flag) {
@@ -277,34 +199,19 @@ template <class S, class T> ALWAYS_INLINE S cells(S cell, const T* side) {
 
 // No value on the way passes the sum of all rows' |weights|, which fits: each is of disjoint cells.
 template <class T>
-ALWAYS_INLINE void sweep(const SortedRows& rows, const u16* code, const T* steps, const T* all,
+void sweep(const SortedRows& rows, const u16* code, const T* steps, const T* all,
                          const T* sides, T* best) {
-    typedef Lanes32<T, SWEEP_LANES<T>> S;
+    typedef Lanes32<T, SIDE> S;
     S sum = S::all(0), top = sum;
     const S inside = S::load(all);
     std::uint32_t i = 0;
     for (size_t a = 0; a + 1 < rows.grid; a++, sides += 4) {
         if (rows.alone) sum = S::all(0);
-        for (; i < rows.ends[a]; i++) sum = sum + S::load(steps + SWEEP_LANES<T> * code[rows.order[i]]);
+        for (; i < rows.ends[a]; i++) sum = sum + S::load(steps + SIDE * code[rows.order[i]]);
         const S rest = inside - sum;
         top = top.larger(cells(sum, sides) + cells(rest, sides + 2));
     }
     top.store(best);
-}
-
-void sweep8(const SortedRows& rows, const u16* code, const std::int8_t* steps,
-            const std::int8_t* all, const std::int8_t* sides, std::int8_t* best) {
-    sweep(rows, code, steps, all, sides, best);
-}
-
-void sweep16(const SortedRows& rows, const u16* code, const std::int16_t* steps,
-             const std::int16_t* all, const std::int16_t* sides, std::int16_t* best) {
-    sweep(rows, code, steps, all, sides, best);
-}
-
-void sweep32(const SortedRows& rows, const u16* code, const std::int32_t* steps,
-             const std::int32_t* all, const std::int32_t* sides, std::int32_t* best) {
-    sweep(rows, code, steps, all, sides, best);
 }
 
 // Bins of 16 places to indicators: sums up to a place, or places by themselves; the last is all.
@@ -329,7 +236,7 @@ template <class T> ALWAYS_INLINE void across(T* table, size_t grid, bool nominal
 }
 
 template <class T>
-ALWAYS_INLINE std::int64_t best_cells(const T* counts, const T* weights, size_t classes,
+std::int64_t best_cells(const T* counts, const T* weights, size_t classes,
                                       const Cuts& cuts) {
     typedef Lanes32<T, SIDE> S;
     constexpr size_t PLACES = SIDE * SIDE;
@@ -352,27 +259,11 @@ ALWAYS_INLINE std::int64_t best_cells(const T* counts, const T* weights, size_t 
     return best;
 }
 
-std::int64_t best_cells32(const std::int32_t* counts, const std::int32_t* weights, size_t classes,
-                          const Cuts& cuts) {
-    return best_cells(counts, weights, classes, cuts);
-}
-
-std::int64_t best_cells64(const std::int64_t* counts, const std::int64_t* weights, size_t classes,
-                          const Cuts& cuts) {
-    return best_cells(counts, weights, classes, cuts);
-}
-
 }  // namespace
 
-#ifdef __AVX512VPOPCNTDQ__
-constexpr bool COUNTS_FAST = true;
-#else
-constexpr bool COUNTS_FAST = false;
-#endif
-
-extern const Loops LOOPS = {LOOPS_NAME,     COUNTS_FAST, count_xor, count_and,   count_masked,
-                            count_and_many, pack,        hash,      between,
-                            apart,          lean,        sweep8,    sweep16,     sweep32,
-                            best_cells32,   best_cells64};
+extern const Loops LOOPS = {LOOPS_NAME, COUNTS_FAST, near, count_xor, count_and, count_masked,
+                            count_and_many, pack, hash, between, apart, lean,
+                            sweep<std::int16_t>, sweep<std::int32_t>,
+                            best_cells<std::int32_t>, best_cells<std::int64_t>};
 
 }  // namespace privsieve

@@ -47,6 +47,10 @@ public:
     }
 };
 
+// The ways to close up a line of bits that this machine has, the best first.
+using CloseUp = void (*)(const u64*, const u64*, size_t, u64*);
+std::vector<CloseUp> close_ups();
+
 // Sets one after the other: set s is items[indptr[s] .. indptr[s + 1]).
 struct Sets {
     std::vector<i64> indptr{0}, support;

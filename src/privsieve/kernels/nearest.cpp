@@ -1,5 +1,4 @@
-// Nearest hits and misses.  Coarse copies bound the distance of each pair of rows; only the few
-// that can still be nearest are told in full, and only ties in the fixed order.
+// Nearest hits and misses: coarse copies exclude most rows, exact distances decide the others.
 #include "nearest.h"
 #include "loops.h"
 
@@ -200,19 +199,6 @@ ByClass::ByClass(const i32* label, size_t rows) : row(rows), first(rows), last(r
         std::fill(first.begin() + i64(begin), first.begin() + i64(end), begin);
         std::fill(last.begin() + i64(begin), last.begin() + i64(end), end);
     }
-}
-
-int runnable_near(const NearLoops* found[3]) {
-    const Loops* sets[3];
-    const int many = runnable(sets);
-    for (int i = 0; i < many; i++) {
-        found[i] = &near_base;
-#ifdef PRIVSIEVE_X86
-        if (sets[i] == &loops_avx512) found[i] = &near_avx512;
-        if (sets[i] == &loops_avx2) found[i] = &near_avx2;
-#endif
-    }
-    return many;
 }
 
 bool nearest(const Search& search, i64* const found[2]) {

@@ -1,5 +1,4 @@
-// The nearest row of the same class and the nearest of any other, for each row of a table, and
-// the same in samples of the rows.
+// The nearest row of the same class and of any other class, in all rows or in samples.
 #pragma once
 #include "arrays.h"
 #include "nearest_loops.h"
@@ -13,8 +12,7 @@ namespace privsieve {
 
 enum class Metric { manhattan, euclidean, hamming };
 
-// What rules rows out before distances are told in full; the answers are the same.  Rows of 0 and
-// 1 have packed bits for bytes, and lists of columns for floats; by the data, some columns each.
+// Which copies exclude rows before exact distances.  Rows of 0 and 1 have bits, or lists of columns.
 enum class Filter { by_data, bytes, floats };
 
 struct Search {
@@ -27,8 +25,7 @@ struct Search {
     size_t samples;
 };
 
-// Rows by class, those of a class in their order: place s is held by row `row[s]`, and its class
-// takes the places `first[s]` to `last[s]`.
+// Rows sorted by class: row[s] is at place s, and its class has the places first[s] to last[s].
 struct ByClass {
     std::vector<size_t> row, first, last;
     ByClass(const std::int32_t* label, size_t rows);
@@ -60,9 +57,6 @@ struct Copies {
     virtual double apart(size_t s, size_t k) const = 0;
     virtual double exactly(size_t s, size_t k) const = 0;
 };
-
-// The sets of loops that this machine can run, the best first; returns how many.
-int runnable_near(const NearLoops* found[3]);
 
 // found[0][i * samples + r], found[1][..] are the hit and the miss of row i in sample r, or -1.
 // False where a number is refused: one above 1e100 in size, or not 0 or 1 under `hamming`.

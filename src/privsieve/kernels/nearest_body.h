@@ -1,4 +1,4 @@
-// Included once per instruction set with LOOPS, LOOPS_NAME defined; the rules of loops_body.h hold.
+// Included by loops_body.h, whose rules hold.
 #include "nearest_vectors.h"
 
 namespace privsieve {
@@ -234,9 +234,7 @@ double apart(const double* a, const double* b, size_t many, bool squares) {
     return squares ? apart_as<true>(a, b, many) : apart_as<false>(a, b, many);
 }
 
+constexpr NearLoops near = {reach, ones, to_bytes, to_floats, bytes, bits, floats, lows, within, apart};
+
 }  // namespace
-
-extern const NearLoops LOOPS = {LOOPS_NAME, reach,  ones, to_bytes, to_floats,
-                                bytes,      bits,   floats, lows, within,   apart};
-
 }  // namespace privsieve

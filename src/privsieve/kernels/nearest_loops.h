@@ -17,7 +17,6 @@ constexpr size_t word_place(size_t row) { return row % 2 * (PANEL / 2) + row / 2
 constexpr size_t LANES = 64;
 
 struct NearLoops {
-    const char* name;
     // the smallest and the largest of each column so far; whether no size is above `most`
     bool (*reach)(const double* row, size_t many, double most, double* low, double* high);
     // bit j = row[j]; whether all are 0 or 1
@@ -47,10 +46,5 @@ struct NearLoops {
     // the distance of two rows, added up in any order
     double (*apart)(const double* a, const double* b, size_t many, bool squares);
 };
-
-extern const NearLoops near_base;
-#ifdef PRIVSIEVE_X86
-extern const NearLoops near_avx2, near_avx512;
-#endif
 
 }  // namespace privsieve

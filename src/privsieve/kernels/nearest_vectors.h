@@ -1,5 +1,4 @@
-// Vectors of the instruction set that is compiled for, and what they do that no plain loop becomes:
-// compare to bits, add up the differences of bytes, count bits.  Included by nearest_body.h.
+// Vectors that compare to bits, add differences of bytes and count bits, which loops do not become.
 #pragma once
 #include "nearest_loops.h"
 

@@ -1,18 +1,125 @@
 // Two-column rules on the public grid: the best four-cell rule, and what it adds to both columns.
-#include "pairs.h"
+#include "kernels.h"
+#include "loops.h"
 #include "threads.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 namespace privsieve {
 namespace {
 
-using pairs::each_pair;
-using pairs::Histograms;
-using i8 = std::int8_t;
 using i16 = std::int16_t;
 using i32 = std::int32_t;
+
+// [joint-counts]
+constexpr size_t TILE = 4;     // columns on either side of a tile
+constexpr size_t CHUNK = 256;  // words: a tile's planes then stay in the second cache
+
+// Where each class begins in a plane of bits, in words.
+std::vector<size_t> class_words(const Bins& in) {
+    std::vector<size_t> words(1);
+    for (size_t c = 0; c < in.labellings.columns; c++)
+        words.push_back(words[c] + size_t(in.starts[c + 1] - in.starts[c] + 255) / 256 * 4);
+    return words;
+}
+
+// One bit per row for each indicator of each column, class by class.
+struct Planes {
+    const Bins& in;
+    size_t K = in.grid - 1, classes = in.labellings.columns;
+    const Loops& loops = best_loops();
+    std::vector<size_t> words = class_words(in);
+    std::vector<u64> bits = std::vector<u64>(in.bins.rows * K * words[classes]);
+
+    Planes(const Bins& in, size_t threads) : in(in) {
+        share(threads, in.bins.rows, [&](size_t, size_t j) {
+            for (size_t c = 0; c < classes; c++) build(j, c);
+        });
+    }
+
+    u64* plane(size_t j, size_t a) { return &bits[(j * K + a) * words[classes]]; }
+
+    // Bit k of the bins of 64 rows.  Rows past the end are in the last bin: in no indicator.
+    static void slices(const u8* x, size_t rows, size_t many, u64* slice) {
+        u8 padded[64];
+        if (rows < 64) {
+            std::memset(padded, 255, 64);
+            if (rows) std::memcpy(padded, x, rows);
+            x = padded;
+        }
+        for (size_t k = 0; k < many; k++) slice[k] = 0;
+        for (size_t part = 0; part < 8; part++) {
+            u64 bytes;
+            std::memcpy(&bytes, x + 8 * part, 8);
+            for (size_t k = 0; k < many; k++) {
+                const u64 ones = bytes >> k & 0x0101010101010101u;
+                slice[k] |= ((ones * 0x0102040810204080u) >> 56) << (8 * part);
+            }
+        }
+    }
+
+    void build(size_t j, size_t c) {
+        const size_t first = size_t(in.starts[c]), rows = size_t(in.starts[c + 1]) - first;
+        const size_t many = in.grid == 4 ? 2 : in.grid == 8 ? 3 : 4;
+        for (size_t w = words[c], done = 0; w < words[c + 1]; w++, done += 64) {
+            u64 slice[4];
+            const size_t left = done < rows ? rows - done : 0;
+            slices(in.bins[j] + first + (left ? done : 0), left, many, slice);
+            for (size_t a = 0; a < K; a++) {
+                u64 at_most = ~u64(0), equal = ~u64(0);
+                for (size_t k = 0; k < many; k++) {
+                    at_most = a >> k & 1 ? ~slice[k] | at_most : ~slice[k] & at_most;
+                    equal &= a >> k & 1 ? slice[k] : ~slice[k];
+                }
+                plane(j, a)[w] = in.nominal[j] ? equal : at_most;
+            }
+        }
+    }
+
+    void chunk(size_t j, size_t l, size_t from, size_t len, i64* q) {
+        for (size_t a = 0; a < K; a++)
+            loops.count_and_many(plane(j, a) + from, plane(l, 0) + from, words[classes], K, len,
+                                 q + a * K);
+    }
+
+    void tile(size_t j0, size_t j1, size_t l0, size_t l1, i64* q) {
+        std::fill_n(q, TILE * TILE * classes * K * K, 0);
+        for (size_t c = 0; c < classes; c++)
+            for (size_t from = words[c]; from < words[c + 1]; from += CHUNK)
+                for (size_t j = j0; j < j1; j++)
+                    for (size_t l = std::max(l0, j + 1); l < l1; l++)
+                        chunk(j, l, from, std::min(CHUNK, words[c + 1] - from),
+                              q + (((j - j0) * TILE + l - l0) * classes + c) * K * K);
+    }
+};
+
+// Calls visit(thread, j0, j1, l0, l1) for every tile of pairs j < l.
+template <class Visit> void each_tile(size_t d, size_t threads, Visit visit) {
+    const size_t tiles = (d + TILE - 1) / TILE;
+    share(threads, tiles * tiles, [&](size_t w, size_t task) {
+        const size_t j0 = task / tiles * TILE, l0 = task % tiles * TILE;
+        if (j0 <= l0) visit(w, j0, std::min(d, j0 + TILE), l0, std::min(d, l0 + TILE));
+    });
+}
+
+// Calls visit(thread, j, l, joint counts) for every pair j < l.
+template <class Visit> void each_pair(const Bins& in, size_t threads, Visit visit) {
+    Planes planes(in, threads);
+    const size_t size = in.labellings.columns * planes.K * planes.K;
+    std::vector<i64> all(threads * TILE * TILE * size);
+    each_tile(in.bins.rows, threads, [&](size_t w, size_t j0, size_t j1, size_t l0, size_t l1) {
+        i64* q = all.data() + w * TILE * TILE * size;
+        planes.tile(j0, j1, l0, l1, q);
+        for (size_t j = j0; j < j1; j++)
+            for (size_t l = std::max(l0, j + 1); l < l1; l++)
+                visit(w, j, l, q + ((j - j0) * TILE + l - l0) * size);
+    });
+}
+// [/joint-counts]
 
 // [pairs]
 // Up to so many rows sweeps are faster than tables; a table of classes serves all labellings.
@@ -33,13 +140,12 @@ struct Margins {
 
     Margins(const Bins& in, size_t threads) : in(in) {
         share(threads, d, [&](size_t, size_t j) {
-            i64 cell[256];
             for (size_t c = 0; c < classes; c++) {
-                const size_t first = size_t(in.starts[c]), rows = size_t(in.starts[c + 1]) - first;
-                const u8* x = in.bins[j] + first;
-                if (in.weight) Histograms::weighted(x, x, in.weight + first, rows, cell);
-                else Histograms::plain(x, x, rows, cell);
-                add(j, c, cell);
+                i64 cell[4][SIDE] = {};  // four tables, so that equal neighbours do not wait
+                for (i64 i = in.starts[c]; i < in.starts[c + 1]; i++)
+                    cell[i & 3][in.bins[j][i]] += in.weight ? in.weight[i] : 1;
+                for (size_t a = 0; a < SIDE; a++) cell[0][a] += cell[1][a] + cell[2][a] + cell[3][a];
+                add(j, c, cell[0]);
             }
         });
         for (size_t v = 0; v < in.labellings.rows; v++)
@@ -55,8 +161,8 @@ struct Margins {
     void add(size_t j, size_t c, const i64* cell) {
         i64 up_to = 0;
         for (size_t a = 0; a < G; a++) {
-            up_to += cell[a * 17];
-            const i64 here = in.nominal[j] && a < G - 1 ? cell[a * 17] : up_to;
+            up_to += cell[a];
+            const i64 here = in.nominal[j] && a < G - 1 ? cell[a] : up_to;
             for (size_t v = 0; v < in.labellings.rows; v++)
                 of(v, j)[a] += in.labellings[v][c] * here;
         }
@@ -85,7 +191,7 @@ struct Margins {
 // Rows sorted by one column pass by, and the sums of all indicators of some partners grow in
 // the lanes of a vector.  T holds the sum of all |weights|.
 template <class T> struct Sweeps {
-    static constexpr size_t LANES = SWEEP_LANES<T>;
+    static constexpr size_t LANES = SIDE;
     const Bins& in;
     size_t G = in.grid, together = LANES / G, classes = in.labellings.columns, n = in.bins.columns;
     size_t levels = power(G, together);
@@ -93,7 +199,6 @@ template <class T> struct Sweeps {
     std::vector<u16> code = std::vector<u16>(columns.size() / together * n);
     std::vector<T> steps[2], all = std::vector<T>(columns.size() / together * LANES);
     std::vector<T> own = std::vector<T>(n);
-    const Loops& loops = best_loops();
 
     // Rows by the bins of one column, and what lies on either side of each of its cuts.
     struct Sorted {
@@ -176,19 +281,9 @@ template <class T> struct Sweeps {
         }
     }
 
-    static void run(const SortedRows& rows, const u16* code, const i8* steps, const i8* all,
-                    const i8* sides, i8* best, const Loops& loops) {
-        loops.sweep8(rows, code, steps, all, sides, best);
-    }
-
-    static void run(const SortedRows& rows, const u16* code, const i16* steps,
-                    const i16* all, const i16* sides, i16* best, const Loops& loops) {
-        loops.sweep16(rows, code, steps, all, sides, best);
-    }
-
-    static void run(const SortedRows& rows, const u16* code, const i32* steps,
-                    const i32* all, const i32* sides, i32* best, const Loops& loops) {
-        loops.sweep32(rows, code, steps, all, sides, best);
+    static auto sweep() {
+        if constexpr (sizeof(T) == 2) return best_loops().sweep16;
+        else return best_loops().sweep32;
     }
 
     // Calls visit(w, j, l, what rules that cut column j reach) for every pair, in one of both orders.
@@ -204,8 +299,7 @@ template <class T> struct Sweeps {
             const SortedRows rows{by.order.data(), by.ends.data(), G, in.nominal[j] != 0};
             measure(rows.alone, by);
             for (size_t g = at / together; g * together < columns.size(); g++) {
-                run(rows, code.data() + g * n, of(g), all.data() + g * LANES, by.sides.data(), best,
-                    loops);
+                sweep()(rows, code.data() + g * n, of(g), all.data() + g * LANES, by.sides.data(), best);
                 for (size_t k = 0; k < together; k++) {
                     const size_t other = g * together + k, l = columns[other];
                     if (other <= at || l == NONE) continue;
@@ -216,19 +310,16 @@ template <class T> struct Sweeps {
     }
 };
 
-// Pairs of columns that use two bins at most, as words do that are there or not: one cut of each is
-// all that there is to try.
+// Pairs of columns that use at most two bins: each has only one cut to try.
 struct Halves {
     const Bins& in;
     size_t d = in.bins.rows, classes = in.labellings.columns;
-    std::vector<size_t> words = std::vector<size_t>(1), columns;
+    std::vector<size_t> words = class_words(in), columns;
     std::vector<u8> is = std::vector<u8>(d);
     std::vector<u64> bits;   // of each of `columns`, class by class: the rows in its upper bin
     std::vector<i64> upper;  // of each of `columns`, for each class: how many
 
     explicit Halves(const Bins& in) : in(in) {
-        for (size_t c = 0; c < classes; c++)
-            words.push_back(words[c] + size_t(in.starts[c + 1] - in.starts[c] + 255) / 256 * 4);
         for (size_t j = 0; j < d && !in.weight; j++)
             if ((is[j] = two(j))) columns.push_back(j);
         bits.assign(columns.size() * words[classes], 0);
@@ -294,8 +385,7 @@ struct Halves {
     }
 };
 
-// Rows by the cells of two columns, for each class, or weighed at once where there is one labelling.
-// T holds the sum of all |weights|.
+// Rows by the cells of two columns, for each class.  T holds the sum of all |weights|.
 template <class T> struct Cells {
     static constexpr size_t PLACES = 256;
     const Bins& in;
@@ -303,7 +393,6 @@ template <class T> struct Cells {
     size_t classes = in.labellings.columns, many = in.labellings.rows;
     size_t tables = many == 1 ? 1 : classes;
     std::vector<T> count = std::vector<T>(tables * PLACES), weights = weighing();
-    const Loops& loops = best_loops();
 
     Cells(const Bins& in, const std::vector<u8>& done) : in(in), done(done) {}
 
@@ -339,12 +428,9 @@ template <class T> struct Cells {
         }
     }
 
-    static i64 value(const Loops& loops, const i32* count, const i32* by, size_t classes, Cuts cuts) {
-        return loops.best_cells32(count, by, classes, cuts);
-    }
-
-    static i64 value(const Loops& loops, const i64* count, const i64* by, size_t classes, Cuts cuts) {
-        return loops.best_cells64(count, by, classes, cuts);
+    static auto best_cells() {
+        if constexpr (sizeof(T) == 4) return best_loops().best_cells32;
+        else return best_loops().best_cells64;
     }
 
     // Calls visit(labelling, value) for a pair, unless both of its columns are done.
@@ -353,14 +439,14 @@ template <class T> struct Cells {
         tally(j, l);
         const Cuts cuts{in.grid, in.nominal[j] != 0, in.nominal[l] != 0};
         for (size_t v = 0; v < many; v++)
-            visit(v, value(loops, count.data(), weights.data() + v * tables, tables, cuts));
+            visit(v, best_cells()(count.data(), weights.data() + v * tables, tables, cuts));
     }
 };
 
 template <class T, class Visit>
 void tabled(const Bins& in, const std::vector<u8>& done, size_t threads, Visit visit) {
     std::vector<Cells<T>> cells(threads, Cells<T>(in, done));
-    pairs::each_tile(in.bins.rows, threads, [&](size_t w, size_t j0, size_t j1, size_t l0, size_t l1) {
+    each_tile(in.bins.rows, threads, [&](size_t w, size_t j0, size_t j1, size_t l0, size_t l1) {
         for (size_t j = j0; j < j1; j++)
             for (size_t l = std::max(l0, j + 1); l < l1; l++)
                 cells[w].pair(j, l, [&](size_t v, i64 value) { visit(w, v, j, l, value); });
@@ -397,8 +483,7 @@ void swept(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     }
 }
 
-// Calls visit(thread, labelling, j, l, best four-cell rule) for every pair j < l.  Sweeps take no
-// time but for the rows, and that for each labelling; planes take little for a row, and much beside.
+// Calls visit(thread, labelling, j, l, best four-cell rule) for every pair j < l.
 template <class Visit>
 void each_value(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     const size_t many = in.labellings.rows, rows = in.bins.columns;
@@ -408,10 +493,8 @@ void each_value(const Bins& in, Margins& margins, size_t threads, Visit visit) {
     const Halves halves(in);
     if (halves.columns.size() == in.bins.rows) return halves.each(threads, visit);
     if (!in.weight && small && in.labellings.columns <= 16 && rows <= swept_to(in.grid, many))
-        // Of coarser grids four columns would share a step: too many steps to keep near.
-        return most < (1 << 7) && in.grid == SIDE ? swept<i8>(in, margins, threads, visit)
-               : most < (1 << 15)                 ? swept<i16>(in, margins, threads, visit)
-                                                  : swept<i32>(in, margins, threads, visit);
+        return most < (1 << 15) ? swept<i16>(in, margins, threads, visit)
+                                : swept<i32>(in, margins, threads, visit);
     if (!in.weight && rows >= planes_from(in.grid))
         return each_pair(in, threads, [&](size_t w, size_t j, size_t l, const i64* q) {
             for (size_t v = 0; v < many; v++) visit(w, v, j, l, margins.four_cells(v, j, l, q));

@@ -81,9 +81,8 @@ void Patterns::accept(size_t item) {
         next[p] = u32(q);
     }
     if (both) {
-        for (size_t p = 0; p < many; p++) {
+        for (size_t p = 0; p < many; p++)
             if (!(mask(p)[bits / 64] >> bits % 64 & 1)) set(p, bits + 1);
-        }
     }
     bits += both ? 2 : 1;
     for (i64 t = items.indptr[item]; t < items.indptr[item + 1]; t++) {
@@ -161,16 +160,16 @@ bool Patterns::alone_keeps() {
 // rows of its class, where that may be known.
 bool Patterns::covered(bool held) {
     if (!rule.labelled) return covered(held, {rule.k, rule.diversity, ALL});
-    for (size_t c = 0; c < rule.classes; c++) if (!covered(held, {rule.k, 1, c})) return false;
+    for (size_t c = 0; c < rule.classes; c++)
+        if (!covered(held, {rule.k, 1, c})) return false;
     return rule.diversity <= 1 || covered(held, {1, rule.diversity, ALL});
 }
 
 bool Patterns::covered(bool held, const Need& need) {
     shares.clear();
     i64 all = 0;
-    for (size_t a = 0; a < (held ? touched.size() : many); a++) {
+    for (size_t a = 0; a < (held ? touched.size() : many); a++)
         split(held ? touched[a] : a, held, need.label);
-    }
     for (const Share& one : shares) all += one.rows;
     if (shares.empty()) return true;
     if (all < need.k || lone(need.k)) return false;
@@ -179,18 +178,16 @@ bool Patterns::covered(bool held, const Need& need) {
         return a.rows != b.rows ? a.rows > b.rows : a.pattern < b.pattern;
     });
     side.resize(shares.size() * words);
-    for (size_t a = 0; a < shares.size(); a++) {
+    for (size_t a = 0; a < shares.size(); a++)
         std::copy_n(mask(shares[a].pattern), words, &side[a * words]);
-    }
     seen.clear();
     if (need.diversity > 1) {
         seen.resize(shares.size() * seen_words);
         for (size_t a = 0; a < shares.size(); a++) {
             for (size_t c = 0; c < rule.codes; c++) {
                 const size_t plain = c % rule.classes;
-                if (rows_of(shares[a].pattern, c, held)) {
+                if (rows_of(shares[a].pattern, c, held))
                     seen[a * seen_words + plain / 64] |= u64(1) << plain % 64;
-                }
             }
         }
     }
@@ -204,11 +201,9 @@ bool Patterns::covered(bool held, const Need& need) {
 // A guess before all is sorted: whether a small share with many items finds too few rows.
 bool Patterns::lone(i64 k) const {
     const Share* worst = &shares[0];
-    for (const Share& one : shares) {
-        if (one.rows < worst->rows || (one.rows == worst->rows && ones(one) > ones(*worst))) {
+    for (const Share& one : shares)
+        if (one.rows < worst->rows || (one.rows == worst->rows && ones(one) > ones(*worst)))
             worst = &one;
-        }
-    }
     i64 found = 0;
     const u64* mine = mask(worst->pattern);
     for (const Share& one : shares) {
@@ -264,9 +259,8 @@ bool Patterns::suppressed_keeps(bool both) {
     const Bits table{sides.data(), found, words, counts.data(), rule.classes};
     if (peel(table, rule, stays.data()) > rule.suppress) return false;
     bool seen = touched.empty();
-    for (size_t a = 0; a < stays.size(); a++) {
+    for (size_t a = 0; a < stays.size(); a++)
         seen |= holds[a / rule.classes] && stays[a] && counts[a];
-    }
     return seen;
 }
 

@@ -108,7 +108,6 @@ struct Patterns {
 
 bool keeps_nothing(const Items& items, const Rule& rule);
 void class_counts(const Items& items, size_t classes, i64* out);
-i64 gather(const Items& items);
 // Whether the user has had enough: asked at each candidate; what was accepted by then is given.
 using Stop = std::function<bool()>;
 std::vector<i64> greedy(const Items& items, const i64* order, size_t many, const Rule& rule,
@@ -117,8 +116,7 @@ std::vector<i64> lazy_distinct(const Items& items, const i64* candidates, size_t
                                const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
 std::vector<i64> class_errors(const Items& items, const i64* candidates, size_t many,
                               const std::vector<i64>& prefix, const Rule& rule, const Stop& stop);
-// For each asked pattern the counts of all that contain it; for each pattern of the table the rows of
-// the asked ones that it contains (unless `under` is null).
+// over: counts of all patterns that contain an asked one.  under, or null: rows of those inside.
 void around(const Asked& asked, const Bits& table, i64* over, i64* under, const Stop& stop);
 void superset_counts(const Bits& table, i64* out);
 i64 peel(const Bits& table, const Rule& rule, u8* stays);  // by pattern and code

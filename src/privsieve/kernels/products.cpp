@@ -14,8 +14,7 @@ constexpr size_t TILE = 8;     // columns on either side of a tile
 constexpr size_t CHUNK = 512;  // words: a tile's planes then stay in the second cache
 constexpr size_t NONE = ~size_t(0);
 
-// Calls visit(thread, j, l, m, the sum of each class) for every product; j is NONE where it has two
-// signs.
+// Calls visit(thread, j, l, m, sums by class) for every product; j is NONE for products of two.
 template <class Visit> struct Sweep {
     const Signs& in;
     Visit& visit;

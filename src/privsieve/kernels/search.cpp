@@ -1,4 +1,4 @@
-#include "search.h"
+#include "covers.h"
 
 #include <algorithm>
 #include <limits>

@@ -30,8 +30,7 @@ template <class Part> void in_threads(size_t many, Part part) {
     for (auto& thread : threads) thread.join();
 }
 
-// Calls run(w, task) for each task, in thread w that comes for it first.  All memory that a thread
-// needs is taken before: what is thrown in one ends the process.
+// Calls run(w, task) for each task.  It must not allocate: what is thrown in a thread ends the process.
 template <class Run> void share(size_t threads, size_t tasks, Run run) {
     std::atomic<size_t> next{0};
     in_threads(threads, [&](size_t w) {
