@@ -1,6 +1,6 @@
-"""Columns that may be published: k-anonymity by containment.
+"""Choose and publish columns: k-anonymity by containment.
 
-A set S of yes-or-no columns is feasible if every row's group has at least k rows: those that hold
-everything of S that the row holds.  No noise is here, and no epsilon: this guarantee is of
-another kind, and never adds to a budget.
+The group of a row are the rows that hold every column of S that the row holds.  A set S of
+yes-or-no columns is feasible if each group has at least k rows.  This guarantee needs no noise and
+no epsilon, and never adds to a budget.
 """

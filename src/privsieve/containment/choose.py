@@ -1,7 +1,7 @@
-"""Choose: a set of items that keeps a rule: greedy, by a heaviest maximal set, or the optimum.
+"""Choose a set of items that keeps a rule: greedily, by a heaviest maximal set, or optimally.
 
 Level and objective of a choice are counted from the table.  Weights say how much each item alone
-tells of the class: integers, times one unit.  How far a search is, is told to who listens.
+tells of the class: integers, times one unit.  A listener hears the progress of a search.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MUTUAL = "mutual-information"
 NANO = Fraction(1, 10**9)
 #: Objectives that weigh sets of items, and no item alone.
 OF_SETS = ("distinct", "class-errors")
-#: With fewer columns than this a start of the exact search is not worth looking for,
+#: With fewer columns the exact search needs no start.
 FEW = 64
-#: and with more, which pairs fit together would not fit into memory.
+#: With more columns the pairs that fit together do not fit into memory.
 MANY = 50_000
 #: The largest table whose maximal sets are mined for a start, and how long.
 MINED_ROWS, MINED_NODES = 20_000, 100_000
@@ -51,7 +51,7 @@ class Choice:
     selected : positions of items, increasing.
     level : the containment level of the projection (the smallest group).
     objective : what was maximised, as the paper reports it (an average over cross-class pairs).
-    bound : no feasible set has a larger objective; None where nobody looked.
+    bound : no feasible set has a larger objective; None without an exact search.
     proved : whether `objective` equals `bound`.
     suppressed : rows that are left out so that k holds.
     complete : False where time or Ctrl-C ended the search before it was done.
@@ -67,13 +67,13 @@ class Choice:
 
 
 def gap(choice: Choice) -> Fraction:
-    """How much better than this the best set may be, as a share of it.
+    """Return how much better the best set may be, as a share of this choice.
 
     >>> gap(Choice((0,), 2, Fraction(2), Fraction(3)))
     Fraction(1, 2)
     """
     if choice.bound is None or choice.objective is None:
-        raise ParameterError("nobody looked for a bound; choose with `exact`")
+        raise ParameterError("the choice has no bound; choose with `exact`")
     return (choice.bound - choice.objective) / (choice.objective or 1)
 
 
@@ -97,7 +97,7 @@ def choice_of(table: Labelled, rule: Rule, accepted: Sequence[int] | Ints, objec
 
 def distinct(items: Items, y: Codes, rule: Rule, selected: Sequence[int],
              label_rows: Bools | None = None) -> Fraction:
-    """The share of cross-class pairs of rows that `selected` tells apart (the paper's DistCnt).
+    """Return the share of cross-class pairs of rows that `selected` separates (DistCnt).
 
     >>> toy, y = Items.dense([[1], [0], [0]]), np.array([0, 0, 1], np.int32)
     >>> distinct(toy, y, Rule(k=2, classes=2), [0])
@@ -112,7 +112,7 @@ def distinct(items: Items, y: Codes, rule: Rule, selected: Sequence[int],
 
 def majority(items: Items, y: Codes, rule: Rule, selected: Sequence[int],
              label_rows: Bools | None = None) -> Fraction:
-    """The share of rows in the majority class of a pattern of at least k rows.
+    """Return the share of rows in the majority class of a pattern of at least k rows.
 
     It is 1 less the classification metric per row.
 
@@ -128,19 +128,19 @@ def majority(items: Items, y: Codes, rule: Rule, selected: Sequence[int],
 
 def _counts(items: Items, y: Codes, classes: int, selected: Sequence[int],
             label_rows: Bools | None) -> Ints:
-    """Rows per pattern and class; behind these, the rows whose label may not be used."""
+    """Count rows by pattern and class; then the rows whose label may not be used."""
     codes = classes if label_rows is None else 2 * classes
     return patterns.pattern_table(cells(items.take(selected)), coded(y, classes, label_rows),
                                   codes).counts
 
 
 def named(objective: Objective) -> str:
-    """The word for an objective; none for weights as numbers."""
+    """Return the word for an objective; none for weights as numbers."""
     return objective if isinstance(objective, str) else ""
 
 
 def modular_order(values: Ints, among: Ints) -> Ints:
-    """Positions by falling weight; ties to the smaller index.
+    """Sort positions by falling weight; ties to the smaller index.
 
     >>> modular_order(np.array([1, 3, 3]), np.array([0, 1, 2])).tolist()
     [1, 2, 0]
@@ -157,7 +157,7 @@ class Worth:
     unit: Fraction
 
     def of(self, selected: Sequence[int] | Ints) -> Fraction:
-        """The weight of a set of items.
+        """Return the weight of a set of items.
 
         >>> Worth(np.array([2, 3]), Fraction(1, 9)).of([0, 1])
         Fraction(5, 9)
@@ -167,7 +167,7 @@ class Worth:
 
 def weights(items: Items, y: Codes, classes: int, objective: Objective,
             label_rows: Bools | None = None) -> Worth:
-    """Weights by name, or a vector that is not negative; only the marked rows' labels count.
+    """Return weights by name, or from a vector; only the labels of marked rows count.
 
     "mutual-information" : in nats, between item and class.
     "hamming" : the share of cross-class pairs of rows that differ in the item (the paper's
@@ -194,7 +194,7 @@ def weights_of(table: Labelled, rule: Rule, objective: Objective) -> Worth:
 
 
 def coded(y: Codes, classes: int, label_rows: Bools | None) -> Codes:
-    """The classes as kernels take them: raised where the label may not be used for scores.
+    """Return the classes for the kernels: raised where the label may not be used for scores.
 
     >>> coded(np.array([1, 0], np.int32), 2, np.array([True, False])).tolist()
     [1, 2]
@@ -204,7 +204,7 @@ def coded(y: Codes, classes: int, label_rows: Bools | None) -> Codes:
 
 
 def cross_pairs(sizes: Ints) -> int:
-    """Pairs of rows of different class.
+    """Count the pairs of rows of different class.
 
     >>> cross_pairs(np.array([2, 3, 1]))
     11
@@ -214,7 +214,7 @@ def cross_pairs(sizes: Ints) -> int:
 
 
 def _hamming(held: Ints, sizes: Ints) -> Worth:
-    """Pairs of which one row has the item, less those of one class."""
+    """Count the pairs of which one row has the item, less those of one class."""
     support, n = held.sum(1), int(sizes.sum())
     values = support * (n - support) - (held * (sizes - held)).sum(1)
     return Worth(values, Fraction(1, max(cross_pairs(sizes), 1)))
@@ -257,11 +257,10 @@ def greedy(table: Labelled, rule: Rule, objective: Objective = MUTUAL, *,
 
     `objective` is what `weights` takes (heaviest item first, the paper's Algorithm 2), "distinct"
     (most cross-class pairs told apart, Algorithm 3) or "class-errors" (the classification metric).
-    Items of no weight are not chosen.  We differ from the paper in `Rule.stop`: "skip" passes
-    over an item that does not fit, where the paper stops; what broke k breaks it for ever, so
-    the result is a set to which no item of weight can be added (unless rows may be left out: they
-    count in the objective, but an item that only they hold is dropped).  Ctrl-C ends the choice
-    with the items of by then, which keep the rule as well.
+    Items of no weight are not chosen.  The paper stops at an item that does not fit; "skip" of
+    `Rule.stop` passes over it.  An item that broke k also breaks it later, so no item of weight
+    can be added to the result.  Rows that are left out count in the objective, but an item that
+    only they hold is dropped.  Ctrl-C ends the choice with the items so far, which keep the rule.
 
     >>> toy = Items.dense([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 0]])
     >>> table = Labelled(toy, np.array([1, 1, 0, 0], np.int32))
@@ -300,8 +299,8 @@ def greedy(table: Labelled, rule: Rule, objective: Objective = MUTUAL, *,
 def demand_rule(table: Labelled, rule: Rule) -> None:
     """Refuse a rule that protects nobody, or that no table of this size can keep.
 
-    Where classes may be known, a class of fewer than k rows is refused, unless its rows may be
-    left out.
+    If classes may be known, a class of fewer than k rows is refused, unless its rows may be left
+    out.
 
     >>> demand_rule(Labelled(Items.dense([[1], [1]]), np.zeros(2, np.int32)), Rule(3, 2))
     Traceback (most recent call last):
@@ -341,13 +340,12 @@ def maximal(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
             time_limit: float | None = None, *, complete: bool = True) -> Choice:
     """Choose the heaviest maximal set (the paper's Algorithm 1, exact), completed greedily.
 
-    A maximal set are items that k rows hold all of, of `rule.l_diversity` classes, and that cannot
-    grow and keep that.  The paper takes sets of support k for all sets that keep k; they are only
-    some of them.  So the set may be completed (`complete`) by what greedy choice can still add.
-    Items whose absence may be known, and items of no weight, are left to the completion.  Where
-    `time_limit` (seconds) or Ctrl-C ends the search, the best set by then is completed.  Where
-    classes may be known, k rows that hold a set need not be k of each class: of the set those
-    items are taken that greedy choice accepts, the heaviest first.
+    All items of a maximal set are held by k rows of `rule.l_diversity` classes, and no item can be
+    added.  The paper takes sets of support k for all sets that keep k; they are only some of them.
+    So greedy choice may complete the set (`complete`).  Items whose absence may be known, and items
+    of no weight, are left to the completion.  If `time_limit` (seconds) or Ctrl-C ends the search,
+    the best set so far is completed.  If classes may be known, k rows that hold a set need not be
+    k of each class: greedy choice then accepts items of the set, the heaviest first.
 
     >>> toy = Items.dense([[1, 1, 0, 0, 1], [1, 1, 0, 0, 1], [1, 0, 1, 1, 1], [1, 0, 1, 1, 1]])
     >>> table = Labelled(toy, np.array([1, 0, 1, 0], np.int32))
@@ -388,9 +386,8 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
           time_limit: float | None = 60) -> Choice:
     """Choose the best set of items that keeps the rule: the paper's problem (1), of its own size.
 
-    `objective` is what `weights` takes, or "distinct".  `time_limit` is in seconds: the best set by
-    then is given with a bound on all others, and what is proved before it is the same.  An
-    interrupt ends it as a time limit does.
+    `objective` is what `weights` takes, or "distinct".  After `time_limit` seconds, or an
+    interrupt, the best set so far is returned with a bound on all others.
 
     The best weights need not predict best: on the paper's Adult data the optimum of its HamDist
     predicts worse than the greedy choice.
@@ -434,7 +431,7 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
 def _mined(table: Labelled, rule: Rule, values: Ints, end: float | None) -> tuple[Ints, bool]:
     """Return a heaviest maximal set as a start, and whether the user ended the search.
 
-    Its limit is no time: it decides ties.
+    A limit of nodes, not of time, makes ties the same on every machine.
     """
     none = np.empty(0, np.int64)
     if rule.model != "containment" or rule.absent is not None or table.items.rows > MINED_ROWS:
@@ -456,7 +453,7 @@ def _demand_seconds(time_limit: float | None) -> None:
 
 @contextmanager
 def listening(to: Callable[[str], None]) -> Iterator[None]:
-    """Let somebody hear what is told meanwhile.
+    """Call `to` with each message of progress.
 
     >>> with listening(print):
     ...     tell("3 columns chosen")
@@ -470,20 +467,20 @@ def listening(to: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(words: str) -> None:
-    """Say how far it is, to who listens."""
+    """Send a message of progress to the listener."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(words)
 
 
 def tell_sets(top: Top) -> None:
-    """Say what is known while maximal sets are mined."""
+    """Report the progress of mining maximal sets."""
     best = int(top.value[0]) if len(top.value) else 0
     tell(f"{top.nodes} nodes, best at {_share(best, top.bound)} of the bound")
 
 
 def tell_nodes(nodes: int, best: int, most: int) -> None:
-    """Say what is known while the exact search goes on."""
+    """Report the progress of the exact search."""
     tell(f"{nodes} nodes, best at {_share(best, most)} of all columns")
 
 

@@ -44,7 +44,7 @@ __all__ = ["PublishableColumns"]
 
 #: The methods beside the profiles.
 METHODS = ("greedy", "maximal", "exact")
-#: Absences count where the kind of a column says that who knows one cell knows the others' absence.
+#: Absences count if the kind of a column tells an attacker the absence of the other values.
 BY_KIND = "by kind"
 
 
@@ -90,7 +90,7 @@ class Published(Printed):
 
     @property
     def gap(self) -> Fraction | None:
-        """How much better another choice may be, as a share of this; None where nobody looked."""
+        """Return how much better another choice may be, as a share; None without a bound."""
         if self.bound is None:
             return None
         return gap(Choice((), self.level, self.objective, self.bound))
@@ -125,12 +125,12 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
     """
 
     k: int = option(default=5, kw_only=False, read=whole,
-                    says="each row's group has at least so many rows")
+                    says="the least number of rows in each row's group")
     method: str = option(default="few",
                          says="few, most, strict, greedy, maximal or exact: how to choose")
     weights: Any = option(
         default=MUTUAL, read=as_given,
-        says="of greedy, maximal and exact, what a column is worth: mutual-information, hamming, "
+        says="of greedy, maximal and exact, the score of a column: mutual-information, hamming, "
              "or a number for each item; or, for greedy and exact, distinct: the most pairs of "
              "different class told apart, and for greedy class-errors: the fewest rows outside "
              "the majority of their equals")
@@ -141,7 +141,7 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
              "of cells")
     l_diversity: int = option(
         default=1, read=whole,
-        says="each group has at least so many classes, counted without knowing a row's class")
+        says="the least number of classes in each group, counted without a row's class")
     target_known: bool = option(
         default=False, read=read_flag,
         says="the class of a row may be known as well, for it is published: each group has k "
@@ -150,7 +150,7 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
         default="containment",
         says="containment or k-anonymity: whether the attacker knows what a person has, or "
              "what the person lacks as well")
-    suppress: int = option(default=0, read=whole, says="so many rows may be left out")
+    suppress: int = option(default=0, read=whole, says="the number of rows that may be left out")
     time_limit: float | None = option(
         default=60, read=seconds,
         says="seconds for maximal and exact; the best set by then is taken")
@@ -208,7 +208,7 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
         return self
 
     def transform(self, X: Any) -> Any:
-        """The chosen columns of X."""
+        """Return the chosen columns of X."""
         check_is_fitted(self, "release_")
         chosen = typed(super().transform(X), X)
         if self.release_.partial:
@@ -269,7 +269,7 @@ def _mask(label_rows: Any, rows: int) -> Bools:
 
 
 def _absent(absent: Any, items: Items) -> Bools | None:
-    """The items whose absence may be known; a word is no name of a column, a list of names is."""
+    """Return the items whose absence may be known; a list has names of columns."""
     words = {BY_KIND: items.absent, "all": [True] * len(items), "none": ()}
     if isinstance(absent, str) and absent in words:
         mask = np.array(words[absent], bool)
@@ -297,7 +297,7 @@ def _opened(X: Any, y: Any, domain: Domain | None, counting: tuple[int, Any],
 
 def _columns(X: Any, named: tuple[str, ...] | None, y: Any, items: Items,
              domain: Domain | None) -> tuple[str, ...]:
-    """The columns of the table in its order, also those of which no item was made."""
+    """Return the columns of the table in order, also those without an item."""
     if named is not None:
         return tuple(name for name in named if not (isinstance(y, str) and name == y))
     if domain is not None and not isinstance(domain, Box):

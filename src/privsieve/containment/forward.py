@@ -1,10 +1,10 @@
-"""Forward choice: one column after the other, those that predict best and keep the rule.
+"""Choose one column after the other: those that predict best and keep the rule.
 
-How well columns predict rows that a ridge regression did not see is said in closed form: with
-M = (I + X X'/lam)^-1, the intercept projected out, the error at row i is (M y)_i / M_ii, and a
-further column z changes M by a matrix of rank one: M - (M z)(M z)' / (lam + z'M z).  Classes are
-predicted as zeros and ones, one against the rest.  Errors and guesses are taken in whole
-billionths, so that equal columns tie on every machine.
+The leave-one-out error of a ridge regression has a closed form.  With M = (I + X X'/lam)^-1, the
+intercept projected out, the error at row i is (M y)_i / M_ii.  A further column z changes M by a
+matrix of rank one: M - (M z)(M z)' / (lam + z'M z).  Classes are predicted as zeros and ones, one
+against the rest.  Errors and guesses are rounded to whole billionths, so that equal columns tie on
+every machine.
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule, pattern_table, superset_counts
 from privsieve.rows.matrix import Items
 
-#: The penalty of a growing regression, and those of which the best one judges a whole set.
+#: The penalty of a growing regression, and the penalties of which the best judges a whole set.
 LAM = 1.0
 PENALTIES = (1.0, 10.0, 100.0)
-#: Distinct rows of a regression on given columns; with more of them every other row is passed over.
+#: Distinct rows of a regression on given columns; with more, every second row is skipped.
 _DISTINCT = 2048
-#: Cells of candidates at a time: what stays in the cache of a core.
+#: Cells of candidates at a time: they stay in the cache of a core.
 _CELLS = 2**16
-#: Cells of all candidates: of more rows than that leaves, a sample is predicted, with at least so
-#: many rows of each class (or all it has).
+#: The most cells of all candidates, and the least rows of each class in a sample of the rows.
 MOST_CELLS, LEAST = 2**23, 32
-#: A choice of few columns adds at most so many.
+#: The most columns that a choice adds.
 MOST = 30
-#: So many columns of largest mutual information are candidates.
+#: The number of candidates: columns of largest mutual information.
 CANDIDATES = 1500
-#: So many sets grow side by side; fewer where a table is large, so that the whole is bounded.
+#: The most sets that grow side by side, and bounds on their cells and on the whole work.
 WIDEST, CELLS, WORK = 100, 2**25, 2**27
 
 #: An error, and the candidates that have it together.
@@ -64,7 +63,7 @@ Step = tuple[int, tuple[int, ...]]
 class Ridge:
     """A regression that grows by one candidate at a time.
 
-    targets : what is predicted, one column for each class (one for two classes), centred.
+    targets : zeros and ones for each class (one column for two classes), centred.
     left : M y, the residuals.
     diagonal : of M.
     moved : M z for each candidate z; `norm` is z'M z.
@@ -83,7 +82,7 @@ class Ridge:
 
     @classmethod
     def of(cls, items: Items, pool: Ints, y: Codes, classes: int, marked: Bools) -> Ridge:
-        """The regression on nothing but the intercept, over the marked rows or a sample of them."""
+        """Return the regression on the intercept alone, over the marked rows or a sample."""
         seen = _seen(y, marked, len(pool))
         sample = some_rows(items, seen).take(pool.tolist())
         rows, size = sample.indices.astype(np.int64), np.diff(sample.indptr)
@@ -97,7 +96,7 @@ class Ridge:
                    column, len(seen) == np.count_nonzero(marked))
 
     def errors(self) -> Ints:
-        """For each candidate the error if it were added, in billionths."""
+        """Return for each candidate the error if it were added, in billionths."""
         scale = LAM + self.norm
         pulls = [target @ self.moved / scale for target in self.targets.T]
         squares = np.zeros(len(scale))
@@ -109,7 +108,7 @@ class Ridge:
         return billionths(squares / len(self.targets))
 
     def add(self, candidate: int) -> None:
-        """Take a candidate into the regression."""
+        """Add a candidate to the regression."""
         moved, scale = self.moved[:, candidate].copy(), LAM + self.norm[candidate]
         self.left -= np.outer(moved, moved @ self.targets / scale)
         self.diagonal -= moved**2 / scale
@@ -119,18 +118,18 @@ class Ridge:
             self.moved[rows] -= moved[rows, None] * (shared / scale)
 
     def _rows(self) -> Iterator[slice]:
-        """Some rows at a time, as many as stay in a core's cache."""
+        """Return slices of rows that fit into the cache of a core."""
         rows, width = self.moved.shape
         step = max(1, _CELLS // max(1, width))
         return (slice(low, low + step) for low in range(0, rows, step))
 
 
 def pair_area(items: Items, y: Codes, classes: int, marked: Bools) -> Fraction:
-    """How well these columns rank the classes of rows that the regression did not see.
+    """Return how well these columns rank the classes of rows that the regression did not use.
 
-    The share of pairs of rows, one of a class and one not, that a regression without both rows
-    ranks rightly; the mean over classes, of the best of some penalties.  (To leave out one row
-    at a time would rank equal rows wrongly: each pulls its own guess away from its class.)
+    It is the share of pairs of rows, one of a class and one not, that a regression without both
+    rows ranks rightly: the mean over classes, for the best of some penalties.  (A regression
+    without one row would rank equal rows wrongly: each pulls its own guess from its class.)
 
     >>> items, y = Items.dense([[1, 0], [1, 1], [0, 0], [0, 1]]), np.array([1, 1, 0, 0], np.int32)
     >>> every = np.ones(4, bool)
@@ -153,7 +152,7 @@ def pair_area(items: Items, y: Codes, classes: int, marked: Bools) -> Fraction:
 
 
 def _area(hat: Floats, yes: Ints, no: Ints) -> Fraction:
-    """The share of pairs that are ranked rightly, each by a regression without the two.
+    """Return the share of pairs that are ranked rightly, each by a regression without the two.
 
     Without the rows i and j their errors e solve (1 - hat_ij) e = (y - fitted) on the two.
     """
@@ -173,7 +172,7 @@ def _area(hat: Floats, yes: Ints, no: Ints) -> Fraction:
 
 
 def _distinct_rows(items: Items, y: Codes, classes: int, marked: Bools) -> tuple[Floats, Ints]:
-    """The distinct rows among the marked ones, and how many of each class are equal to each."""
+    """Return the distinct marked rows, and how many rows of each class equal each."""
     chosen = np.flatnonzero(marked)
     while True:
         rows = some_rows(items, chosen)
@@ -188,7 +187,7 @@ def _distinct_rows(items: Items, y: Codes, classes: int, marked: Bools) -> tuple
 
 
 def _seen(y: Codes, marked: Bools, candidates: int) -> Ints:
-    """The marked rows; where they are too many, a fixed sample, evenly spaced in each class.
+    """Return the marked rows; of too many rows a fixed sample, evenly spaced in each class.
 
     Each class has its share of the sample.
     """
@@ -206,7 +205,7 @@ def _seen(y: Codes, marked: Bools, candidates: int) -> Ints:
 
 
 def centred(y: Codes, classes: int) -> Floats:
-    """Zeros and ones for each class (one column for two classes), less their mean."""
+    """Return zeros and ones for each class (one column for two classes), less their mean."""
     if len(np.unique(y)) < 2:
         raise SchemaError("the labels that may be used are of one class; mark rows of at least two")
     targets = (y[:, None] == (np.arange(classes) if classes > 2 else np.array([1]))).astype(float)
@@ -214,18 +213,17 @@ def centred(y: Codes, classes: int) -> Floats:
 
 
 def billionths(error: Floats) -> Ints:
-    """Whole billionths."""
+    """Round to whole billionths."""
     return np.rint(error * 1e9).astype(np.int64)
 
 
 def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
     """Add columns one by one, and return the set with the least leave-one-out error.
 
-    First the best column that keeps the rule is added, again and again.  Where the table is small
-    enough many sets then grow side by side, for the best first columns may leave no room for
-    others that together predict better.  Where rows times candidates are very many (2^23), errors
-    are those of a fixed sample of the rows, evenly spaced in each class; every set keeps the rule
-    on all rows nevertheless.  Ctrl-C ends it with the best set of by then.
+    First, the best column that keeps the rule is added repeatedly.  If the table is small enough,
+    many sets then grow side by side: other first columns may predict better together.  If rows
+    times candidates exceed 2^23, the errors are those of a fixed sample of the rows, evenly spaced
+    in each class.  Every set keeps the rule on all rows.  Ctrl-C ends it with the best set so far.
 
     Parameters
     ----------
@@ -234,7 +232,7 @@ def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
         k distinct sources, `table.counted` are part of every set, and the classes of the rows in
         `table.marked` are predicted.
     most : int
-        at most so many columns are added.
+        the most columns that are added.
 
     Examples
     --------
@@ -248,13 +246,13 @@ def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
     if rule.suppress:
         raise ParameterError(f"suppress is {rule.suppress}; the forward choice leaves no row out: "
                              "give 0, or take a greedy choice")
-    crowd = Patterns.of(table, rule)
+    grouping = Patterns.of(table, rule)
     free = _pool(table, rule)
     pool = np.concatenate([np.array(prefix, np.int64), free[~np.isin(free, prefix)]])
     steps: list[Step] = []
     complete = True
     try:
-        for step in _searches(items, pool, lambda: _begun(items, pool, crowd, marked), most):
+        for step in _searches(items, pool, lambda: _begun(items, pool, grouping, marked), most):
             steps.append(step)
             tell(f"{len(step[1])} of at most {most} columns tried")
     except KeyboardInterrupt:
@@ -267,10 +265,10 @@ def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
 
 
 def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) -> Iterator[Step]:
-    """What one set that grows comes to, and then what many do; errors, and candidates."""
+    """Yield errors with their candidates: first for one growing set, then for many sets."""
     alone, size = start(), 0
     cells = max(1, alone.ridge.moved.size)
-    if alone.crowd.width:  # what was published before may do without more
+    if alone.grouping.width:  # what was published before may do without more
         yield alone.error, ()
     for error, chosen in _grown(items, pool, alone, 1, most):
         size = len(chosen)
@@ -281,7 +279,7 @@ def _searches(items: Items, pool: Ints, start: Callable[[], _Set], most: int) ->
 
 
 def _grown(items: Items, pool: Ints, start: _Set, width: int, most: int) -> Iterator[Step]:
-    """The best set of each size that comes of `width` sets of the size before."""
+    """Yield the best set of each size, grown from `width` sets of the size before."""
     line = [start]
     for size in range(1, most + 1):
         followers = _followers(items, pool, line, width)
@@ -297,7 +295,7 @@ def _grown(items: Items, pool: Ints, start: _Set, width: int, most: int) -> Iter
 
 def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
                ) -> list[tuple[int, int, int]]:
-    """The best sets of one column more that keep the rule: of which set, the column, the error."""
+    """Return the best sets with one more column: position of the set, column, error."""
     errors = np.stack([grown.ridge.errors() for grown in line])
     followers: list[tuple[int, int, int]] = []
     seen = set()
@@ -311,7 +309,7 @@ def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
             if key in seen:
                 continue
             seen.add(key)
-        if not grown.crowd.admits(items, pool[candidate]):
+        if not grown.grouping.admits(items, pool[candidate]):
             grown.alive[candidate] = False
             continue
         followers.append((at, candidate, int(errors[at, candidate])))
@@ -320,19 +318,19 @@ def _followers(items: Items, pool: Ints, line: list[_Set], width: int,
     return followers
 
 
-def _begun(items: Items, pool: Ints, crowd: Patterns, marked: Bools) -> _Set:
-    """The set of the items published before, with which the pool begins."""
-    ridge = Ridge.of(items, pool, crowd.y, crowd.rule.classes, marked)
+def _begun(items: Items, pool: Ints, grouping: Patterns, marked: Bools) -> _Set:
+    """Return the set of the items that were published before; the pool begins with them."""
+    ridge = Ridge.of(items, pool, grouping.y, grouping.rule.classes, marked)
     alive = np.ones(len(pool), bool)
-    for place in range(crowd.width // 2):
+    for place in range(grouping.width // 2):
         ridge.add(place)
         alive[place] = False
     error = ((ridge.left.T / ridge.diagonal)**2).sum() / len(ridge.left)
-    return _Set((), int(billionths(error)), ridge, crowd, alive)
+    return _Set((), int(billionths(error)), ridge, grouping, alive)
 
 
 def _pool(table: Labelled, rule: Rule) -> Ints:
-    """Candidates, those of most information first, ties to the first."""
+    """Return the candidates, those of most information first, ties to the first."""
     weights = weights_of(table, rule, MUTUAL).values
     frequent = np.flatnonzero((np.diff(table.items.indptr) >= rule.k) & (weights > 0))
     return modular_order(weights, frequent)[:CANDIDATES]
@@ -342,32 +340,32 @@ def _pool(table: Labelled, rule: Rule) -> Ints:
 class _Set:
     """A set that grows: its candidates by their place in the pool, and its error.
 
-    alive : what may still be added; a candidate that broke the rule breaks it for ever.
+    alive : candidates that may still be added; one that broke the rule also breaks it later.
     """
 
     chosen: tuple[int, ...]
     error: int
     ridge: Ridge
-    crowd: Patterns
+    grouping: Patterns
     alive: Bools
 
     def grown(self, items: Items, pool: Ints, candidate: int, error: int, *, keep: bool) -> _Set:
-        """The set with one column more, in a regression of its own if this one's is to be kept."""
+        """Return the set with one more column; `keep` copies the regression of this set."""
         ridge = replace(self.ridge, **{name: getattr(self.ridge, name).copy() for name in (
             "left", "diagonal", "moved", "norm")}) if keep else self.ridge
         ridge.add(candidate)
         alive = self.alive.copy()
         alive[candidate] = False
         return _Set((*self.chosen, candidate), error, ridge,
-                    self.crowd.with_item(items, pool[candidate]), alive)
+                    self.grouping.with_item(items, pool[candidate]), alive)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Patterns:
     """The patterns of the columns chosen so far, and what every group must keep.
 
-    pattern : the pattern of each row; masks : of each pattern its bits, two for each column, for
-    having it and for lacking it where that may be known.
+    pattern : the pattern of each row.
+    masks : the bits of each pattern, two for each column: has it, and lacks it if that is known.
     """
 
     y: Codes
@@ -379,18 +377,18 @@ class Patterns:
 
     @classmethod
     def of(cls, table: Labelled, rule: Rule) -> Patterns:
-        """Those of items published before; refused if they do not keep the rule."""
-        crowd = cls(table.y, rule, table.sources, np.zeros(len(table.y), np.int32),
+        """Return the patterns of the items published before; refuse items that break the rule."""
+        grouping = cls(table.y, rule, table.sources, np.zeros(len(table.y), np.int32),
                     np.zeros((1, 1), np.uint64))
         for item in table.counted:
-            if not crowd.admits(table.items, item):
+            if not grouping.admits(table.items, item):
                 raise ParameterError(f"the prefix of {len(table.counted)} items does not keep k = "
                                      f"{rule.k}; leave some of it out")
-            crowd = crowd.with_item(table.items, item)
-        return crowd
+            grouping = grouping.with_item(table.items, item)
+        return grouping
 
     def admits(self, items: Items, item: int) -> bool:
-        """Whether the rule still holds with this item."""
+        """Return whether the rule still holds with this item."""
         rows = rows_of(items, item)
         if not self._fits(rows):
             return False
@@ -401,7 +399,7 @@ class Patterns:
         return self._fits(np.flatnonzero(lacks))
 
     def with_item(self, items: Items, item: int) -> Patterns:
-        """The patterns with one item more."""
+        """Return the patterns with one more item."""
         side = 2 * self.pattern
         side[rows_of(items, item)] += 1
         there = np.zeros(2 * len(self.masks), np.bool_)
@@ -422,9 +420,9 @@ class Patterns:
         return self.rule.model == "k-anonymity" or (absent is not None and bool(absent[item]))
 
     def _fits(self, rows: Codes | Ints) -> bool:
-        """Whether the groups of these rows are large enough without all other rows.
+        """Return whether the groups of these rows are large enough without all other rows.
 
-        Only they hold the item, and what no row holds needs no group.
+        Only these rows hold the item.  An item that no row holds needs no group.
         """
         rule = self.rule
         if not len(rows):

@@ -7,11 +7,11 @@ A group counts rows, or the distinct units of its rows where these are given: th
 sources, of whom several rows may be.  Five copies of one message hide nobody from its sender.  A
 row without a unit (-1) counts nothing in a group, and needs one like every row.
 
-*What k promises where units are counted.*  Whoever knows what one row of a person says, or any
-part of it, finds all rows that fit.  The group of that row is among them: what fits the whole row
-fits every part of it.  So the rows that are found are of at least k people.  Nothing more follows.
-Of these rows many may be of one person, so that no guess at a row is bounded; and whoever knows
-several rows of a person finds k people for each of them, which is no promise for all at once.
+*What k promises if units are counted.*  An attacker who knows what one row of a person says, or
+any part of it, finds all rows that fit.  The group of that row is among them: what fits the whole
+row fits every part of it.  So these rows belong to at least k people.  Nothing else follows.  Many
+of the rows may belong to one person, so a guess at a row is not bounded.  An attacker who knows
+several rows of a person finds k people for each row, which is not a promise for all at once.
 """
 
 from __future__ import annotations
@@ -210,16 +210,16 @@ class Groups:
 
 
 def of_all(among: int, counted: int, rows: int) -> int:
-    """Return how many of all rows, if so many were found among those that were counted."""
+    """Scale a number of the counted rows to all rows."""
     return among if counted == rows else round(among * rows / max(counted, 1))
 
 
 def smallest_group(masks: Masks, rows: Ints) -> int:
-    """Return the size of the smallest group of patterns with so many rows each; 0 of no pattern.
+    """Return the size of the smallest group; `rows` are those of each pattern.
 
-    The smallest group is that of a pattern which no other pattern contains, and so it has the rows
-    of that pattern alone.  The widest patterns are such.  Of the others only those with fewer rows
-    than the smallest group so far are compared with the table.
+    Without a pattern it is 0.  No other pattern contains the pattern of the smallest group, so the
+    group has the rows of that pattern alone.  The widest patterns are such.  Of the others only
+    those with fewer rows than the smallest group so far are compared with the table.
     """
     if not len(masks):
         return 0
@@ -356,7 +356,7 @@ def numbered(sources: Any) -> Codes:
 
 def codes_around(masks: Masks, pattern: Codes, codes: Codes, wanted: Masks | None = None,
              ) -> Ints:
-    """For each mask, or each that is asked, the distinct codes among the rows that contain it."""
+    """Count for each wanted mask the distinct codes among the rows that contain it."""
     wanted = masks if wanted is None else wanted
     total, nobody = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
     for low in range(0, int(codes.max(initial=-1)) + 1, _AT_ONCE):

@@ -1,8 +1,8 @@
-"""Labelled: a table as containment takes it: its items, classes, what is sensitive, what is known.
+"""A table for containment: its items, its classes, and the roles of its columns.
 
-Every thing that a stranger may know can be an item of its own (`as_known`): an absence an item "not
-that", the class an item of the class.  What is counted of such a table as if absences were unknown
-is then what this stranger finds; so all measures serve every role.
+Each thing that an attacker may know can be an item of its own (`as_known`): an absence is an item
+"not that", a class is an item of the class.  Counts of such a table, as if absences were unknown,
+are then what this attacker finds.  So all measures serve every role.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Roles:
     """The role of each column of a table, by its name there.
 
     presences : may be known, as far as a row has something; counts toward k.
-    both : may be known, present or absent: whoever knows the value of a category, number or date
-        knows all of its items; counts toward k.
+    both : may be known, present or absent; counts toward k.  An attacker who knows the value of a
+        category, number or date knows all of its items.
     sensitive : must not be learned; it does not count toward k.
     target : what columns are chosen for; `target_known`: it is published, and counts toward k.
     """
@@ -78,35 +78,35 @@ class Roles:
     target_known: bool = False
 
     def absent(self, items: Items) -> Bools | None:
-        """The items of which absences count, as `Rule.absent` takes them; None for none."""
+        """Return the items whose absences count, for `Rule.absent`; None for none."""
         lacking = np.array([name in self.both for name in items.origin], np.bool_)
         return lacking if lacking.any() else None
 
     def json(self) -> dict[str, Json]:
-        """What a claim says of them."""
+        """Return the roles as a claim states them."""
         return {"presences": list(self.presences), "both": list(self.both),
                 "sensitive": list(self.sensitive), "target": self.target,
                 "target_known": self.target_known}
 
 
 def cells(items: Items) -> tuple[Ints, Codes]:
-    """Items as the kernels take them."""
+    """Return items as the kernels take them."""
     return items.indptr, items.indices
 
 
 def bits_of(masks: Masks, items: int) -> Floats:
-    """Patterns as zeros and ones, one for each item."""
+    """Return patterns as zeros and ones, one for each item."""
     bits = np.unpackbits(masks.astype("<u8").view(np.uint8), axis=1, bitorder="little")
     return bits[:, :items].astype(np.float64)
 
 
 def rows_of(items: Items, item: int) -> Codes:
-    """The rows that hold an item."""
+    """Return the rows that hold an item."""
     return items.indices[items.indptr[item]:items.indptr[item + 1]]
 
 
 def some_rows(items: Items, chosen: Ints) -> Items:
-    """The table of these rows, which rise, numbered anew.
+    """Return the table of these rows, in rising order, with new numbers.
 
     >>> some_rows(Items.dense([[1, 0], [1, 1], [0, 1]]), np.array([0, 2])).indices.tolist()
     [0, 1]
@@ -123,7 +123,7 @@ def some_rows(items: Items, chosen: Ints) -> Items:
 
 
 def narrowed(rule: Rule, selected: Sequence[int]) -> Rule:
-    """The rule of these items alone: what may be known to be absent follows them."""
+    """Return the rule for these items alone."""
     if rule.absent is None:
         return rule
     return replace(rule, absent=rule.absent[np.asarray(selected, np.int64)])
@@ -131,9 +131,9 @@ def narrowed(rule: Rule, selected: Sequence[int]) -> Rule:
 
 def as_known(items: Items, absent: Bools | None, label: tuple[str, Codes, Sequence[str]] | None,
              ) -> Items:
-    """These items, the absences that may be known, and the class, if it may be: name, codes, texts.
+    """Add to these items the absences that may be known, and the class: name, codes, texts.
 
-    What is added comes from the same column as what it speaks of.
+    A new item has the column of the item that it negates.
 
     >>> items = Items.dense([[1], [0], [0]], ["smoker"])
     >>> known = as_known(items, np.array([True]), ("ill", np.array([0, 1, 1], np.int32), "ny"))

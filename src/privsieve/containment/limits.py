@@ -1,12 +1,12 @@
-"""Limits: what the groups tell of a column that must not be learned, and choices that keep limits.
+"""Measure what groups tell of sensitive columns, and choose columns that keep limits on it.
 
-An attacker who knows the chosen columns of a row, as far as the rule says that they may be known,
-finds the group of that row; the group then tells of the sensitive column what its rows have there.
-Of the target the group is found without the class, which is what would be learned.  Where the rule
-says that the class may be known (`Rule.labelled`), a group of another sensitive column is found
-with the class and without it, and every figure is the worse of both.
+An attacker who knows the chosen columns of a row, as far as the rule allows, finds the group of
+that row.  The values of its rows then tell of the sensitive column.  Groups for the target are
+found without the class, which would be learned.  If the rule says that the class may be known
+(`Rule.labelled`), groups for another sensitive column are found with the class and without it, and
+each figure is the worse of both.
 
-All figures are of the values that occur in the table, and of groups of rows of the table.
+All figures are of values that occur in the table, and of groups of rows of the table.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from privsieve.kernels.patterns import Rule
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, text_of
 from privsieve.rows.matrix import Items, Sensitive
 
-#: Rows are counted of which the group has at least such a share of one value.
+#: Shares of one value in a group: the rows with such a group are counted.
 STEPS = ("0.8", "0.95")
 #: Figures are rounded to such parts of one, risks up and protection down.
 PARTS = 10**6
-#: Counts of values in groups that are held at a time, and the fewest values at a time.
+#: The most counts of values in groups at a time, and the fewest values at a time.
 _CELLS, _VALUES = 2**22, 8
 #: What whole numbers of 64 bits hold.
 _LARGEST = 2**62
-#: A logarithm in floating point is wrong by far less; what is nearer to a limit counts as missed.
+#: The error of a logarithm is far smaller; an entropy nearer to its limit counts as missed.
 _NEAR = 1e-9
 _DECIMAL = r"\d{1,9}(\.\d{1,9})?"
-#: What each limit is of, as a sentence says it, and how it is asked for.
+#: What each limit bounds, in words, and its option.
 OF = {"distinct": "smallest number of values in a group",
       "share": "largest share of one value in a group", "entropy": "least entropy l of a group",
       "closeness": "largest distance of a group to the whole table"}
 ASKED = {"distinct": "--l-diversity", "share": "--max-share", "entropy": "--entropy-l",
          "closeness": "--closeness"}
-#: A choice is made again so often for the limits; what then still misses one is repaired.
+#: The most choices for the limits; a choice that still misses a limit is repaired.
 RUNS = 200
-#: Of more columns than this not each is tried, and such a part of them is taken away at once.
+#: The most columns that are tried one by one; of more, one part in 33 is removed at once.
 _MANY, _PART = 64, 33
-#: Figures of which a larger one tells less.
+#: Figures that protect better if they are larger.
 _MORE_IS_BETTER = ("distinct", "entropy")
 
 Chosen = frozenset[int]
@@ -79,7 +79,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupValues:
-    """What the groups of the rows tell of one column, for one stranger.
+    """What the groups of the rows tell one attacker of one column.
 
     groups : the groups, and the one of each row.
     size, most, values : of each group its rows, those of its commonest value, its values.
@@ -117,9 +117,9 @@ class GroupValues:
         return at_least(self.most, self.size, share)[self.groups.table.pattern]
 
     def _missed(self, name: str, limit: Fraction) -> Bools:
-        """Mark the groups that miss a limit, or are too near to one of entropy to tell.
+        """Mark the groups that miss a limit, or are too near to a limit of entropy.
 
-        Where each value has as many rows, entropy l is the number of values.
+        If all values have the same number of rows, entropy l is the number of values.
         """
         few = ~at_least(self.values, np.ones_like(self.values), limit)
         if name == "distinct":
@@ -137,10 +137,10 @@ class GroupValues:
 
 @dataclass(frozen=True, repr=False)
 class Disclosure:
-    """What the groups tell of a column, at worst.
+    """What the worst group tells of a column.
 
     role : "target" or "sensitive".
-    rows, values : of the table, as many as occur in it.
+    rows, values : the rows of the table, and the values that occur in it.
     share : the largest share of one value in a group, rounded up.
     above : for each step the rows whose group has at least such a share of one value.
     distinct : the fewest values in a group.
@@ -160,16 +160,16 @@ class Disclosure:
     ordered: bool
 
     def json(self) -> dict[str, Json]:
-        """The same in words and decimal texts."""
+        """Return the figures as decimal texts."""
         return {**vars(self), "above": [[step, rows] for step, rows in self.above],
                 "share": decimal_text(self.share), "entropy": decimal_text(self.entropy),
                 "closeness": decimal_text(self.closeness)}
 
 
 def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
-    """What the groups of a table tell of its target and of each sensitive column.
+    """Measure what the groups of a table tell of its target and of each sensitive column.
 
-    `table` has the columns that a stranger may know as its items, and nothing else.
+    The items of `table` are the columns that an attacker may know, and nothing else.
 
     >>> items = Items.dense([[1], [1], [1], [0]], ["smoker"])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
@@ -192,7 +192,7 @@ def disclosures(table: Labelled, rule: Rule) -> list[Disclosure]:
 
 
 def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
-    """The columns that must not be learned, each with its role; the target first."""
+    """Return the columns that must not be learned, each with its role; the target first."""
     target = [(Sensitive(table.target or "class", table.y, tuple(map(text_of, table.classes))),
                "target")] if len(table.classes) > 1 else []
     return [*target, *((column, "sensitive") for column in table.sensitive)]
@@ -200,7 +200,7 @@ def columns_of(table: Labelled) -> list[tuple[Sensitive, str]]:
 
 def attacker_groups(table: Labelled, rule: Rule, column: Sensitive, role: str,
                     ) -> tuple[GroupValues, ...]:
-    """The groups of who does not know the class and, of a column beside it, of who does."""
+    """Return the groups of an attacker without the class and, except for the target, with it."""
     without = groups_of(table.items, rule, column)
     if not rule.labelled or role == "target" or len(table.classes) < 2:
         return (without,)
@@ -208,9 +208,9 @@ def attacker_groups(table: Labelled, rule: Rule, column: Sensitive, role: str,
 
 
 def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = None) -> GroupValues:
-    """What the groups on all of these items tell of a column; `y` is a class that may be known.
+    """Measure what the groups on all these items tell of a column; `y` is a known class.
 
-    Values are counted some at a time, so that memory does not grow with how many there are.
+    Values are counted in slices, so that memory does not grow with their number.
     """
     values_held, places = np.unique(column.codes, return_inverse=True)
     codes: Codes = places.astype(np.int32)
@@ -247,7 +247,7 @@ def groups_of(items: Items, rule: Rule, column: Sensitive, y: Codes | None = Non
 
 
 def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
-    """Whether a share is at least so much, each, exactly."""
+    """Compare each share with the limit, in exact arithmetic."""
     left, right = limit.denominator, limit.numerator
     if max(int(parts.max(initial=0)) * left, int(wholes.max(initial=0)) * right) < _LARGEST:
         few: Bools = parts * left >= wholes * right
@@ -256,7 +256,7 @@ def at_least(parts: Ints, wholes: Ints, limit: Fraction) -> Bools:
 
 
 def decimal_text(figure: Fraction) -> str:
-    """A figure that was rounded, as a decimal text.
+    """Return a rounded figure as a decimal text.
 
     >>> decimal_text(Fraction(4, 5)), decimal_text(Fraction(1))
     ('0.8', '1')
@@ -268,12 +268,12 @@ def decimal_text(figure: Fraction) -> str:
 
 @dataclass(frozen=True)
 class Limits:
-    """What every group keeps, of the target and of each sensitive column; None asks nothing.
+    """Limits that every group keeps, for the target and each sensitive column; None is no limit.
 
-    distinct : at least so many values.
-    share : at most such a share of one value.
-    entropy : an entropy l of at least so much: e to the power of the entropy of its values.
-    closeness : at most such a distance to the whole table (t-closeness).
+    distinct : the least number of values.
+    share : the largest share of one value.
+    entropy : the least entropy l: e to the power of the entropy of the values.
+    closeness : the largest distance to the whole table (t-closeness).
     """
 
     distinct: int | None = None
@@ -284,7 +284,7 @@ class Limits:
     @classmethod
     def of(cls, *, distinct: int | None = None, share: object = None, entropy: object = None,
            closeness: object = None) -> Limits:
-        """Limits from decimal texts.
+        """Read limits from decimal texts.
 
         >>> Limits.of(share="0.8").share
         Fraction(4, 5)
@@ -295,7 +295,7 @@ class Limits:
                    _number("closeness", closeness))
 
     def json(self) -> dict[str, Json]:
-        """What a claim says beside its `l_diversity`: decimal texts.
+        """Return the limits of a claim other than its `l_diversity`, as decimal texts.
 
         >>> Limits.of(share="0.80").json()
         {'share': '0.8', 'entropy': None, 'closeness': None}
@@ -305,7 +305,7 @@ class Limits:
                                     ("closeness", self.closeness))}
 
     def active(self) -> tuple[str, ...]:
-        """The names of the limits that ask something.
+        """Return the names of the limits that bound something.
 
         >>> Limits.of(distinct=1, share="0.8").active()
         ('share',)
@@ -319,22 +319,21 @@ class Limits:
         return bool(figure >= limit if name in _MORE_IS_BETTER else figure <= limit)
 
     def failing(self, groups: Sequence[GroupValues]) -> dict[str, Bools]:
-        """For each limit the rows of which a group misses it; `groups` are of several strangers."""
+        """Mark for each limit the rows whose group misses it for one of the attackers."""
         return {name: np.any([attacker.missed(name, Fraction(getattr(self, name)))
                              for attacker in groups],
                              axis=0) for name in self.active()}
 
     def monotone(self, rule: Rule) -> Limits:
-        """The limits that, once missed, are missed with every further column, too.
+        """Return the limits that, once missed, are missed with every further column, too.
 
-        Fewer values never come of larger groups, so that `distinct` is one under every rule.
-        Where all absences may be known (and so under k-anonymity) groups are parts of the table
-        that do not overlap: without a column each is a union of such parts, and the others follow:
-        the values of a union are an average of those of its parts, of which the largest share and
-        the distance to the table are convex and the entropy is concave, so that the union is no
-        worse than its worst part.  Groups that overlap are not averaged so: a row in two of them
-        counts once in their union.  Where rows may be left out none is: who leaves depends on
-        the columns.
+        A larger group never has fewer values, so `distinct` is one under every rule.  If all
+        absences may be known (as under k-anonymity), groups do not overlap.  Without a column, each
+        group is a union of such groups.  The values of a union are an average over its groups.  The
+        largest share and the distance to the table are convex, and the entropy is concave.  So the
+        union is not worse than its worst group, and all limits are monotone.  Groups that overlap
+        have no such average.  If rows may be left out, no limit is monotone: the rows that are left
+        out depend on the columns.
         """
         if rule.suppress:
             return NONE
@@ -342,12 +341,12 @@ class Limits:
         return self if parts else Limits(distinct=self.distinct)
 
 
-#: What asks nothing.
+#: No limit.
 NONE = Limits()
 
 
 def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Labelled, Rule]:
-    """The table of these items, of the rows that stay, and the rule of it.
+    """Return the table of these items and of the rows that stay, with its rule.
 
     >>> table = Labelled(Items.dense([[1, 0], [1, 1], [0, 1]]), np.zeros(3, np.int32), ("all",))
     >>> published(table, Rule(k=2, classes=1, suppress=1), [0])[0].items.indices.tolist()
@@ -363,7 +362,7 @@ def published(table: Labelled, rule: Rule, selected: Sequence[int]) -> tuple[Lab
 
 
 def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> dict[Pair, int]:
-    """For each limit and column the rows that miss it, if these items are published.
+    """Count for each limit and column the rows that miss it if these items are published.
 
     >>> items = Items.dense([[1], [1], [1], [0]])
     >>> table = Labelled(items, np.array([0, 0, 1, 1], np.int32), ("no", "yes"), "ill")
@@ -375,7 +374,7 @@ def missed(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int])
 
 
 def failing(table: Labelled, rule: Rule, limits: Limits, selected: Sequence[int]) -> Bools:
-    """The rows that are published with these items and miss some limit."""
+    """Mark the rows that are published with these items and miss some limit."""
     leaving, known = published(table, rule, selected)
     rows = [rows for _, rows in _missing(leaving, known, limits)]
     return np.any(rows, axis=0) if rows else np.zeros(leaving.items.rows, np.bool_)
@@ -388,7 +387,7 @@ def _missing(table: Labelled, rule: Rule, limits: Limits) -> Iterator[tuple[Pair
 
 
 def figures(table: Labelled, rule: Rule, selected: Sequence[int]) -> Mapping[Pair, Fraction]:
-    """For each limit and column what the groups of these items come to."""
+    """Return for each limit and column the figure of the groups of these items."""
     leaving, known = published(table, rule, selected)
     return {(name, figure.column): Fraction(getattr(figure, name))
             for figure in disclosures(leaving, known) for name in OF}
@@ -411,11 +410,11 @@ def _number(name: str, text: object) -> Fraction | None:
 class Method:
     """How columns are chosen.
 
-    choose : gives a choice of the items of a table that keeps a rule.  It is called again with a
+    choose : returns a choice of items of a table that keeps a rule.  It is called again with a
         table of fewer items.
-    objective : what the method maximises, as `choice_of` takes it; None where the choice has none.
-        Its weights say which item is dearer, too (mutual information, where it has none).
-    runs : how often the choice may be made.
+    objective : what the method maximises, for `choice_of`; None for no objective.  Its weights also
+        rank the items (mutual information without an objective).
+    runs : the most calls of `choose`.
     """
 
     choose: Callable[[Labelled, Rule], Choice]
@@ -424,20 +423,19 @@ class Method:
 
 
 def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choice:
-    """A choice that keeps all limits, for the target and each sensitive column.
+    """Return a choice that keeps all limits, for the target and each sensitive column.
 
-    1. Monotone limits (`Limits.monotone`) are kept while choosing.  In the order of weight, the
-       first item with which those before it miss one can never stand beside them: it is forbidden,
-       with all others that miss it there, and the choice is made again.  For a greedy choice by
-       weights that passes over what does not fit, this is what a look at each step would give; for
-       other methods it is one good set of many, and the limits are kept as well.
-    2. Of what still misses a limit, the item is taken away without which fewest rows miss one
-       (ties: the lightest, then the first), of those that such rows show, until none does.  While
-       there are more than 64, those go first of whose rows most, as a share, miss one.
-    3. What was taken away is tried again, the heaviest first, and whatever fits is added.
+    1. Monotone limits (`Limits.monotone`) are kept while choosing.  In the order of weight, take
+       the first item that misses a limit together with the items before it.  It is forbidden, with
+       all later items that miss a limit there, and the choice is made again.  A greedy choice by
+       weights gives the same as a check at each step; other methods give one good set of many.
+    2. While a row misses a limit, the item is removed without which the fewest rows miss one (ties:
+       the lightest, then the first), among the items that such rows show.  With more than 64 items,
+       those go first of whose rows the largest share misses a limit.
+    3. The removed items are tried again, the heaviest first, and each that fits is added.
 
-    Refused where nothing is left, with what would work.  `bound` is that of the choice without
-    limits, of which every choice with limits is one.
+    If nothing is left, the choice is refused with what would work.  `bound` is that of the choice
+    without limits.
 
     >>> from privsieve.containment.choose import greedy
     >>> items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
@@ -466,7 +464,7 @@ def limited(table: Labelled, rule: Rule, limits: Limits, method: Method) -> Choi
 
 
 class _Limited:
-    """One table, one rule, one set of limits."""
+    """A search for a choice that keeps the limits of one table and rule."""
 
     def __init__(self, table: Labelled, rule: Rule, limits: Limits, method: Method,
                  first: Sequence[int]) -> None:
@@ -480,7 +478,7 @@ class _Limited:
         self._rows: dict[Chosen, int] = {}
 
     def monotone(self, choice: Choice) -> Choice:
-        """Choose again until no monotone limit is missed, or often enough."""
+        """Choose again until no monotone limit is missed, or the runs are used up."""
         allowed = np.ones(len(self.table.items), np.bool_)
         for again in range(self.method.runs):
             wrong = self._wrong(choice.selected)
@@ -494,7 +492,7 @@ class _Limited:
         return choice
 
     def repaired(self, selected: Sequence[int]) -> Chosen:
-        """Take away until no row misses a limit, then add what fits; the counted ones stay."""
+        """Remove items until no row misses a limit, then add what fits; counted items stay."""
         now = frozenset(selected) | self.counted
         while self._failing(now) and (held := self._held(now)):
             tell(f"limits: {self._failing(now)} rows miss one with {len(now)} columns")
@@ -504,7 +502,7 @@ class _Limited:
         return self._grown(now, set(selected) - now)
 
     def described(self, selected: Chosen) -> Choice:
-        """A set of items as a choice of this method."""
+        """Return a set of items as a choice of this method."""
         chosen, table, method = sorted(selected), self.table, self.method
         if method.objective is None:
             level, suppressed = measure_selection(table, self.rule, chosen)
@@ -512,7 +510,7 @@ class _Limited:
         return choice_of(table, self.rule, chosen, method.objective)
 
     def refusal(self) -> str:
-        """Name a limit that no column keeps, and the figure that the best column would keep."""
+        """Return a sentence on a limit that no column keeps, with the figure of the best column."""
         first = sorted(self.counted)
         tried = [first, *(sorted(self.counted | {j}) for j in self.weighty)]
         alone = [figures(self.table, self.rule, selected) for selected in tried
@@ -533,7 +531,7 @@ class _Limited:
                 f"{least} {decimal_text(best[pair])}{others}")
 
     def _wrong(self, selected: Sequence[int]) -> list[int]:
-        """Items that miss a monotone limit beside those that come before all of them."""
+        """Return the items that miss a monotone limit with the items before them."""
         if not self.always.active():
             return []
         order = modular_order(self.values, np.array(sorted(set(selected) - self.counted), np.int64))
@@ -547,7 +545,7 @@ class _Limited:
         return [j for j in ranked[low:] if j == ranked[low] or self._misses([*ranked[:low], j])]
 
     def misses(self, chosen: Chosen) -> bool:
-        """Whether rows miss a limit, if these leave beside what was published before."""
+        """Return whether rows miss a limit, with what was published before."""
         return bool(self._failing(chosen | self.counted))
 
     def _misses(self, chosen: Iterable[int]) -> bool:
@@ -555,7 +553,7 @@ class _Limited:
         return bool(failing(self.table, self.rule, self.always, together).any())
 
     def _chosen(self, allowed: Bools) -> Choice:
-        """The choice among fewer items."""
+        """Choose among fewer items."""
         among = np.flatnonzero(allowed | np.isin(np.arange(len(allowed)), [*self.counted]))
         counted = tuple(np.flatnonzero(np.isin(among, [*self.counted])).tolist())
         narrow = replace(self.table, items=self.table.items.take(among.tolist()), counted=counted)
@@ -563,14 +561,14 @@ class _Limited:
         return replace(choice, selected=tuple(int(among[j]) for j in choice.selected))
 
     def _failing(self, chosen: Chosen) -> int:
-        """How many rows miss a limit."""
+        """Count the rows that miss a limit."""
         if chosen not in self._rows:
             rows = failing(self.table, self.rule, self.limits, sorted(chosen))
             self._rows[chosen] = int(rows.sum())
         return self._rows[chosen]
 
     def _held(self, chosen: Chosen) -> list[int]:
-        """What may be taken away for rows that miss a limit to have other groups, best first."""
+        """Return the items to remove so that rows that miss a limit change groups, best first."""
         absent, held = self.rule.absent, sorted(chosen - self.counted)
         if not self.rule.suppress:  # else who leaves may change with any of them
             rows, many = failing(self.table, self.rule, self.limits, sorted(chosen)), len(held)
@@ -583,7 +581,7 @@ class _Limited:
         return sorted(held, key=lambda j: (self._failing(chosen - {j}), int(self.values[j]), j))
 
     def _grown(self, start: Chosen, candidates: Iterable[int]) -> Chosen:
-        """Add whatever fits, the heaviest first."""
+        """Add each item that fits, the heaviest first."""
         now = start
         among = np.array(sorted(set(candidates) - start), np.int64)
         for j in modular_order(self.values, among).tolist():
@@ -592,7 +590,7 @@ class _Limited:
         return now
 
     def _keeps(self, chosen: Iterable[int]) -> bool:
-        """Whether a set of items keeps the rule, and enough sources where these are counted."""
+        """Return whether a set of items keeps the rule, and enough sources if they count."""
         table, order = self.table, np.array(sorted(chosen), np.int64)
         accepted = patterns.greedy(cells(table.items), np.ascontiguousarray(table.y, np.int32),
                                    order, self.rule)

@@ -1,8 +1,8 @@
-"""Measures: how well the rows of a table hide, what keeps them from it, and what would.
+"""Measure the groups of the rows of a table, and what makes them small.
 
-The *group* of a row are the rows that hold all that it holds: who knows what a person has finds the
-person among them.  Its *equals* are the rows of the same pattern: who knows what a person has and
-lacks finds the person among these.
+The *group* of a row are the rows that hold all that it holds: an attacker who knows what a person
+has finds these rows.  Its *equals* are the rows of the same pattern: an attacker who knows what a
+person has and lacks finds these.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from privsieve.kernels.patterns import Rule, around, pattern_table
 from privsieve.public.canonical import Json
 from privsieve.rows.matrix import Items, by_item
 
-#: Of more patterns a sample of so many rows is drawn, where nobody says how many.
+#: The number of patterns from which a sample is drawn by default, and the rows of that sample.
 MANY_PATTERNS, SAMPLE = 500_000, 10_000
 #: Above this share of rows that lose k with the busiest rows, a measure warns.
 HUB_LIMIT = (1, 5)
-#: Patterns of so many items are one number each, which are sorted.
+#: The most items of a pattern that is one number of 64 bits.
 _NARROW = 64
-#: So many columns are left out one by one.
+#: The most columns that are left out one by one.
 MOST_COLUMNS = 64
-#: So many held items are read in search of rare sets, in all.
+#: The most held items that are read in the search for rare sets.
 MOST_READ = 200_000_000
-#: So many closed items are counted, and so many pairs of patterns are compared, in all.
+#: The most closed items that are counted, and pairs of patterns that are compared.
 MOST_CLOSED, MOST_PAIRS = 256, 5 * 10**10
 
 
@@ -48,7 +48,7 @@ def sampled(known: Knowledge, y: Codes | None = None, classes: int = 1, *, k: in
     """Count the groups of all rows, or of a sample where there are very many patterns.
 
     k : a level that is demanded: all rows are counted unless a sample shows that it is not kept.
-    sample : so many rows, drawn at random (always the same ones), whatever it takes; 0 is all.
+    sample : the number of rows to draw at random (always the same rows); 0 is all rows.
 
     >>> known = Knowledge(Items.dense([[1, 1], [1, 0], [1, 0]]))
     >>> sampled(known).sizes().tolist(), sampled(known, sample=2).counted
@@ -73,7 +73,7 @@ def _drawn(rows: int, sample: int) -> Ints | None:
 
 @dataclass(frozen=True)
 class Crowd:
-    """How well the rows hide, against one kind of attacker.
+    """The sizes of the groups that one kind of attacker finds.
 
     level : rows in the smallest group.
     highest, average : the chance that a row is found, of the worst row and over all rows.
@@ -90,10 +90,10 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Hub:
-    """Whether the crowd that hides everybody is the same few rows.
+    """Whether the same few rows are in the groups of most rows.
 
-    everywhere : rows that sit in every group.
-    left : rows that stay when the k rows that sit in most groups are taken away.
+    everywhere : rows that are in every group.
+    left : rows that stay when the k rows that are in most groups are removed.
     below, alone : of those, the rows whose group is then smaller than k, or the row itself.
     """
 
@@ -115,7 +115,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Sample:
-    """How many rows had their groups counted, where not all had.
+    """The number of rows whose groups were counted, if not all.
 
     Shares of rows, averages of chances and what is counted of groups are then estimates: each true
     share is within `margin` of its estimate with a probability of 95 %.  A level is an upper bound.
@@ -127,7 +127,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Risk:
-    """What a table gives away about its rows.
+    """What a table reveals about its rows.
 
     prosecutor : the attacker knows all cells of a person who is in the table.
     containment : the attacker knows only what the person has.
@@ -159,7 +159,7 @@ def containment_level(X: Any, *, per_row: Literal[True]) -> Ints: ...
 
 
 def containment_level(X: Any, *, per_row: bool = False) -> int | Ints:
-    """The size of the smallest group; with `per_row` the size of each row's group.
+    """Return the size of the smallest group; with `per_row` the size of each row's group.
 
     Of no rows the level is 0; of no columns it is the number of rows.
 
@@ -180,7 +180,7 @@ def k_anonymity_level(X: Any, *, per_row: Literal[True]) -> Ints: ...
 
 
 def k_anonymity_level(X: Any, *, per_row: bool = False) -> int | Ints:
-    """How often the rarest row occurs; with `per_row` how often each row does.
+    """Return how often the rarest row occurs; with `per_row` how often each row does.
 
     >>> k_anonymity_level([[1, 0], [1, 0], [1, 1]], per_row=True).tolist()
     [2, 2, 1]
@@ -197,7 +197,7 @@ def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: boo
 
 
 def classification_metric(X: Any, y: Any, k: int) -> int:
-    """Rows outside the majority of their equals; all rows of a pattern with fewer than k.
+    """Count rows outside the majority of their equals; all rows of a pattern of fewer than k.
 
     >>> classification_metric([[1], [1], [1], [0]], [0, 0, 1, 1], k=2)
     2
@@ -210,7 +210,7 @@ def classification_metric(X: Any, y: Any, k: int) -> int:
 
 
 def disclosure_risk(X: Any, y: Any = None, *, k: int = 5) -> Risk:
-    """What the table gives away, against several kinds of attacker.
+    """Measure what the table reveals to several kinds of attacker.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5) -> Risk:
     y : labels, optional
         whose values nobody should learn from a group.
     k : int
-        the group size that is asked for.
+        the wanted size of groups.
 
     Examples
     --------
@@ -252,10 +252,11 @@ def hub_figure(hub: Hub, k: int) -> str:
 
 
 def hub_of(groups: Groups, k: int) -> Hub:
-    """Take the k rows away that sit in most groups, ties to the first, and count again.
+    """Remove the k rows that are in most groups, ties to the first, and count again.
 
-    >>> hub_of(Knowledge(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]])).groups(), 2)
-    Hub(everywhere=1, left=2, below=1, alone=1)
+    >>> hub = hub_of(Knowledge(Items.dense([[1, 1], [1, 0], [0, 1], [0, 0]])).groups(), 2)
+    >>> hub.everywhere, hub.left, hub.below, hub.alone
+    (1, 2, 1, 1)
     """
     table = groups.table
     held = groups.held[table.pattern]
@@ -271,7 +272,7 @@ def hub_of(groups: Groups, k: int) -> Hub:
 
 
 def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
-    """A table as items, its labels as 0, 1, ... and how many there are (one without labels)."""
+    """Read a table as items, its labels as 0, 1, ... and their number (1 without labels)."""
     from privsieve.rows.items import items_of
 
     items, labels, classes = items_of(X, y)
@@ -286,9 +287,9 @@ def demand_k(k: int) -> None:
 
 
 def crowd(group: Ints, k: int, rows: int | None = None) -> Crowd:
-    """What the sizes of the rows' groups say together; rows of nobody may have a group of 0.
+    """Describe the sizes of the rows' groups; rows without a person may have a group of 0.
 
-    rows : of so many rows these are a sample.
+    rows : the number of all rows, if these are a sample.
     """
     sizes, many = np.unique(group, return_counts=True)
     chance = 1 / np.maximum(sizes, 1)
@@ -393,11 +394,11 @@ class _Search:
 
 
 def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Json]:
-    """The smallest crowd with each closed item, and the rows that would lose theirs.
+    """Measure the smallest group with each closed item, and the rows that would lose theirs.
 
-    Counted on all rows of the table.  The largest crowds come first; each is
-    [name, smallest crowd, rows below k, rows whose crowd has too few classes].  Where classes may
-    be known, a crowd is of one class.  Where the table has sources, crowds are counted in them.
+    All rows of the table count.  The largest groups come first; each entry is [name, smallest
+    group, rows below k, rows whose group has too few classes].  If classes may be known, a group is
+    of one class.  If the table has sources, groups count sources.
 
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
     >>> table = Labelled(items, np.zeros(3, np.int32), ("all",))

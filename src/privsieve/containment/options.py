@@ -1,6 +1,6 @@
-"""What a publication is asked for: how its table is read, what groups keep, what leaves.
+"""Options of a publication: how to read its table, what groups keep, what leaves.
 
-Each option is a field; what contradicts itself is refused here, whoever asks.  Names of columns are
+Each option is a field.  Options that contradict each other are refused here.  Names of columns are
 a text with commas between them, or a sequence.
 """
 
@@ -37,16 +37,16 @@ from privsieve.public.option import RARE, Column, File, Name, Names
 from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.items import Long, Reading, column_of, read_long, table_of
 
-#: Stands for all columns.
+#: The word for all columns.
 ALL = "all"
-#: How often a search that takes long is made again for limits.
+#: The most runs of a slow search for limits.
 _FEW = 5
 #: Methods and profiles that count people, of whom one may have several rows.
 _OF_PEOPLE = ("greedy", "few", "strict")
 
 
 def listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Names from a text with commas, or as they are.
+    """Split a text at its commas; keep a sequence of names.
 
     >>> listed("age,ward"), listed(None)
     (('age', 'ward'), ())
@@ -77,12 +77,12 @@ class TableOptions:
     source : whose row it is: a group counts people, not rows, as with the person of a domain file
     columns : use these columns only
     without : leave these columns out
-    bins : cut numbers into so many bins, by quantiles
+    bins : the number of bins into which numbers are cut, by quantiles
     cut : cut a column at these points
-    levels : tell only these levels of a column apart
+    levels : the levels of a column to use; others are one level
     missing : a missing cell holds nothing, or is an item
     domain : a domain file: columns, their kinds, and how the CSV file is written
-    sensitive : columns that must not be learned: not chosen from; limits speak of them
+    sensitive : columns that must not be learned: never chosen, and bounded by limits
     known : columns that may be known although the domain file calls them sensitive
     absences : columns of which it may be known that a person lacks something, or all; left out, all
         but those of sparse data
@@ -109,19 +109,19 @@ class TableOptions:
 
     @property
     def labelled(self) -> bool:
-        """Whether rows may have classes."""
+        """Return whether rows may have classes."""
         return bool(self.target or self.labels or self.domain)
 
     @property
     def facts(self) -> Domain | None:
-        """What the domain file says, where there is one."""
+        """Return the domain of the domain file, if there is one."""
         return Domain.from_toml(self.domain) if self.domain else None
 
     @property
     def person(self) -> str | None:
-        """The column by which k counts people: `source`, or the person of the domain file.
+        """Return the column by which k counts people: `source`, or the person of the domain.
 
-        In a log each user is one row, and nothing has to be told apart.
+        In a log each user is one row, and k counts rows.
         """
         facts = self.facts
         person = facts.person if facts else None
@@ -136,7 +136,7 @@ class TableOptions:
         return self.source or person
 
     def opened(self, data: str, k: int, before: Sequence[Mapping[str, Any]] = ()) -> Labelled:
-        """Read the table as it is described here, and what claims of `before` published of it."""
+        """Read the table with these options, and the columns that claims `before` published."""
         person = self.person
         if self.long:
             columns, closed = reading([*listed(self.columns)] or None, before)
@@ -160,7 +160,7 @@ class TableOptions:
 
     def _log(self, data: str, long: tuple[str, str], columns: Sequence[str] | None) -> Any:
         _demand(not self.target or self.people,
-                "the target of a log stands in a table of its users: give --people FILE")
+                "the target of a log is in a table of its users: give --people FILE")
         _demand(not any((self.cut, self.levels, self.without, self.labels)),
                 "the items of a log are not cut, and are chosen by --columns; leave --cut, "
                 "--levels, --without and --labels away")
@@ -168,7 +168,7 @@ class TableOptions:
                          domain=self.facts)
 
     def _columns(self, target: str | None) -> Any:
-        """What `items_of` takes: names, or how each column is coded."""
+        """Return the columns for `items_of`: names, or how to code each column."""
         how: dict[Any, Any] = {}
         for flag, texts, coded in (
                 ("--cut", self.cut, lambda values: [*map(_point, values)]),
@@ -190,7 +190,7 @@ class TableOptions:
         return dict.fromkeys(names) | how
 
     def _sensitive(self, facts: Domain | None) -> tuple[str, ...]:
-        """The columns that must not be learned, each once: they are not made into items."""
+        """Return the columns that must not be learned, each once; they do not become items."""
         named, known = listed(self.sensitive), listed(self.known)
         _demand_apart(named, known, "--sensitive and --known")
         _demand(not self.target or self.target not in named,
@@ -200,7 +200,7 @@ class TableOptions:
                                       if role == "sensitive" and name not in known), *named]))
 
     def roles(self, table: Labelled, *, target_known: bool = False, equal: bool = False) -> Roles:
-        """The role of each column: what is said here, then the domain file, then its kind.
+        """Return the role of each column: from options, then the domain file, then its kind.
 
         equal : whether all absences count, as in k-anonymity.
         """
@@ -227,7 +227,7 @@ class TableOptions:
 
     @staticmethod
     def _named(table: Labelled, flag: str, text: str | None) -> tuple[str, ...]:
-        """The columns that an option names, none for "all"; refused where they are not known."""
+        """Return the columns that an option names, none for "all"; refuse unknown columns."""
         if text == ALL and flag != "--known":
             return ()
         sensitive = {each.name for each in table.sensitive}
@@ -240,7 +240,7 @@ class TableOptions:
 
 
 def _point(text: str) -> float | dt.datetime:
-    """A number; of a date column a date."""
+    """Read a cut point: a number or a date."""
     number = number_cell(text)
     _demand(not isnan(number) or not isnan(date_cell(text)),
             f"the cut point {text!r} is no number and no date (2020-12-31)")
@@ -248,7 +248,7 @@ def _point(text: str) -> float | dt.datetime:
 
 
 def _roles_in(facts: Domain | None) -> dict[str, str | None]:
-    """The role of each column in the domain file."""
+    """Return the role of each column in the domain file."""
     return {each.name: getattr(each, "role", None) for each in (facts.columns if facts else ())}
 
 
@@ -258,9 +258,9 @@ class GroupOptions:
 
     l_diversity : classes, and values of each sensitive column, in a group at least: 2 where the
         target is published, else 1
-    max_share : in no group a larger share of one value, such as 0.9
-    entropy_l : in each group an entropy l of at least so much, such as 1.5
-    closeness : no group at a larger distance to the whole table, such as 0.3
+    max_share : the largest share of one value in a group, such as 0.9
+    entropy_l : the least entropy l of each group, such as 1.5
+    closeness : the largest distance of a group to the whole table, such as 0.3
     publish_target : publish the target with the columns; it then counts toward k
     target_unknown : declare that nobody outside knows the published target of a person
     """
@@ -274,29 +274,29 @@ class GroupOptions:
 
     @property
     def of_rows(self) -> dict[str, str]:
-        """The limits that count rows, by the words that ask for them."""
+        """Return the limits that count rows, by their options."""
         values = {"--max-share": self.max_share, "--entropy-l": self.entropy_l,
                   "--closeness": self.closeness}
         return {flag: value for flag, value in values.items() if value is not None}
 
     @property
     def target_known(self) -> bool:
-        """Whether a stranger may know the class of a person."""
+        """Return whether an attacker may know the class of a person."""
         return self.publish_target and not self.target_unknown
 
     def limits(self, distinct: int | None) -> Limits:
-        """The limits that are asked for; `distinct` is that of values in a group."""
+        """Return the limits; `distinct` is the least number of values in a group."""
         return Limits.of(distinct=distinct, share=self.max_share, entropy=self.entropy_l,
                          closeness=self.closeness)
 
     def demand_target(self, table: TableOptions) -> None:
-        """Refuse what is said of a published target where none is published."""
+        """Refuse options of a published target if no target is published."""
         _demand(self.l_diversity is None or self.l_diversity >= 1,
                 f"--l-diversity is {self.l_diversity}; a group has at least 1 value")
         _demand(not self.publish_target or table.labelled,
                 "--publish-target needs a target: give --target COLUMN")
         _demand(not self.target_unknown or self.publish_target,
-                "--target-unknown speaks of a published target: give --publish-target, or leave it "
+                "--target-unknown is for a published target: give --publish-target, or leave it "
                 "away")
 
 
@@ -320,7 +320,7 @@ class SetOptions(GroupOptions):
 
     @property
     def purpose(self) -> str | None:
-        """The profile that chooses; None where a method does."""
+        """Return the profile that chooses; None if a method chooses."""
         return self.profile or (None if self.method else "few")
 
     def demand(self, table: TableOptions) -> None:
@@ -348,7 +348,7 @@ class SetOptions(GroupOptions):
         self.demand_target(table)
 
     def promise(self, options: TableOptions, table: Labelled, k: int, suppress: int = 0) -> Promise:
-        """What the columns must keep, and what a stranger may know; a profile says a part of it."""
+        """Return what the columns must keep, and what an attacker may know."""
         equal = self.purpose == "strict" or self.model == "k-anonymity"
         diverse = self.purpose in ("few", "most")
         values = max(self.l_diversity or 1 + (self.publish_target or diverse), 1 + diverse)
@@ -361,7 +361,7 @@ class SetOptions(GroupOptions):
 
     def chosen(self, table: Labelled, promise: Promise,
                before: Sequence[Mapping[str, Any]] = ()) -> Choice:
-        """A choice that keeps rule and limits, also together with what was published before."""
+        """Choose columns that keep rule and limits, with what was published before."""
         slow = self.method in ("maximal", "exact") or self.profile == "most"
         method = Method(self.choose, self._objective(table) if self.method else None,
                         runs=_FEW if slow else RUNS)
@@ -370,7 +370,7 @@ class SetOptions(GroupOptions):
             tightened_limits(promise.limits, before), method))
 
     def choose(self, table: Labelled, rule: Rule) -> Choice:
-        """What the profile chooses, or the method."""
+        """Choose by the profile or the method."""
         if self.purpose:
             return publishable(table, rule, self.purpose)
         return by_method(table, rule, str(self.method), self._objective(table), self.time_limit)
@@ -385,7 +385,7 @@ class PublishOptions(SetOptions):
     """What leaves.
 
     publish_sensitive : publish the sensitive columns, too, as they are
-    suppress : leave out at most so many rows
+    suppress : the most rows that may be left out
     """
 
     publish_sensitive: bool = False
@@ -393,7 +393,7 @@ class PublishOptions(SetOptions):
 
     def read(self, data: str, options: TableOptions, k: int,
              people: Snapshot | None) -> tuple[Labelled, Promise]:
-        """Read the table, recognised by its ledger, and say what is promised of it."""
+        """Read the table, check it against the ledger, and return it with its promise."""
         before = people.before if people else ()
         table = options.opened(data, k, before)
         if people:
@@ -407,7 +407,7 @@ class PublishOptions(SetOptions):
         return table, promise
 
     def form(self, table: Labelled, rule: Rule) -> Form:
-        """How the choice leaves."""
+        """Return the form in which the choice leaves."""
         plan: dict[str, Json] = {
             "method": self.method or "profile", "profile": self.purpose,
             "weights": None if self.purpose else self.weights or MUTUAL, "k": rule.k,
@@ -440,7 +440,7 @@ class SnapshotOptions:
     other_people: Annotated[Name | None, RARE] = None
 
     def demand(self) -> None:
-        """Refuse a part of a ledger's account, and words to a ledger that is not named."""
+        """Refuse an incomplete account, and options of a ledger without a ledger."""
         noted = sum(bool(each) for each in (self.ledger, self.population, self.snapshot))
         _demand(noted in (0, 3),
                 "--ledger, --population and --snapshot go together; give all three or none")
@@ -449,7 +449,7 @@ class SnapshotOptions:
                 "--ledger, --population and --snapshot")
 
     def people(self) -> Snapshot | None:
-        """The people of the ledger; None where there is no ledger."""
+        """Return the people of the ledger; None without a ledger."""
         if not self.ledger:
             return None
         return people_of(

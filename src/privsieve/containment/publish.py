@@ -1,18 +1,18 @@
-"""Publish: what is written of a choice, and what anybody could work out from it.
+"""Write the table of a choice, with its release, certificate and report.
 
-Rows leave in an order that the system's entropy drew, in a fresh table of zeros and ones, without
-an index, metadata or statistics.  The level that is claimed is counted from the written file, by
-a checker that shares nothing with this module (`check.table`).  The facts of a release are of the
-written file alone: neither it nor its report gives away more than the table does.
+Rows leave in a random order of the system's entropy, in a new table of zeros and ones, without
+index, metadata or statistics.  The claimed level is counted from the written file, by a checker
+that shares no code with this module (`check.table`).  The facts of a release follow from the
+written file alone: release and report reveal no more than the table does.
 
-`issue` is written once; the order of its statements is the promise.
+The order of the statements of `issue` is the promise:
 
 1. The ledger knows the people, and no other snapshot of them unless somebody signed for that.
 2. The table is written under a hidden name, and its level is counted from that file.
 3. All publications of the snapshot, taken as one, keep the largest k.
-4. The ledger's note is durable before a file gets its name.
+4. The ledger's entry is durable before a file gets its name.
 
-Beside them lies a report, made of the release and its certificate alone.
+The report follows from the release and its certificate alone.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items
 
-#: Cells that may be compared to learn what each column costs.
+#: The most cells that are compared to learn what each column costs.
 MOST_CELLS = 2 * 10**9
 
 
@@ -93,7 +93,7 @@ class Projection:
 
     @property
     def beside(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The columns of texts: what is sensitive, then the target."""
+        """Return the columns of texts: the sensitive ones, then the target."""
         if self.target is None or self.labels is None:
             return self.sensitive
         return (*self.sensitive, (self.target, self.labels))
@@ -101,7 +101,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Promise:
-    """What is promised of a publication: what each column is, and what the choice keeps."""
+    """The promise of a publication: the roles of columns, and what the choice keeps."""
 
     rule: Rule
     roles: Roles
@@ -110,7 +110,7 @@ class Promise:
 
 def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
             with_sensitive: bool = False) -> Projection:
-    """The chosen columns of the rows that stay, shuffled by the system's entropy."""
+    """Return the chosen columns of the rows that stay, shuffled by the system's entropy."""
     demand_some(table, rule, choice)
     items = table.items.take(choice.selected)
     target = table.target if with_target else None
@@ -136,9 +136,9 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
 
 def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Promise,
              ) -> dict[str, Json]:
-    """What is claimed of the table, but for its level and digest: these come from the file.
+    """Return the claim on the table, without level and digest, which come from the file.
 
-    Where k counts persons or sources, `counted` says it; the level of the file is one of rows.
+    `counted` says whether k counts persons or sources; the level of the file counts rows.
     """
     rule, beside = promise.rule, [name for name, _ in projected.sensitive]
     known = rule.absent if rule.model == "containment" else None
@@ -158,10 +158,10 @@ def claim_of(table: Labelled, projected: Projection, choice: Choice, promise: Pr
 
 
 def body_of(items: Items, choice: Choice, plan: Mapping[str, Json]) -> dict[str, Json]:
-    """The release: names, and how they were chosen.  `selected` are columns of the table.
+    """Return the release: names, and how they were chosen.
 
-    A column of which only some items leave stands in `partial` with these.  `complete` is false
-    where time or Ctrl-C ended the search.
+    `selected` are columns of the table; `partial` has the items of columns that leave in part.
+    `complete` is false if time or Ctrl-C ended the search.
     """
     chosen: dict[str, list[str]] = {}
     for j in choice.selected:
@@ -194,7 +194,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _check_cells(texts: Sequence[str]) -> None:
-    """The same for the labels, of which the text is not said."""
+    """Refuse texts that a spreadsheet would run or hide, without quoting them."""
     for text in texts:
         if is_formula(text) or not text.isprintable():
             raise SchemaError("a label of the target or a sensitive value begins like a formula, "
@@ -227,10 +227,10 @@ def _line(fields: Sequence[str]) -> bytes:
 
 
 def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
-    """Crowds for each stranger, what each column costs, and how often a crowd has one class.
+    """Measure the groups for each attacker, the cost of each column, and groups of one class.
 
-    Strangers: `known` knows what the roles say of the columns; `known_class` the class, too;
-    `all` every cell; `all_class` and the class; `everything` also what is sensitive.
+    `known` knows what the roles say of the columns; `known_class` also the class; `all` knows
+    every cell; `all_class` also the class; `everything` also the sensitive columns.
 
     >>> table = Projection(("x0", "x1"), np.array([[1, 1], [1, 0], [1, 0]], np.uint8))
     >>> claim = {"k": 2, "absent": [], "model": "containment", "roles": {"target_known": False}}
@@ -258,7 +258,7 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
         crowds["everything"] = crowd(every.sizes(), k)
     promised = "known_class" if claim["roles"]["target_known"] else "known"
     patterns = len(groups.table.counts)
-    # What it takes to look at each column depends on the published table, which everybody has.
+    # The cost of this count follows from the published table, which is public.
     soon = (len(items) <= MOST_COLUMNS and len(items) * patterns**2 <= MOST_PAIRS
             and items.rows * len(items)**2 <= MOST_CELLS)
     without = gains(known_class if promised == "known_class" else known,
@@ -279,11 +279,11 @@ def _codes(texts: Sequence[str]) -> Codes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshot:
-    """Whose rows these are, and the state of their table; `signed` vouches for other people.
+    """The people of the rows, and the state of their table; `signed` vouches for other people.
 
     seal : what fingerprints of the table are made with.
     before : what was claimed of the snapshot so far.
-    seen : the last publication that was looked at (0: none); a later one refuses this.
+    seen : the last publication that was read (0: none); a later one refuses this.
     """
 
     ledger: Ledger
@@ -295,7 +295,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Form:
-    """How a choice leaves: its plan, with target and sensitive columns or not."""
+    """The form of a publication: its plan, with target and sensitive columns or not."""
 
     plan: Mapping[str, Json]
     with_target: bool = False
@@ -304,9 +304,8 @@ class Form:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Issued:
-    """What left: the release, its certificate, and whether the same few rows hide everybody.
+    """The published release, its certificate, and whether few rows are in most groups.
 
-    notes : what could not be compared with what was published before.
     page : whether its report could be written.
     """
 
@@ -318,7 +317,7 @@ class Issued:
 
 def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first: bool = False,
               key: str | None = None) -> Snapshot:
-    """The people of a ledger, who may be new only if this is said to be the first of them.
+    """Return the people of a ledger, who may be new only with `first`.
 
     key : the file of a shared ledger's key of fingerprints.
     """
@@ -339,7 +338,7 @@ def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first
 
 def issue(table: Labelled, choice: Choice, promise: Promise, form: Form, folder: Folder, *,
           people: Snapshot | None = None) -> Issued:
-    """Publish a choice; a refusal comes before the note, and nothing has its name by then."""
+    """Publish a choice; refuse before the ledger's entry, and before a file has its name."""
     rule = promise.rule
     projected = project(table, choice, rule, with_target=form.with_target,
                         with_sensitive=form.with_sensitive)
@@ -388,7 +387,7 @@ def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapp
 
 
 def _disclosed(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[Json]:
-    """What the groups of the published rows tell of the published target and sensitive columns."""
+    """Measure what the groups of the published rows tell of published columns."""
     table_out, known = published(table, rule, choice.selected)
     if not form.with_target:
         table_out = replace(table_out, y=np.zeros(table_out.items.rows, np.int32), classes=(None,))
@@ -400,7 +399,7 @@ def _disclosed(table: Labelled, choice: Choice, rule: Rule, form: Form) -> list[
 
 def _note(table: Labelled, claim: Mapping[str, Any], release_sha256: str, people: Snapshot | None,
           ) -> Entry | None:
-    """The ledger's entry, unless all publications of the snapshot together break a promise."""
+    """Write the ledger's entry; refuse if all publications together break a promise."""
     if people is None:
         return None
     ledger, snapshot = people.ledger, people.seal.snapshot

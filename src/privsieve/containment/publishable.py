@@ -1,4 +1,4 @@
-"""Publishable columns: three profiles, each a rule, ways to choose, and a sentence."""
+"""Choose publishable columns by one of three profiles, or by a method."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from privsieve.containment.labelled import Labelled
 from privsieve.errors import NothingFits, ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
 
-#: How each profile chooses.  What is promised is said of the rule, whatever the roles are.
+#: How each profile chooses.
 PROFILES = {
     "few": "at most 30 columns, added one by one, that predict best; each group has rows of at "
            "least two classes",
     "most": "of large sets of columns, and of few, the one that ranks the classes of unseen rows "
             "best; each group has rows of at least two classes, and where only presences count the "
-            "k rows may be the same few for everybody (see the hub figure)",
+            "k rows may be the same few for everybody (see the figure `hub`)",
     "strict": "k-anonymity: every published cell counts as known, whether it is yes or no; fewer "
               "columns are left, and equal rows may be of one class unless l asks for more",
 }
-#: Seconds for the heaviest set of profile "most"; the best that was seen by then is completed.
+#: Seconds for the heaviest set of profile "most"; then the best set so far is completed.
 SECONDS = 60.0
 #: Distinct rows by which choices are compared at most (`pair_area`).
 COMPARED = 2048
@@ -54,8 +54,8 @@ def publishable(table: Labelled, rule: Rule, profile: str = "few") -> Choice:
         to a group in "few" and "most".
     profile : "few", "most" or "strict"
 
-    "most" and "strict" choose in several ways, and compare.  Ctrl-C ends the one that goes on with
-    its best so far; the others may be ended in turn.
+    "most" and "strict" choose in several ways, and compare.  Ctrl-C ends the current way with its
+    best set so far; the next ways may be ended in turn.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def publishable(table: Labelled, rule: Rule, profile: str = "few") -> Choice:
 
 
 def rule_of(profile: str, rule: Rule) -> Rule:
-    """The rule that a profile keeps.
+    """Return the rule that a profile keeps.
 
     >>> rule_of("strict", Rule(k=5, classes=2)).model, rule_of("few", Rule(5, 2)).l_diversity
     ('k-anonymity', 2)
@@ -117,7 +117,7 @@ def _ways(table: Labelled, rule: Rule) -> Iterator[Choice]:
 
 
 def _heaviest(table: Labelled, rule: Rule) -> Choice:
-    """The heaviest maximal set, completed; with a prefix, what of it can follow that."""
+    """Return the heaviest maximal set, completed; after a prefix, the items of it that fit."""
     mined = maximal(table, rule, MUTUAL, SECONDS, complete=not table.counted)
     if not table.counted:
         return mined
@@ -132,7 +132,7 @@ def best_by_prediction(table: Labelled, classes: int, choices: Sequence[Choice],
                        instead: Choice | None = None) -> Choice:
     """Return the choice that ranks the classes of unseen rows best; ties to the first.
 
-    `instead` is taken if it is behind by no more than the chance of a sample can do.
+    `instead` is returned if its area is lower by at most the error of a sample.
     """
     marked = table.labelled
     if marked.sum() < 3:  # without a pair of them nothing is left to learn from
@@ -149,7 +149,7 @@ def best_by_prediction(table: Labelled, classes: int, choices: Sequence[Choice],
 
 def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, seconds: float | None,
               ) -> Choice:
-    """Choose by a method that somebody named; `seconds` are for those that search.
+    """Choose by a named method; `seconds` limit a search.
 
     >>> from privsieve.rows.matrix import Items
     >>> items, y = Items.dense([[1, 1], [1, 0], [1, 1], [0, 0]]), np.array([1, 1, 0, 0], np.int32)
@@ -185,11 +185,11 @@ def by_sources(table: Labelled, rule: Rule, objective: Objective) -> Choice:
     _demand_sources(table, rule)
     demand_rule(table, rule)
     values = weights_of(table, rule, objective).values
-    crowd, rest = Patterns.of(table, rule), np.setdiff1d(np.flatnonzero(values > 0), selected)
+    grouping, rest = Patterns.of(table, rule), np.setdiff1d(np.flatnonzero(values > 0), selected)
     try:
         for item in modular_order(values, rest).tolist():
-            if crowd.admits(items, item):
-                crowd = crowd.with_item(items, item)
+            if grouping.admits(items, item):
+                grouping = grouping.with_item(items, item)
                 selected.append(item)
     except KeyboardInterrupt:
         if not selected:

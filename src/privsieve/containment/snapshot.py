@@ -1,15 +1,14 @@
-"""Snapshot: the state of a table of some people, and all that is published of it, as one.
+"""Check all publications of one snapshot, a state of a table of some people, as one.
 
-The ledger recognises its table.  Each publication of a snapshot leaves a fingerprint of what it
-read: of the multiset of the rows, restricted to the columns of a claim, with the classes and
-sensitive values on which the claim rests.  It is made again from the table at hand; rows in another
-order make the same one, and a row that was added, dropped or changed makes another.  Then all
-columns are taken as one publication, under the strictest of their rules: an attacker may be able to
-join their rows.  So what was published before is read again and counted, whatever is chosen now.
+The ledger recognises its table.  Each publication leaves a fingerprint of the multiset of the rows,
+restricted to the columns of a claim, with the classes and sensitive values on which the claim
+rests.  Rows in another order have the same fingerprint; an added, dropped or changed row gives
+another.  All columns then count as one publication, under the strictest of their rules, because an
+attacker may join their rows.  So the columns published before are always read and counted again.
 
-The key of fingerprints is a secret in a file of its own beside the ledger, and is kept with it; of
-a shared ledger each machine has a copy.  It is not in the ledger: that may be shown to an auditor,
-and who has key and ledger can try out guesses about columns that were never published.
+The key of fingerprints is a secret in a file beside the ledger; of a shared ledger each machine has
+a copy.  It is not in the ledger, which an auditor may see: with key and ledger one can try guesses
+about columns that were never published.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ from privsieve.rows.cells import date_cell, number_cell
 from privsieve.rows.matrix import Items
 
 TAG, KEY_TAG = b"privsieve-fingerprint/1\0", b"privsieve-key/1\0"
-#: Hexadecimal digits of a fingerprint: first those that tell the key, then those of the table.
+#: Hexadecimal digits of a fingerprint: first those of the key, then those of the table.
 OF_KEY, OF_TABLE = 16, 48
 #: Bytes of a key.
 SIZE = 32
 
-#: The texts that occur in a column, in order, and for each row the position of its own.
+#: The texts that occur in a column, in order, and for each row the position of its text.
 Texts = tuple[list[str], Ints]
 
 #: The ends of a bin, behind the name of its column.
@@ -65,7 +64,7 @@ How = list[float | dt.datetime] | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Seal:
-    """What a fingerprint is bound to: a ledger's secret, the people, the state of their table."""
+    """What a fingerprint binds: a ledger's secret, the people, the state of their table."""
 
     key: bytes
     population: str
@@ -73,9 +72,9 @@ class Seal:
 
 
 def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
-    """The fingerprint of a table on what a claim publishes of it or rests on: 64 digits.
+    """Return the fingerprint of a table on the columns of a claim: 64 digits.
 
-    The whole table is read, with rows that do not leave.
+    The whole table counts, also rows that do not leave.
 
     >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
     >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
@@ -103,12 +102,12 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
 
 
 def key_digits(key: bytes) -> str:
-    """The digits with which all fingerprints of a key begin; they do not tell the key."""
+    """Return the digits with which all fingerprints of a key begin."""
     return hmac.new(key, KEY_TAG, sha256).hexdigest()[:OF_KEY]
 
 
 def rests_on(claim: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:
-    """Whether a claim publishes or counts classes, and the sensitive columns of which it does so.
+    """Return whether a claim publishes or counts classes, and its sensitive columns.
 
     >>> rests_on({"l_diversity": 2, "target": None, "roles": {"sensitive": []}})
     (True, ())
@@ -120,15 +119,15 @@ def rests_on(claim: Mapping[str, Any]) -> tuple[bool, tuple[str, ...]]:
 
 
 def target_of(claim: Mapping[str, Any]) -> str | None:
-    """The target of a claim, published or not."""
+    """Return the target of a claim, published or not."""
     target: str | None = claim["roles"]["target"]
     return target
 
 
 def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """The different rows as bits, in the order of these, and for each row the position of its own.
+    """Return the distinct rows as bits, sorted, and for each row the position of its bits.
 
-    They do not depend on how a kernel numbers patterns: a ledger is kept for years.
+    They do not depend on how a kernel numbers patterns, because a ledger is kept for years.
     """
     pattern = pattern_table(cells(items), np.zeros(items.rows, np.int32), 1).pattern
     bits = np.zeros((int(pattern.max(initial=-1)) + 1, -(-len(items) // 8)), np.uint8)
@@ -139,7 +138,7 @@ def _patterns(items: Items) -> tuple[npt.NDArray[np.uint8], Ints]:
 
 
 def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, Texts]]:
-    """The classes and the sensitive columns on which a claim rests."""
+    """Yield the classes and the sensitive columns on which a claim rests."""
     classes, sensitive = rests_on(claim)
     if classes:
         texts = [text_of(column) for column in table.classes]
@@ -150,7 +149,7 @@ def _columns(table: Labelled, claim: Mapping[str, Any]) -> Iterator[tuple[str, T
 
 
 def _coded(texts: Sequence[str], codes: Codes) -> Texts:
-    """A column by the texts that occur in it: others may or may not be declared."""
+    """Code a column by the texts that occur in it, whatever other texts are declared."""
     there = np.flatnonzero(np.bincount(codes, minlength=len(texts)))
     known = sorted({texts[at] for at in there.tolist()})
     place = {text: at for at, text in enumerate(known)}
@@ -159,7 +158,7 @@ def _coded(texts: Sequence[str], codes: Codes) -> Texts:
 
 
 def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None) -> Iterator[bytes]:
-    """The different rows with their numbers; of sources, the rows of each."""
+    """Yield the bytes of the distinct rows with their counts and, of sources, their rows."""
     row = patterns
     for texts, codes in columns:
         row = np.unique(row * len(texts) + codes, return_inverse=True)[1].reshape(-1)
@@ -177,7 +176,7 @@ def _rows(patterns: Ints, columns: Sequence[Texts], sources: Codes | None) -> It
 
 
 def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
-    """What fingerprints of a snapshot are made with; makes the key of a ledger that has none.
+    """Return the seal of a snapshot; make the key of a ledger that has none.
 
     key : the file of a shared ledger's key, which has no place beside it.
 
@@ -207,7 +206,7 @@ def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
 
 
 def key_file(ledger: Ledger, key: str | None) -> Path:
-    """Where the key of a ledger lies, or is to be made."""
+    """Return the path of a ledger's key."""
     if not served(ledger.path):
         if key:
             raise ParameterError("the key of fingerprints lies beside a ledger that is a file; "
@@ -221,7 +220,7 @@ def key_file(ledger: Ledger, key: str | None) -> Path:
 
 
 def _make(place: Path) -> None:
-    """A new key, whole or not at all; one that another process made meanwhile stays."""
+    """Make a new key, whole or not at all; keep the key of another process."""
     draft = place.with_name(f".{os.urandom(8).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -263,7 +262,7 @@ def _read(place: Path) -> bytes:
 # --- what was published before --------------------------------------------------------------------
 
 def read_also(claims: Claims) -> dict[str, How]:
-    """How the columns of which something was published have to be read: the same items come out.
+    """Return how to read the columns that claims publish, so that they give the same items.
 
     >>> read_also([{"columns": ["age<40", "age=40..60", "ward=A", "smoker"],
     ...             "origins": ["age", "age", "ward", "smoker"]}])
@@ -283,9 +282,9 @@ def read_also(claims: Claims) -> dict[str, How]:
 
 def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
             ) -> tuple[Any, frozenset[str]]:
-    """What `items_of` is to read so that columns of before are there, and which were not asked for.
+    """Add the columns of earlier claims to `columns`; return also those that were added.
 
-    `columns` is what was asked for, as `items_of` takes it; what it says of a column is kept.
+    `columns` is an argument of `items_of`; its own settings of a column are kept.
 
     >>> reading(["ward"], [{"columns": ["age<40"], "origins": ["age"]}])
     ({'ward': None, 'age': [40.0]}, frozenset({'age'}))
@@ -308,7 +307,7 @@ def reading(columns: Sequence[str] | Mapping[Any, Any] | None, claims: Claims,
 
 
 def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
-    """The positions of all items that claims publish; refused where the table lacks one.
+    """Return the positions of all items that claims publish; refuse a table that lacks one.
 
     >>> import numpy as np
     >>> from privsieve.rows.matrix import Items
@@ -325,9 +324,9 @@ def counted_items(table: Labelled, claims: Claims) -> tuple[int, ...]:
 
 
 def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled:
-    """The table with what has to be counted marked, and nothing else of closed columns.
+    """Mark the items of the table that count, and drop other items of closed columns.
 
-    Where rows were left out nothing can be chosen beside it, and nothing is marked.
+    If rows were left out before, nothing can be added, and nothing is marked.
     """
     counted = set(counted_items(table, claims))
     alone = any(claim["suppressed"] for claim in claims)
@@ -337,9 +336,9 @@ def beside(table: Labelled, claims: Claims, closed: Collection[str]) -> Labelled
 
 
 def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
-    """The part of a choice that leaves: without columns that are counted only.
+    """Return the items of a choice that leave: without columns that only count.
 
-    What was published before may leave again, if its column is among those to choose from.
+    An item that was published before may leave again if its column may be chosen.
     """
     origin = table.items.origin
     selected = tuple(j for j in choice.selected if origin[j] not in table.closed)
@@ -355,19 +354,19 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
 
 
 def _place(text: str) -> float:
-    """Where a cut point lies; NaN where it is none."""
+    """Return a cut point as a number; NaN for another text."""
     number = number_cell(text)
     return date_cell(text) if isnan(number) else number
 
 
 def _point(text: str) -> float | dt.datetime:
-    """A cut point as `items_of` takes it: a number or a date."""
+    """Return a cut point for `items_of`: a number or a date."""
     number = number_cell(text)
     return dt.datetime.fromisoformat(text) if isnan(number) else number
 
 
 def _lost(table: Labelled, item: str, column: str, how: How) -> str:
-    """Say that an item of before is not in the table, and what to do."""
+    """Say that the table lacks an item that was published before, and what to do."""
     role = ("the target" if column == table.target else
             "sensitive" if column in [other.name for other in table.sensitive] else None)
     if role:
@@ -382,7 +381,7 @@ def _lost(table: Labelled, item: str, column: str, how: How) -> str:
 
 
 def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
-    """Refuse another state of a table about the same people: two states together break both.
+    """Refuse another state of a table of the same people: two states together break both.
 
     `earlier` are the ledger's publications of these people.
     """
@@ -396,7 +395,7 @@ def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> No
 
 
 def claims_of(earlier: Sequence[Any], snapshot: str) -> tuple[Mapping[str, Any], ...]:
-    """What was claimed of a snapshot, one mapping for each of the ledger's publications of it."""
+    """Return the claims of all publications of a snapshot in the ledger."""
     claims = tuple(noted.claim for noted in earlier if noted.snapshot == snapshot)
     if not all(claim.get("fingerprint") for claim in claims):
         raise LedgerError(f"something of {snapshot} was noted without a fingerprint of its table, "
@@ -458,7 +457,7 @@ def strictest(items: Items, claims: Claims, classes: int = 1) -> Rule:
 
 
 def limits_of(claims: Claims) -> dict[str, Any]:
-    """The strictest of the limits of attribute disclosure of claims; those that some claim has.
+    """Return the strictest limits of attribute disclosure that some claim has.
 
     >>> limits_of([{"limits": {"share": "0.9", "entropy": None}}, {"limits": {"share": "0.85"}}])
     {'share': '0.85'}
@@ -469,9 +468,9 @@ def limits_of(claims: Claims) -> dict[str, Any]:
 
 
 def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
-    """Return the rule under which to choose, so that it is kept together with what was before.
+    """Return the rule for a choice that also keeps the claims of before.
 
-    Refused where what was published before does not keep it already.
+    Refuse if the columns published before do not keep it already.
     """
     if not before or any(claim["suppressed"] for claim in before):
         return rule  # beside left-out rows nothing may stand but the same
@@ -497,7 +496,7 @@ def _rows_beyond(table: Labelled, rule: Rule, beyond: Shortfall) -> str:
 
 
 def tightened_limits(limits: Limits, before: Claims) -> Limits:
-    """The limits under which is to be chosen, so that those of before are kept together with it.
+    """Return the limits for a choice that also keeps the limits of before.
 
     >>> tightened_limits(Limits.of(share="0.9"), [{"limits": {"share": "0.8"}}]).share
     Fraction(4, 5)
@@ -508,7 +507,7 @@ def tightened_limits(limits: Limits, before: Claims) -> Limits:
 
 def union_of(table: Labelled, rule: Rule, selected: Sequence[int], sensitive: Sequence[str] = (),
              ) -> Shortfall:
-    """Count what columns give away if they are published together.
+    """Count the rows that miss a rule if columns are published together.
 
     >>> table = Labelled(Items.dense([[1], [1], [0]]), np.array([0, 1, 1], np.int32), ("n", "y"))
     >>> union_of(table, Rule(k=2, classes=2, l_diversity=2), [0]).poor
@@ -578,7 +577,7 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
 
 
 def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
-    """What decides which rows of which columns leave."""
+    """Return the terms that decide which rows of which columns leave."""
     roles = claim["roles"]
     return (sorted(claim["columns"]), claim["k"], claim["model"], claim["l_diversity"],
             sorted(claim["absent"]), claim["suppressed"], claim.get("counted"), roles["target"],
@@ -587,6 +586,6 @@ def _terms(claim: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first names of a list."""
+    """Return the first names of a list, and the number of the others."""
     others = f" and {len(names) - 2} more" if len(names) > 3 else ""
     return ", ".join(repr(name) for name in names[:2 if others else 3]) + others
