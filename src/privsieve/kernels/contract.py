@@ -56,13 +56,13 @@ MISSING = 65535
 
 #: How many threads a kernel may take: as many as a release may.
 _threads: ContextVar[int] = ContextVar("threads", default=1)
-#: From so many cells of pairs on, threads take over more than they cost; words of signs a cell.
+#: From this number of cells of pairs on, threads save more than they cost; words of signs a cell.
 THREADS_FROM, WORD = 2**22, 16
 
 
 @contextmanager
 def using_threads(most: int) -> Iterator[None]:
-    """Let kernels share their work among so many threads.
+    """Let kernels share their work among `most` threads.
 
     >>> with using_threads(2):
     ...     threads_for(2**30), threads_for(1)
@@ -76,7 +76,7 @@ def using_threads(most: int) -> Iterator[None]:
 
 
 def threads_for(cells: int) -> int:
-    """How many threads share so much work."""
+    """Return the number of threads that share `cells` of work."""
     return _threads.get() if cells >= THREADS_FROM else 1
 
 
@@ -139,8 +139,8 @@ def kernel(
             taken = demand(*args, **kwargs)
             if extension is None:
                 return twin(*args, **kwargs)
-            found: Callable[..., Result] = getattr(extension, name)
-            return found(*args, **kwargs) if taken is None else found(*taken)
+            compiled: Callable[..., Result] = getattr(extension, name)
+            return compiled(*args, **kwargs) if taken is None else compiled(*taken)
 
         return call
 
@@ -188,12 +188,12 @@ def demand_whole(name: str, value: SupportsIndex, low: int, high: int) -> int:
     ValueError: k must be at least 1 and at most 5
     """
     try:
-        found = index(value)
+        number = index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number") from None
-    if not low <= found <= high:
+    if not low <= number <= high:
         raise ValueError(f"{name} must be at least {low} and at most {high}")
-    return int(found)
+    return int(number)
 
 
 def demand_word(name: str, value: SupportsIndex) -> int:
@@ -333,9 +333,9 @@ def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
     """Refuse what is not cuts of these columns."""
     types = (np.uint16, np.uint64, np.uint64, np.int64, np.uint8)
     parts: list[npt.NDArray[Any]] = [*cuts, kind]
-    for part, dtype in zip(parts, types, strict=True):
-        demand_array("each part of cuts, and kind,", part, dtype, 1)
-        demand_equal("cuts, kind and codes", len(part), columns)
+    for array, dtype in zip(parts, types, strict=True):
+        demand_array("each part of cuts, and kind,", array, dtype, 1)
+        demand_equal("cuts, kind and codes", len(array), columns)
     demand_kind(kind, "codes", columns)
     largest("count of cuts", cuts[3])
     if ((cuts[0] == MISSING) & (kind == 1) & (cuts[3] > 0)).any():
@@ -407,10 +407,10 @@ def demand_bins(
 def largest(name: str, values: npt.NDArray[Any]) -> int:
     """Refuse numbers below 0; the largest of the others, 0 if there is none."""
     # One pass: as numbers without a sign, negative ones are the largest.
-    found = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
-    if found > np.iinfo(values.dtype).max:
+    top = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
+    if top > np.iinfo(values.dtype).max:
         raise ValueError(f"{name} must not be negative")
-    return found
+    return top
 
 
 def demand_total(name: str, values: npt.NDArray[Any]) -> None:
@@ -467,10 +467,10 @@ def _sums(runs: Runs) -> npt.NDArray[np.float64]:
     """The counts of each column, by class."""
     indptr, _, count = runs
     held = np.diff(indptr) > 0
-    found = np.zeros((len(held), count.shape[1]))
+    sums = np.zeros((len(held), count.shape[1]))
     if held.any():
-        found[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
-    return found
+        sums[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
+    return sums
 
 
 def plane_words(starts: I64) -> I64:
