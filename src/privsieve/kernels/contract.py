@@ -50,6 +50,7 @@ MOST_BINNED = 2**33
 #: Entries that are compared at a time: they stay in the first caches.
 AT_ONCE = 1 << 15
 LARGEST_SUM = 2**61
+MOST_WORD = 2**64 - 1
 #: What stands for a code that is not there.
 MISSING = 65535
 
@@ -196,11 +197,6 @@ def demand_whole(name: str, value: SupportsIndex, low: int, high: int) -> int:
     return int(number)
 
 
-def demand_word(name: str, value: SupportsIndex) -> int:
-    """Read 64 bits."""
-    return demand_whole(name, value, 0, 2**64 - 1)
-
-
 def demand_equal(what: str, first: int, second: int) -> None:
     """Refuse two lengths that should be the same."""
     if first != second:
@@ -263,7 +259,8 @@ def demand_parts(parts: Sequence[ClassRows]) -> tuple[list[ClassRows], bool]:
 def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:
     """Refuse what is no units, no feature or no key."""
     demand_array("unit", unit, np.uint64, 1)
-    return unit, demand_word("feature", feature), demand_word("key", key)
+    return unit, *(demand_whole(name, word, 0, MOST_WORD)
+                   for name, word in (("feature", feature), ("key", key)))
 
 
 def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8,
@@ -276,7 +273,8 @@ def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: 
     demand_equal("ids and codes", ids.shape[1], codes.shape[1])
     demand_cuts(cuts, kind, len(codes))
     layout = np.stack([starts, plane_words(starts)])
-    return codes, layout, ids, demand_word("key", key), cuts, kind, bool((kind == 1).any())
+    key = demand_whole("key", key, 0, MOST_WORD)
+    return codes, layout, ids, key, cuts, kind, bool((kind == 1).any())
 
 
 def demand_items(items: Cells, rows: int) -> None:

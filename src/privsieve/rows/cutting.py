@@ -2,8 +2,8 @@
 
 The name of an item contains its cut point, which is released with it.  So a quantile is rounded
 down to the finest grid (1, 2 or 5 times a power of ten; of dates months, years or decades) on
-which at least k rows round to the same value; and each bin holds at least k rows, so that neither the
-smallest value nor the largest, nor how many bins there are, depends on fewer.
+which at least k rows round to the same value; and each bin holds at least k rows, so that neither
+the smallest value nor the largest, nor how many bins there are, depends on fewer.
 """
 
 from __future__ import annotations

@@ -258,11 +258,7 @@ class Room:
 
 
 def _keep_freed() -> None:
-    """Let the allocator keep what is freed, of up to 32 MB, for the next request.
-
-    That of Linux takes large blocks from the system and gives them back, and each of their pages is
-    a fault that all threads wait for: until it has seen a block of such a size come back.
-    """
+    """Teach the allocator to keep freed blocks of up to 32 MB, whose pages would fault again."""
     np.empty(_KEPT, np.uint8)
 
 
