@@ -28,7 +28,7 @@ from privsieve.rows.batch import Passes
 from privsieve.rows.cells import encoder
 from privsieve.rows.room import Room
 from privsieve.summaries import persons
-from privsieve.summaries.persons import among_first, by_person, row_weights, settled
+from privsieve.summaries.persons import among_first, by_person, fix_persons, row_weights
 
 # memory
 
@@ -53,7 +53,7 @@ def test_persons_are_weighed_in_shares(seed, monkeypatch):
         assert weight.tolist() == np.concatenate([own for _, own, _ in made]).tolist()
         assert first.tolist() == np.concatenate([one for _, _, one in made]).tolist()
         found.append([[batch.unit.tolist() for batch in some]
-                      for some in (among_first(rows, 5), settled(rows, domain))])
+                      for some in (among_first(rows, 5), fix_persons(rows, domain))])
     assert found[0] == found[1] == found[2]
     assert found[0][1]
     assert rows.room.spilled
@@ -216,7 +216,7 @@ def test_a_stand_in_is_a_default_record():
     for target, label in ((None, 0), (Label("h", ["no", "yes"]), 0), (Number("k", 0, 1), MIDDLE),
                           (Label("i", ["no", "yes"], default="yes"), 1)):
         domain = Domain(columns, target=target, person="id", persons=2)
-        (made,) = settled([], domain)
+        (made,) = fix_persons([], domain)
 
         assert [expected] * 2 == made.codes.tolist()
         assert [label] * 2 == made.label.tolist()
@@ -267,7 +267,7 @@ def test_settled_persons_are_as_many_as_were_declared():
     domain = tables.domain("nf", person="id", persons=3, rows_per_person=2)
     for unit in ([], [2], [7, 7, 1], [1, 0, 1, 2], [9, 3, 9, 5, 1, 1]):
         came = tables.batch(np.ones((len(unit), 2)), np.ones(len(unit)), unit)
-        made = settled([came.take(np.arange(n, min(n + 2, len(unit))))
+        made = fix_persons([came.take(np.arange(n, min(n + 2, len(unit))))
                         for n in range(0, len(unit), 2)], domain)
         stay = sorted(set(unit))[:3]
         every = [tag for batch in made for tag in batch.unit.tolist()]

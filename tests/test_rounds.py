@@ -125,7 +125,7 @@ def test_residuals_and_sums_are_those_of_loops(classes):
         assert [of.tolist() for of in sums] == [of.tolist() for of in wanted]
         assert one.by_class().tolist() == [
             one.rows.weight[one.label == c].sum() for c in range(classes)]
-        assert one.inside(one.part(cut), signs, 16).tolist() == cells.tolist()
+        assert one.inside(one.chunk(cut), signs, 16).tolist() == cells.tolist()
     assert (ODDS[0], ODDS[-1] < UNIT / 1000) == (UNIT, True)
 
 

@@ -5,7 +5,7 @@ Rows are class-partitioned: those of class 0 first, then those of class 1, and s
 are rows of signed integer class weights w: row i weighs v_i = w[class of i], times its own weight,
 0 or more, where one is given; all |v_i| add up to less than 2^61 (`contract`).  Columns are rows
 of `codes` and `bins`, so that each is contiguous.  `kind` of a column: 0 ordered, 1 ordered with
-65535 for missing, 2 nominal, 3 nominal with so many levels that one is set against the rest.
+65535 for missing, 2 nominal, 3 nominal with many levels, of which one is set against the rest.
 """
 
 from __future__ import annotations

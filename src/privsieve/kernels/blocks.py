@@ -230,7 +230,7 @@ def _reference_sums(rows: Rows, reference: Rows, kinds: U16 | None) -> I64:
         mine = label[starts[unit]:starts[unit + 1]]
         if not len(x) or not len(known):
             continue
-        far = np.array([_gap(one, known, kinds).sum(axis=1) for one in x])
+        far = np.array([_gap(near, known, kinds).sum(axis=1) for near in x])
         same = mine[:, None] == known_label
         z = _leaning(x, known, _nearest(far, same), _nearest(far, ~same), kinds)
         sums[unit] = z.sum(axis=0)
@@ -261,8 +261,8 @@ def _distances(x: U16, kinds: U16 | None) -> I64:
 def _nearest(far: I64, may: Bools) -> I64:
     """The first of the nearest that may be, and -1 where none may."""
     masked = np.where(may, far, FAR)
-    found: I64 = np.where(may.any(axis=-1), masked.argmin(axis=-1), -1)
-    return found
+    nearest_rows: I64 = np.where(may.any(axis=-1), masked.argmin(axis=-1), -1)
+    return nearest_rows
 
 
 def _summed(x: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64:

@@ -50,19 +50,20 @@ MOST_BINNED = 2**33
 #: Entries that are compared at a time: they stay in the first caches.
 AT_ONCE = 1 << 15
 LARGEST_SUM = 2**61
+MOST_WORD = 2**64 - 1
 #: What stands for a code that is not there.
 MISSING = 65535
 
 
 #: How many threads a kernel may take: as many as a release may.
 _threads: ContextVar[int] = ContextVar("threads", default=1)
-#: From so many cells of pairs on, threads take over more than they cost; words of signs a cell.
+#: From this number of cells of pairs on, threads save more than they cost; words of signs a cell.
 THREADS_FROM, WORD = 2**22, 16
 
 
 @contextmanager
 def using_threads(most: int) -> Iterator[None]:
-    """Let kernels share their work among so many threads.
+    """Let kernels share their work among `most` threads.
 
     >>> with using_threads(2):
     ...     threads_for(2**30), threads_for(1)
@@ -76,7 +77,7 @@ def using_threads(most: int) -> Iterator[None]:
 
 
 def threads_for(cells: int) -> int:
-    """How many threads share so much work."""
+    """Return the number of threads that share `cells` of work."""
     return _threads.get() if cells >= THREADS_FROM else 1
 
 
@@ -139,8 +140,8 @@ def kernel(
             taken = demand(*args, **kwargs)
             if extension is None:
                 return twin(*args, **kwargs)
-            found: Callable[..., Result] = getattr(extension, name)
-            return found(*args, **kwargs) if taken is None else found(*taken)
+            compiled: Callable[..., Result] = getattr(extension, name)
+            return compiled(*args, **kwargs) if taken is None else compiled(*taken)
 
         return call
 
@@ -188,17 +189,12 @@ def demand_whole(name: str, value: SupportsIndex, low: int, high: int) -> int:
     ValueError: k must be at least 1 and at most 5
     """
     try:
-        found = index(value)
+        number = index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number") from None
-    if not low <= found <= high:
+    if not low <= number <= high:
         raise ValueError(f"{name} must be at least {low} and at most {high}")
-    return int(found)
-
-
-def demand_word(name: str, value: SupportsIndex) -> int:
-    """Read 64 bits."""
-    return demand_whole(name, value, 0, 2**64 - 1)
+    return int(number)
 
 
 def demand_equal(what: str, first: int, second: int) -> None:
@@ -263,7 +259,8 @@ def demand_parts(parts: Sequence[ClassRows]) -> tuple[list[ClassRows], bool]:
 def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:
     """Refuse what is no units, no feature or no key."""
     demand_array("unit", unit, np.uint64, 1)
-    return unit, demand_word("feature", feature), demand_word("key", key)
+    return unit, *(demand_whole(name, word, 0, MOST_WORD)
+                   for name, word in (("feature", feature), ("key", key)))
 
 
 def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8,
@@ -276,7 +273,8 @@ def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: 
     demand_equal("ids and codes", ids.shape[1], codes.shape[1])
     demand_cuts(cuts, kind, len(codes))
     layout = np.stack([starts, plane_words(starts)])
-    return codes, layout, ids, demand_word("key", key), cuts, kind, bool((kind == 1).any())
+    key = demand_whole("key", key, 0, MOST_WORD)
+    return codes, layout, ids, key, cuts, kind, bool((kind == 1).any())
 
 
 def demand_items(items: Cells, rows: int) -> None:
@@ -333,9 +331,9 @@ def demand_cuts(cuts: Cuts, kind: U8, columns: int) -> None:
     """Refuse what is not cuts of these columns."""
     types = (np.uint16, np.uint64, np.uint64, np.int64, np.uint8)
     parts: list[npt.NDArray[Any]] = [*cuts, kind]
-    for part, dtype in zip(parts, types, strict=True):
-        demand_array("each part of cuts, and kind,", part, dtype, 1)
-        demand_equal("cuts, kind and codes", len(part), columns)
+    for array, dtype in zip(parts, types, strict=True):
+        demand_array("each part of cuts, and kind,", array, dtype, 1)
+        demand_equal("cuts, kind and codes", len(array), columns)
     demand_kind(kind, "codes", columns)
     largest("count of cuts", cuts[3])
     if ((cuts[0] == MISSING) & (kind == 1) & (cuts[3] > 0)).any():
@@ -407,10 +405,10 @@ def demand_bins(
 def largest(name: str, values: npt.NDArray[Any]) -> int:
     """Refuse numbers below 0; the largest of the others, 0 if there is none."""
     # One pass: as numbers without a sign, negative ones are the largest.
-    found = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
-    if found > np.iinfo(values.dtype).max:
+    top = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
+    if top > np.iinfo(values.dtype).max:
         raise ValueError(f"{name} must not be negative")
-    return found
+    return top
 
 
 def demand_total(name: str, values: npt.NDArray[Any]) -> None:
@@ -467,10 +465,10 @@ def _sums(runs: Runs) -> npt.NDArray[np.float64]:
     """The counts of each column, by class."""
     indptr, _, count = runs
     held = np.diff(indptr) > 0
-    found = np.zeros((len(held), count.shape[1]))
+    sums = np.zeros((len(held), count.shape[1]))
     if held.any():
-        found[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
-    return found
+        sums[held] = np.add.reduceat(count, indptr[:-1][held], axis=0, dtype=np.float64)
+    return sums
 
 
 def plane_words(starts: I64) -> I64:

@@ -76,25 +76,25 @@ class Covers:
         every = cls.each(items, y, weights, facts, absent)
         suppress = min(every.suppress, len(y) - 1)  # somebody stays
         full, merged = (1 << len(y)) - 1, dict[tuple[bool, int], EqualItems]()
-        for one in every.columns:
-            sides = [one.rows, full ^ one.rows] if one.absent else [one.rows]
+        for member in every.columns:
+            sides = [member.rows, full ^ member.rows] if member.absent else [member.rows]
             rare = any(0 < side.bit_count() < every.k for side in sides)
-            if not one.weight or (rare and not suppress):
+            if not member.weight or (rare and not suppress):
                 continue
-            turned = one.absent and one.rows & 1 and not suppress
-            key = one.absent, full ^ one.rows if turned else one.rows
+            turned = member.absent and member.rows & 1 and not suppress
+            key = member.absent, full ^ member.rows if turned else member.rows
             old = merged.get(key)
             if old is None:
-                merged[key] = one
+                merged[key] = member
             elif weights is not None:
-                merged[key] = replace(old, weight=old.weight + one.weight,
-                                      items=(*old.items, *one.items))
+                merged[key] = replace(old, weight=old.weight + member.weight,
+                                      items=(*old.items, *member.items))
         columns = sorted(merged.values(), key=lambda c: 0 if weights is None else -c.weight)
         return replace(every, suppress=suppress, columns=columns)
 
     @property
     def most(self) -> int:
-        """No set is worth more."""
+        """Return the largest value of any set."""
         if not self.pairs_only:
             return sum(c.weight for c in self.columns)
         sizes = [c.bit_count() for c in self.scored]
@@ -110,7 +110,7 @@ class Covers:
         column = self.columns[x]
         for _, cover in s.patterns:
             parts = (cover & column.rows, cover & ~column.rows if column.absent else 0)
-            if any(part and not self.group(part) for part in parts):
+            if any(held and not self.group(held) for held in parts):
                 gone = self.rows - s.stay.bit_count()
                 return gone < self.suppress and self.add(s, x) is not None
         return not column.rows or bool(column.rows & s.stay)
@@ -134,24 +134,24 @@ class Covers:
     def _crowded(self, cover: int) -> int:
         """The rows of a cover whose group is large and diverse enough, if this is it."""
         parts = [c & cover for c in self.classes]
-        if self.l_diversity > 1 and sum(1 for part in parts if part) < self.l_diversity:
+        if self.l_diversity > 1 and sum(1 for held in parts if held) < self.l_diversity:
             return 0
         known = parts if self.labelled else [cover]
-        return sum(part for part in known if part.bit_count() >= self.k)
+        return sum(held for held in known if held.bit_count() >= self.k)
 
     def gain(self, s: State, x: int) -> int:
-        """What one more column is worth: its weight, or the pairs that it tells apart."""
+        """Return what a column adds: its weight, or the pairs that it tells apart."""
         if not self.pairs_only:
             return self.columns[x].weight
-        halves = [[self._classes(part) for part in self._halves(own, x)] for own, _ in s.patterns]
+        halves = [[self._classes(held) for held in self._halves(own, x)] for own, _ in s.patterns]
         return sum(sum(a) * sum(b) - sum(p * q for p, q in zip(a, b, strict=True))
                    for a, b in halves)
 
     def errors(self, s: State, x: int) -> int:
         """With one more column: rows outside the majority of their pattern, or in a small one."""
-        parts = [part for own, _ in s.patterns for part in self._halves(own, x)]
-        return sum(sum(known) - max(known) * (part.bit_count() >= self.k)
-                   for part in parts for known in [self._classes(part)])
+        parts = [held for own, _ in s.patterns for held in self._halves(own, x)]
+        return sum(sum(known) - max(known) * (held.bit_count() >= self.k)
+                   for held in parts for known in [self._classes(held)])
 
     def _halves(self, own: int, x: int) -> tuple[int, int]:
         """The rows of a pattern that hold a column, and the others."""
@@ -249,13 +249,13 @@ class _Choice:
                 return
 
     def best_first(self, prefix: list[int], left: list[int],
-                   worth: Callable[[State, int], int], least: float) -> None:
-        """All of a prefix, and then the best, first of equals, while it is worth enough."""
+                   score: Callable[[State, int], int], least: float) -> None:
+        """Take a prefix, then the column of the best score, until none is enough."""
         if not all(self.accept(item) for item in prefix):
             return
         values: dict[int, int] = {}
         while left:
-            values = values or {x: worth(self.state, x) for x in left}
+            values = values or {x: score(self.state, x) for x in left}
             best = max(left, key=values.__getitem__)
             if values[best] < least:
                 return

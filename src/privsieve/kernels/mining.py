@@ -62,11 +62,11 @@ class Sets:
 class TopRule(NamedTuple):
     """Which sets, how many of them, and when to give up.
 
-    k : a cover has at least so many rows.
-    l_diversity : a cover has rows of at least so many classes.
-    r : so many sets are asked for.
-    nodes : so many nodes of a search may be looked at.
-    least : sets of less weight are not asked for.
+    k : the least number of rows of a cover.
+    l_diversity : the least number of classes in a cover.
+    r : the number of sets to return.
+    nodes : the largest number of nodes to visit.
+    least : the least weight of a set.
     """
 
     k: int
@@ -100,7 +100,7 @@ def all_maximal(
 ) -> Sets | None:
     """All maximal sets of support k or more, in lexicographic order.
 
-    None if there are more than `cap`, or if they are not found in so many seconds: never a part.
+    Return None if there are more than `cap`, or if the time is not enough: never a part of them.
 
     >>> toy = np.array([0, 2, 4, 5]), np.array([0, 1, 1, 2, 0], np.int32)
     >>> [list(all_maximal(toy, 3, k)) for k in (1, 2)]
@@ -114,7 +114,7 @@ def all_maximal(
 
 def top_maximal(
     items: Cells, y: I32, weights: I64, rule: TopRule, seconds: float | None = None,
-    told: Callable[[Top], None] | None = None,
+    listener: Callable[[Top], None] | None = None,
 ) -> Top:
     """The `r` heaviest maximal sets of those that keep k and l-diversity.
 
@@ -123,8 +123,8 @@ def top_maximal(
     classes.  An interrupt ends the search like a limit does.
 
     Items and rows are searched in turn, each time with more patience: the one is fast where k is
-    large, the other where rows are few, and what one finds shortens the other.  Each time `told`
-    hears what is known.
+    large, the other where rows are few, and what one finds shortens the other.  `listener` is
+    called with each answer so far.
 
     >>> toy = np.array([0, 2, 4, 5]), np.array([0, 1, 1, 2, 0], np.int32)
     >>> y = np.zeros(3, np.int32)
@@ -145,8 +145,8 @@ def top_maximal(
             least = int(best.value[-1]) if len(best.value) == rule.r else rule.least
             left = None if end is None else max(0.0, end - time.monotonic())
             try:
-                if told is not None and best.nodes:
-                    told(best)
+                if listener is not None and best.nodes:
+                    listener(best)
                 top = search(rule._replace(nodes=nodes, least=least), left)
             except KeyboardInterrupt:  # it came before or after the search
                 return best._replace(ended="interrupted")
@@ -210,8 +210,8 @@ def _patience(nodes: int) -> Iterator[int]:
 
 def _better(a: Top, b: Top) -> Top:
     """Of two searches that ended early, the one that found more, with the bound of both."""
-    more = max(a, b, key=lambda top: top.value.tolist())
-    return more._replace(bound=min(a.bound, b.bound), nodes=a.nodes + b.nodes, ended=b.ended)
+    shared = max(a, b, key=lambda top: top.value.tolist())
+    return shared._replace(bound=min(a.bound, b.bound), nodes=a.nodes + b.nodes, ended=b.ended)
 
 
 def _limit(seconds: float | None) -> float:
@@ -245,7 +245,7 @@ def _all_maximal(
         miner.run((indptr, indices), np.zeros(int(rows), np.int32))
     except _EndedError:
         return None
-    return _csr(sorted((_places(one), support) for one, support in miner.maximal))
+    return _csr(sorted((_places(bits), support) for bits, support in miner.maximal))
 
 
 @native
@@ -266,12 +266,12 @@ def _top_by_rows(
         ended = "limit"
     except KeyboardInterrupt:
         ended = "interrupted"
-    heaviest = sorted((-miner.worth(one), _places(one), support)
-                      for one, support in miner.maximal)[: rule.r]
-    best = [one for one in heaviest if -one[0] >= rule.least]
+    heaviest = sorted((-miner.weight_of(bits), _places(bits), support)
+                      for bits, support in miner.maximal)[: rule.r]
+    best = [bits for bits in heaviest if -bits[0] >= rule.least]
     value = np.array([-minus for minus, _, _ in best], np.int64)
     bound = int(value.max(initial=0)) if ended == "all" else int(weight.sum())
-    sets = _csr([(one, support) for _, one, support in best])
+    sets = _csr([(bits, support) for _, bits, support in best])
     return (*sets, value, bound, miner.visited, ENDED.index(ended))
 
 
@@ -312,7 +312,7 @@ class _Miner:
             self.rule.l_diversity == 1
             or sum(1 for c in self.classes if c & cover) >= self.rule.l_diversity)
 
-    def worth(self, items: int) -> int:
+    def weight_of(self, items: int) -> int:
         """The weight of a set."""
         return sum(self.weight[j] for j in _places(items))
 
@@ -330,31 +330,31 @@ class _Miner:
             raise _EndedError
         known, seen = known[:], len(self.maximal)
         rest = sum(item for item, _ in tail)
-        if self.worth(path | rest) < self.least():
+        if self.weight_of(path | rest) < self.least():
             return
         if not tail and not known:
             self.store(path, cover.bit_count())
         for a, (item, held) in enumerate(tail):
-            known += [one for one, _ in self.maximal[seen:]]
+            known += [bits for bits, _ in self.maximal[seen:]]
             seen = len(self.maximal)
-            if any(rest & ~one == 0 for one in known):
+            if any(rest & ~bits == 0 for bits in known):
                 return
             rest ^= item
             joint, below = path | item, []
-            for other, more in tail[a + 1 :]:
-                if held & more == held:
+            for other, shared in tail[a + 1 :]:
+                if held & shared == held:
                     joint |= other
-                elif self.keeps(held & more):
-                    below.append((other, held & more))
-            below.sort(key=lambda one: one[1].bit_count())
-            self.extend(joint, held, below, [one for one in known if joint & ~one == 0])
+                elif self.keeps(held & shared):
+                    below.append((other, held & shared))
+            below.sort(key=lambda bits: bits[1].bit_count())
+            self.extend(joint, held, below, [bits for bits in known if joint & ~bits == 0])
 
     def store(self, items: int, support: int) -> None:
         """A maximal set is found."""
         if len(self.maximal) == self.cap:
             raise _EndedError
         self.maximal.append((items, support))
-        heappush(self.heaviest, self.worth(items))
+        heappush(self.heaviest, self.weight_of(items))
         if len(self.heaviest) > self.rule.r:
             heappop(self.heaviest)
 
@@ -372,6 +372,6 @@ def _places(bits: int) -> list[int]:
 
 
 def _csr(sets: list[tuple[list[int], int]]) -> tuple[I64, I32, I64]:
-    ends = np.cumsum([0, *(len(one) for one, _ in sets)], dtype=np.int64)
-    items = np.array([j for one, _ in sets for j in one], np.int32)
+    ends = np.cumsum([0, *(len(bits) for bits, _ in sets)], dtype=np.int64)
+    items = np.array([j for bits, _ in sets for j in bits], np.int32)
     return ends, items, np.array([support for _, support in sets], np.int64)

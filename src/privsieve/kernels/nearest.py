@@ -75,8 +75,8 @@ def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I
         bits[:, : some.shape[1]] = some
         words = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)[:, 0]
         parts = _search(X, label, metric, words, some.shape[1])
-        for whole, part in zip((hits, misses), parts, strict=True):
-            whole[:, first : first + TOGETHER] = part
+        for whole, chunk in zip((hits, misses), parts, strict=True):
+            whole[:, first : first + TOGETHER] = chunk
     return hits, misses
 
 

@@ -51,14 +51,14 @@ _class_errors = native(covers.class_errors)
 class Rule:
     """What a set of items must keep, and what to do with an item that would break it.
 
-    k : each row's group has at least so many rows.
+    k : the least number of rows in the group of each row.
     classes : how many classes there are.
     stop : "skip" passes over an item that does not fit, "break" ends there.
     model : "containment", or "k-anonymity", where a group is the rows of equal pattern.
-    l_diversity : each group has at least so many distinct classes.
+    l_diversity : the least number of distinct classes in a group.
     absent : items whose absence may be known as well; a group then shares it.
-    suppress : so many rows may be left out for the rest to keep k; an item that only such rows
-        hold does not fit.
+    suppress : the number of rows that may be left out so that the rest keeps k; an item that
+        only such rows hold does not fit.
     labelled : the class of a row may be known as well: its group is then the rows of its class
         that hold all that it holds.  `l_diversity` is that of the group without the class.
 
@@ -206,18 +206,18 @@ def _demand_table(masks: U64, counts: I64) -> None:
     demand_total("counts", counts)
 
 
-def _demand_around(masks: U64, counts: I64, asked: U64, rows: I64) -> None:
+def _demand_around(masks: U64, counts: I64, wanted: U64, rows: I64) -> None:
     _demand_table(masks, counts)
-    demand_array("asked", asked, np.uint64, 2)
+    demand_array("asked", wanted, np.uint64, 2)
     demand_array("rows", rows, np.int64, 1)
-    demand_equal("asked and rows", len(asked), len(rows))
-    demand_equal("words of asked and masks", asked.shape[1], masks.shape[1])
-    demand_whole("asked", len(asked), 0, MOST_ROWS)
+    demand_equal("asked and rows", len(wanted), len(rows))
+    demand_equal("words of asked and masks", wanted.shape[1], masks.shape[1])
+    demand_whole("asked", len(wanted), 0, MOST_ROWS)
     demand_total("rows", rows)
 
 
 @kernel(_demand_around)
-def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
+def around(masks: U64, counts: I64, wanted: U64, rows: I64) -> tuple[I64, I64]:
     """Who surrounds whom: the table of `superset_counts` against other masks, both ways.
 
     For each asked mask the sums of the counts of all masks that contain it: int64[A, C].  For each
@@ -228,12 +228,12 @@ def around(masks: U64, counts: I64, asked: U64, rows: I64) -> tuple[I64, I64]:
     >>> over.tolist(), held.tolist()
     ([[7], [12]], [4, 5])
     """
-    over = np.zeros((len(asked), counts.shape[1]), np.int64)
+    over = np.zeros((len(wanted), counts.shape[1]), np.int64)
     held = np.zeros(len(masks), np.int64)
     step = max(PAIRS // max(len(masks), 1), 1)
-    for a in range(0, len(asked), step):
-        lacks = np.zeros((len(asked[a : a + step]), len(masks)), np.bool_)
-        for some, all_of_them in zip(asked[a : a + step].T, masks.T, strict=True):
+    for a in range(0, len(wanted), step):
+        lacks = np.zeros((len(wanted[a : a + step]), len(masks)), np.bool_)
+        for some, all_of_them in zip(wanted[a : a + step].T, masks.T, strict=True):
             lacks |= (some[:, None] & ~all_of_them) != 0
         over[a : a + step] = ~lacks @ counts
         held += rows[a : a + step] @ ~lacks

@@ -40,8 +40,8 @@ from privsieve.kernels.contract import (
     plane_words,
 )
 
-#: Values of cuts at ranks are below n^2 in size: so many rows keep them in 60 bits.  A plan allows
-#: half as many.
+#: Values of cuts at ranks are below n^2 in size: this number of rows keeps them in 60 bits.
+#: A plan allows half as many.
 FEW_ROWS = 2**30
 
 
@@ -97,7 +97,7 @@ def runs_together(parts: Sequence[ClassRows]) -> Runs:
     """
     _, wide = demand_parts(parts)
     dtype = np.int64 if wide else np.int32
-    return reduce(_merge_runs, (_runs(*part, dtype) for part in parts))
+    return reduce(_merge_runs, (_runs(*piece, dtype) for piece in parts))
 
 
 def _runs(codes: U16, starts: I64, weight: I64 | None, dtype: type) -> Runs:
@@ -270,7 +270,7 @@ def sign_planes(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U
     masks, zeros = np.zeros_like(planes), np.full(len(codes), -1, np.int64)
     unit, row = ids
     for j in np.flatnonzero((kind < 2) & (cuts[3] > 0)):
-        code, tie, place, count = (part[j] for part in cuts)
+        code, tie, place, count = (piece[j] for piece in cuts)
         keys = tie_keys(unit, int(j), key)
         same = codes[j] == code
         tied = same & (keys == tie)
@@ -382,8 +382,8 @@ def pair_gain(
     for pair, signed in _pair_tables(bins, starts, weight, labellings, grid):
         alone = np.maximum(*(_best_cut(signed.sum(axis), nominal[[j]])
                              for axis, j in zip((2, 1), pair, strict=True)))
-        more = _best_cut(signed, nominal[pair]) - alone
-        gain[pair] = np.maximum(gain[pair], more.max(initial=never))
+        gain_of_pair = _best_cut(signed, nominal[pair]) - alone
+        gain[pair] = np.maximum(gain[pair], gain_of_pair.max(initial=never))
     return gain
 
 

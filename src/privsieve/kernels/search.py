@@ -43,7 +43,7 @@ class Effort(NamedTuple):
 
     nodes: int = 0
     milliseconds: int = 0
-    told: Callable[[int, int], object] | None = None
+    listener: Callable[[int, int], object] | None = None
 
 
 class Found(NamedTuple):
@@ -95,7 +95,7 @@ def search(
     ends = [demand_whole(name, number, 0, MOST_EFFORT)
             for name, number in zip(effort._fields, effort[:2], strict=False)]
     facts = np.append(facts, np.array(ends, np.int64))
-    return Found(*_search(items, y, weights, facts, absent, (start, effort.told)))
+    return Found(*_search(items, y, weights, facts, absent, (start, effort.listener)))
 
 
 @native
@@ -127,15 +127,15 @@ class _Run:
     covers: Covers
     most: float
     end: float
-    told: Callable[[int, int], object] | None
+    listener: Callable[[int, int], object] | None
     best: tuple[int, ...] = ()
     value: int = 0
     nodes: int = 0
 
     def stopped(self) -> bool:
         """Whether a limit is met; now and then it is told how far the search is."""
-        if self.told is not None:
-            self.told(self.nodes, self.value)
+        if self.listener is not None:
+            self.listener(self.nodes, self.value)
         return self.nodes > self.most or time.monotonic() >= self.end
 
     def whole(self, empty: State, start: set[int]) -> int:

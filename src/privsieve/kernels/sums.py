@@ -30,7 +30,7 @@ from privsieve.kernels.rules import cells_of, known_signs, tie_keys
 
 __all__ = ["TOPS", "cell_sums", "code_sums", "product_sums", "tie_counts", "tied"]
 
-#: Keys fall into so many parts by their top bits.
+#: The number of parts into which keys fall by their top bits.
 TOPS = 4096
 _SHIFT = np.uint64(52)
 
@@ -47,7 +47,7 @@ def _demand_codes(codes: U16, label: I32, classes: int) -> None:
 
 @kernel(_demand_codes)
 def code_sums(codes: U16, label: I32, classes: int) -> I64:
-    """What the codes of each column come to in each class: int64[classes, columns].
+    """Sum the codes of each column in each class: int64[classes, columns].
 
     Rows come in any order.
 
@@ -57,8 +57,8 @@ def code_sums(codes: U16, label: I32, classes: int) -> I64:
     """
     # [exact-sums] NumPy adds weights as doubles: whole numbers, and exact below 2^53
     many = int(classes)
-    found = [np.bincount(label, column, many) for column in codes]
-    return np.array(found, np.int64).reshape(-1, many).T.copy()
+    sums = [np.bincount(label, column, many) for column in codes]
+    return np.array(sums, np.int64).reshape(-1, many).T.copy()
 
 
 def _demand_cells(bins: U8, starts: I64, weight: I64 | None, grid: int) -> None:
@@ -82,9 +82,9 @@ def cell_sums(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
     >>> np.flatnonzero(cell_sums(bins, starts, None, 4)[0]).tolist()
     [0, 15, 19]
     """
-    found = [cells_of(bins[[*pair]], starts, weight, grid).ravel()
+    sums = [cells_of(bins[[*pair]], starts, weight, grid).ravel()
              for pair in combinations(range(len(bins)), 2)]
-    return np.array(found, np.int64).reshape(len(found), (len(starts) - 1) * grid**2)
+    return np.array(sums, np.int64).reshape(len(sums), (len(starts) - 1) * grid**2)
 
 
 def _demand_products(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,
@@ -105,7 +105,7 @@ def product_sums(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I
     [[-1]]
     """
     known, spare = known_signs(planes, masks, zeros, words, rows)
-    found = []
+    sums = []
     for columns in combinations(range(len(planes)), size):
         sign, there = np.zeros_like(planes[0]), np.full_like(planes[0], np.iinfo(np.uint64).max)
         for j in columns:
@@ -115,8 +115,8 @@ def product_sums(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I
         level = np.cumsum([0, *np.bitwise_count(there).astype(np.int64)
                            - 2 * np.bitwise_count(minus).astype(np.int64)])
         blank = spare if size == 2 else -spare
-        found.append(np.diff(level[words]) - blank)
-    return np.array(found, np.int64).reshape(len(found), len(rows))
+        sums.append(np.diff(level[words]) - blank)
+    return np.array(sums, np.int64).reshape(len(sums), len(rows))
 
 
 def _demand_places(codes: U16, ids: U64, key: int, places: I64, wide: int) -> None:
@@ -150,11 +150,11 @@ def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
     >>> tie_counts(codes, ids, 1, np.array([[0, 5]])).sum(axis=1).tolist()
     [2]
     """
-    found = np.zeros((len(places), TOPS), np.int64)
-    for counts, (column, code) in zip(found, places.tolist(), strict=True):
+    sums = np.zeros((len(places), TOPS), np.int64)
+    for counts, (column, code) in zip(sums, places.tolist(), strict=True):
         keys = tie_keys(ids[0][codes[column] == code], column, key)
         counts[:] = np.bincount((keys >> _SHIFT).astype(np.int64), minlength=TOPS)
-    return found
+    return sums
 
 
 @kernel(_demand_few)
@@ -168,13 +168,13 @@ def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
     >>> tied(codes, ids, 1, np.array([[0, 5, top]]))[2].tolist()
     [1]
     """
-    found, rows = [], []
+    sums, rows = [], []
     for column, code, top in places.tolist():
         same = codes[column] == code
         keys = tie_keys(ids[0][same], column, key)
         inside = (keys >> _SHIFT == top) | (top < 0)
-        found.append(keys[inside])
+        sums.append(keys[inside])
         rows.append(ids[1][same][inside])
-    ends = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    ends = np.cumsum([0, *map(len, sums)], dtype=np.int64)
     none = np.zeros(0, np.uint64)
-    return ends, np.concatenate([none, *found]), np.concatenate([none, *rows])
+    return ends, np.concatenate([none, *sums]), np.concatenate([none, *rows])

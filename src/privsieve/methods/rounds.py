@@ -163,7 +163,7 @@ class Rounds:
         from privsieve.summaries.residuals import best_cut, signs_of
         from privsieve.summaries.rules import RuleTables, Weighing, scores
 
-        scale, parts = self.domain.unit_weight, [one.part(cut) for one in held]
+        scale, parts = self.domain.unit_weight, [one.chunk(cut) for one in held]
         signs = signs_of(layout.classes, cut)
         by = Weighing(signs[None], UNIT * offsets(equal(2, self.units), layout, scale), scale, 1, 0)
         best = scores(RuleTables(Runs.of(*parts), None, None), layout, by)

@@ -327,12 +327,12 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
     size : bytes that all rows take; where there is less room for them, sums are made of parts
     """
     from privsieve.rows.batch import Passes
-    from privsieve.summaries.persons import settled
+    from privsieve.summaries.persons import fix_persons
     from privsieve.summaries.rules import rule_tables
 
     rows = Passes.of(batches)
     if rules.settles:
-        rows = settled(rows, rules.domain)
+        rows = fix_persons(rows, rules.domain)
     return rule_tables(rows, key, domain=rules.domain, order=rules.depth, grid=rules.grid,
                        held=rows.room.holds(size))
 
@@ -340,12 +340,12 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: Rules, size: int = 0
 def with_rows(batches: Iterable[Batch], key: int, *, rules: Rules, made: Any) -> WithRows:
     """Tables, as `made` makes them, and the rows that rounds go on with."""
     from privsieve.rows.batch import Passes, in_classes
-    from privsieve.summaries.persons import settled
+    from privsieve.summaries.persons import fix_persons
     from privsieve.summaries.stages import PART_CELLS
 
     rows = Passes.of(batches)
     if rules.settles:
-        rows = settled(rows, rules.domain)
+        rows = fix_persons(rows, rules.domain)
     # Of persons the order of the source counts.
     ready = in_classes if rules.domain.person is None else None
     rows.keep(max(1, PART_CELLS // len(rules.domain.columns)), ready)

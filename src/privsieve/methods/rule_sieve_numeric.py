@@ -108,10 +108,10 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: i
     size : bytes that all rows take; where there is less room for them, sums are made of parts
     """
     from privsieve.summaries.numbers import number_tables
-    from privsieve.summaries.persons import settled
+    from privsieve.summaries.persons import fix_persons
 
     # [fixed] ranks, offsets and the sensitivity rest on the number of records
-    rows = settled(batches, rules.domain)
+    rows = fix_persons(batches, rules.domain)
     return number_tables(rows, key, domain=rules.domain, depth=rules.depth, grid=rules.grid,
                          held=rows.room.holds(size))
 

@@ -179,7 +179,7 @@ def column(series: Any) -> RawColumn:
         return simple(series.dt.tz_convert(None).to_numpy())
     if isinstance(series.dtype, np.dtype):
         return simple(series.to_numpy())
-    # Nullable, Arrow, category, sparse, period: no cell may change by what stands beside it.  A
+    # Nullable, Arrow, category, sparse, period: no cell may change because of its neighbours.  A
     # masked array that makes an array, and `astype`, switch the filters of warnings, which other
     # threads have, too.
     if hasattr(series.dtype, "numpy_dtype") and not hasattr(series.dtype, "pyarrow_dtype"):

@@ -49,7 +49,7 @@ _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", 
             pa.float32(): "f", pa.float64(): "g", pa.bool_(): "b", pa.date32(): "D",
             pa.date64(): "3", pa.string(): "u", pa.large_string(): "U", pa.binary(): "z",
             pa.large_binary(): "Z", pa.string_view(): "v", pa.binary_view(): "v"}
-#: So many times the codes of a part have to fit into the memory for each thread: where all of its
+#: How often the codes of a part must fit into the memory for each thread: where all of its
 #: columns are decoded at once, and where some are after others.
 _ASIDE, _ASIDE_BY_COLUMNS = 16, 8
 #: Bytes of codes of a part that is read by columns, at most; and cells that are decoded at once:
@@ -105,7 +105,7 @@ def open_stream(stream: Any, y: RawColumn | None) -> Source:
 
 
 def cut(batches: Iterable[Any], positions: Sequence[int], most: int) -> Iterator[Stretch]:
-    """These columns of batches, at most so many rows at a time."""
+    """Yield these columns of batches, at most `most` rows at a time."""
     for batch in batches:
         wanted = batch.select(list(positions))
         yield from alone(wanted.slice(start, most) for start in range(0, batch.num_rows, most))
@@ -174,13 +174,13 @@ def _cells(array: Any) -> list[Any]:
 
 
 def source_of(schema: Any, count: Callable[[], int] | None, parts: Parts, y: RawColumn | None,
-              **more: Any) -> Source:
+              **fields: Any) -> Source:
     """A source of parts; `more` are other fields of it."""
     types = tuple(map(type_of_arrow, schema.types))
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-        for part in parts(positions, batch_rows):
-            for batch in part.batches():
+        for stretch in parts(positions, batch_rows):
+            for batch in stretch.batches():
                 yield [column(array) for array in batch.columns]
 
     def piece(j: int) -> RawColumn:
@@ -188,7 +188,7 @@ def source_of(schema: Any, count: Callable[[], int] | None, parts: Parts, y: Raw
         return column(pa.nulls(0, schema.types[j]))
 
     return Source(tuple(schema.names), types, "name", count, read, y,
-                  empty=one_of_each(schema.types, piece), arrow=Body(schema.types, parts), **more)
+                  empty=one_of_each(schema.types, piece), arrow=Body(schema.types, parts), **fields)
 
 
 def type_of_arrow(kind: Any) -> Type:
@@ -256,19 +256,19 @@ def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Cod
     read: a large part is read by columns, too, while its codes find room.  Cells that Python codes
     would all be kept till then, and nobody knows how long they are.
     """
-    def way(part: Stretch) -> tuple[Callable[[Stretch], list[Coded]] | None, int]:
-        size, threads = reader.size(part), room.jobs + 1
-        if part.some is not None and size <= _LARGEST_PART and room.ahead(
+    def way(chunk: Stretch) -> tuple[Callable[[Stretch], list[Coded]] | None, int]:
+        size, threads = reader.size(chunk), room.jobs + 1
+        if chunk.some is not None and size <= _LARGEST_PART and room.ahead(
                 size * _ASIDE_BY_COLUMNS * threads):
             return reader.by_columns, room.jobs
         if room.jobs > 1 and room.ahead(size * _ASIDE * threads):
             return reader.by_rows, room.jobs
         # There is room for the codes of one part, or the release was refused: see `batch.reading`.
-        return reader.by_columns if part.some is not None and not reader.later else None, 1
+        return reader.by_columns if chunk.some is not None and not reader.later else None, 1
 
     for (how, jobs), some in groupby(parts, way):
         if how is None:
-            yield from map(reader.read, chain.from_iterable(part.batches() for part in some))
+            yield from map(reader.read, chain.from_iterable(chunk.batches() for chunk in some))
         elif jobs == 1:
             yield from chain.from_iterable(map(how, some))
         else:
@@ -287,9 +287,9 @@ class _Reader:
         self.coder, self.later, self.most = coder, later, most
         self.height, self.columns = shape
 
-    def size(self, part: Stretch) -> int:
+    def size(self, chunk: Stretch) -> int:
         """Bytes of the codes of a part."""
-        return 2 * part.rows * self.height
+        return 2 * chunk.rows * self.height
 
     def read(self, batch: Any) -> Coded:
         """Of a batch with all columns."""
@@ -298,21 +298,21 @@ class _Reader:
         self.coder.write(batch, codes, 0, (0, batch.num_rows, 0))
         return {j: [batch.column(j)] for j in self.later}, codes
 
-    def by_rows(self, part: Stretch) -> list[Coded]:
+    def by_rows(self, chunk: Stretch) -> list[Coded]:
         """Of a part, one batch after another."""
-        return list(map(self.read, part.batches()))
+        return list(map(self.read, chunk.batches()))
 
-    def by_columns(self, part: Stretch) -> list[Coded]:
+    def by_columns(self, chunk: Stretch) -> list[Coded]:
         """Of a part, some columns after others: what is decoded stays in a cache.
 
         All columns of a batch at once would be several times its codes, fetched from the system
         again and again.
         """
-        made = list(self._blank(part.rows))
-        wide = min(self.columns, max(1, _AT_ONCE // max(1, part.rows)))
+        blank = list(self._blank(chunk.rows))
+        wide = min(self.columns, max(1, _AT_ONCE // max(1, chunk.rows)))
         for first in range(0, self.columns, wide):
-            self._some(part, (first, min(first + wide, self.columns)), _AT_ONCE // wide, made)
-        return made
+            self._some(chunk, (first, min(first + wide, self.columns)), _AT_ONCE // wide, blank)
+        return blank
 
     def _blank(self, rows: int) -> Iterator[Coded]:
         """Room for the codes of a part, in one piece of memory, and for other cells."""
@@ -322,17 +322,18 @@ class _Reader:
             codes = memory[self.height * at:self.height * end].reshape(self.height, end - at)
             yield {j: [] for j in self.later}, codes
 
-    def _some(self, part: Stretch, columns: tuple[int, int], rows: int, made: list[Coded]) -> None:
-        """The columns from one place to another, so many rows at a time."""
-        assert part.some is not None
+    def _some(self, chunk: Stretch, columns: tuple[int, int], rows: int,
+              blank: list[Coded]) -> None:
+        """Code the columns from one place to another, at most `rows` rows at a time."""
+        assert chunk.some is not None
         (first, end), at = columns, 0
-        for batch in part.some(first, end, rows):
+        for batch in chunk.some(first, end, rows):
             batch.validate()
             # Its footer is wrong, and codes would be what was in memory before.
-            _demand(at + batch.num_rows <= part.rows)
+            _demand(at + batch.num_rows <= chunk.rows)
             begin = 0
             while begin < batch.num_rows:  # a batch ends where its reader wants
-                held, codes = made[at // self.most]
+                held, codes = blank[at // self.most]
                 place = at % self.most
                 many = min(codes.shape[1] - place, batch.num_rows - begin)
                 self.coder.write(batch, codes[first:end], first, (begin, many, place))
@@ -340,7 +341,7 @@ class _Reader:
                     if first <= j < end:
                         held[j].append(batch.column(j - first).slice(begin, many))
                 begin, at = begin + many, at + many
-        _demand(at == part.rows)
+        _demand(at == chunk.rows)
 
 
 def _demand(good: object) -> None:
@@ -365,16 +366,17 @@ class _Coder:
     def __init__(self, columns: Sequence[tuple[Any, ColumnKind]], signs: str) -> None:
         self._native = contract.extension.ArrowColumns()
         rules: dict[Any, tuple[CellRule, int | None]] = {}
-        found: list[tuple[CellRule, int | None]] = []
-        for kind, part in columns:
-            how = (kind, type(part), *(value for key, value in vars(part).items() if key != "name"))
+        coded_columns: list[tuple[CellRule, int | None]] = []
+        for kind, declared in columns:
+            own = (value for key, value in vars(declared).items() if key != "name")
+            how = (kind, type(declared), *own)
             if how not in rules:
-                rule = CellRule.of(part, signs)
+                rule = CellRule.of(declared, signs)
                 rules[how] = rule, self._place(kind, rule)
-            found.append(rules[how])
-        self._rules = [rule for rule, _ in found]
-        self.others = {j: rule.codes for j, (rule, at) in enumerate(found) if at is None}
-        self._which = np.array([-1 if at is None else at for _, at in found], np.int32)
+            coded_columns.append(rules[how])
+        self._rules = [rule for rule, _ in coded_columns]
+        self.others = {j: rule.codes for j, (rule, at) in enumerate(coded_columns) if at is None}
+        self._which = np.array([-1 if at is None else at for _, at in coded_columns], np.int32)
 
     def write(self, batch: Any, codes: Codes, first: int, where: tuple[int, int, int]) -> None:
         """A row of codes for each column that the kernel knows.

@@ -35,7 +35,7 @@ Piece = tuple[Codes, RawColumn | None]
 #: Cells of a batch: what is in memory at a time.
 BATCH_CELLS = 2**21
 LARGEST_BATCH = 2**16
-#: A batch of a wide table has so many rows all the same: each has a cost for each column.
+#: The least rows of a batch of a wide table: each batch has a cost for each column.
 LEAST_BATCH = 256
 #: What a row takes beside its codes, with what its batch is rounded up to.
 ROW_BYTES = 24
@@ -78,7 +78,7 @@ class Batch:
 
     @classmethod
     def empty(cls, columns: int) -> Batch:
-        """No rows of a table with so many columns."""
+        """Return a batch without rows."""
         return cls(np.empty((columns, 0), np.uint16).T, np.empty(0, np.int32),
                    np.empty(0, np.uint64), np.empty(0, np.uint64))
 
@@ -138,15 +138,15 @@ class Passes:
              ) -> Iterable[Batch]:
         """All batches, to be read again: in the room's memory while they fit, then in its file.
 
-        part_rows : batches are joined until they have so many rows; fewer where memory is short.
+        part_rows : the rows of a joined batch; fewer where memory is short.
         ready : what becomes of a part before it is kept.
         """
         if self._kept:
             return self._read if ready is None else _Changed(self._read, ready)
         def stored(together: list[Batch]) -> Batch:
-            part = Batch.concat(together)
+            joined_batch = Batch.concat(together)
             together.clear()
-            return self._stored(part if ready is None else ready(part))
+            return self._stored(joined_batch if ready is None else ready(joined_batch))
 
         kept = list(self.room.each(self._together(part_rows), stored))
         self._read, self._kept = kept, True
@@ -219,12 +219,12 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     source, domain
         as `resolve` left them.
     rows : int or None
-        the public number of records: exactly so many come out (missing ones are default records,
-        surplus ones are not read).  None: as they come.
+        the public number of records: exactly this number comes out (missing records are
+        default records, surplus ones are not read).  None: as they come.
     entropy : (number of bytes) -> bytes
         where the tags of persons, and of rows under add-remove, come from.
     batch_rows : int, optional
-        at most so many rows in a batch; any number gives the same codes.
+        the most rows of a batch; any number gives the same codes.
     room : optional
         how many threads read; one where left out.
 
@@ -270,8 +270,8 @@ def coded(pieces: Iterable[tuple[Sequence[RawColumn], Units]], domain: Domain,
     """
     encode = _Encoder(domain, entropy)
     for raw, row in pieces:
-        made = encode.batch(encode.piece(raw)[0], None, 0)
-        yield Batch(made.codes, made.label, row if domain.replaces else made.unit, row)
+        batch = encode.batch(encode.piece(raw)[0], None, 0)
+        yield Batch(batch.codes, batch.label, row if domain.replaces else batch.unit, row)
 
 
 def demand_readable(source: Source, domain: Domain) -> None:
@@ -287,9 +287,9 @@ def demand_readable(source: Source, domain: Domain) -> None:
             f"column {place[j]!r} is of a type that cannot be read here (a time zone that this "
             "system lacks, or a layout that its library does not know); give it as text, or the "
             "path of the file"))
-        part = parts.get(place[j])
-        if part is not None:
-            encoder(part, domain.csv.signs)(cells)
+        column = parts.get(place[j])
+        if column is not None:
+            encoder(column, domain.csv.signs)(cells)
 
 
 def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
@@ -332,7 +332,7 @@ def spilled(plan: Plan, source: Source, room: Room) -> int:
 
 
 def _needs(plan: Plan, source: Source, takes: Takes, jobs: int) -> Iterator[tuple[int, bool]]:
-    """Bytes that each path takes with so many threads, and whether it is that of all rows at once.
+    """Yield the bytes that each path takes, and whether it holds all rows at once.
 
     While all rows are read that will be in memory at once, half of what they take is there.
     """
@@ -411,7 +411,7 @@ class _Encoder:
     def parts(self) -> list[Encode]:
         """For each part; only where they are needed: tens of thousands take their time."""
         parts = [*self.domain.columns, *([self.domain.target] if self.domain.target else [])]
-        return [encoder(part, self.domain.csv.signs) for part in parts]
+        return [encoder(column, self.domain.csv.signs) for column in parts]
 
     def piece(self, raw: Sequence[RawColumn]) -> Piece:
         """Encode the columns, the target and the person, in this order."""
@@ -458,12 +458,12 @@ def _units(domain: Domain, entropy: Callable[[int], bytes],
         return drawn
 
     def tagged(who: list[str], row: npt.NDArray[np.uint64]) -> Units:
-        found = np.empty(len(row), np.uint64)
+        tags = np.empty(len(row), np.uint64)
         for at, text in enumerate(who):
             if text not in known:
                 known[text] = tag()
-            found[at] = known[text]
-        return found
+            tags[at] = known[text]
+        return tags
 
     return tagged
 

@@ -65,10 +65,10 @@ def number_cell(cell: object, signs: str = ".") -> float:
     (1000.0, -2.5, 1.5, nan)
     """
     try:
-        found = _number(cell, signs)
+        number = _number(cell, signs)
     except Exception:  # noqa: BLE001  # a cell may be any object; it may not raise
         return math.nan
-    return found if math.isfinite(found) else math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def date_cell(cell: object, form: str | None = None) -> float:
@@ -189,8 +189,8 @@ def _number(cell: object, signs: str) -> float:
 def _moment(cell: object) -> int | None:
     """Microseconds since 1970 of what is a date by its type."""
     if isinstance(cell, np.datetime64):
-        found, missing = microseconds(np.array([cell]))
-        return None if missing[0] else int(found[0])
+        ticks, missing = microseconds(np.array([cell]))
+        return None if missing[0] else int(ticks[0])
     if not isinstance(cell, dt.date) or type(cell).__name__ in _MISSING_TYPES:
         return None
     moment = (cell.toordinal() - _EPOCH) * DAY
@@ -217,7 +217,7 @@ def _parsed(text: str, form: str | None) -> int | None:
 Codes = npt.NDArray[np.uint16]
 Encode: TypeAlias = Callable[[RawColumn], Codes]
 
-#: Words of up to so many letters are listed in all capitals.
+#: Words of at most this length are listed in all spellings with capitals.
 _SHORT = 5
 _NOT_NUMBER = r"[^0-9+\-.eE]"
 _PLAIN = frozenset((bool, int, float, type(None)))
@@ -225,14 +225,14 @@ _PLAIN = frozenset((bool, int, float, type(None)))
 _EQUAL_TEXT = frozenset((str, bool, int, float))
 
 
-#: How the kernel knows a part of a date, by the letter of its format; each stands there once.
+#: The number of each part of a date in the kernel, by the letter of its format.
 _STEPS = {letter: bytes([at]) for at, letter in enumerate("YymdHMS", 1)}
 _ISO = ("%Y-%m-%d", *(f"%Y-%m-%d{sign}%H:%M{rest}" for sign in "T " for rest in ("", ":%S")))
 
 
-def encoder(part: ColumnKind, signs: str = ".") -> Encode:
+def encoder(kind: ColumnKind, signs: str = ".") -> Encode:
     """The function from a raw column to codes; what depends on the domain alone is done here."""
-    return CellRule.of(part, signs).codes
+    return CellRule.of(kind, signs).codes
 
 
 class CellRule(NamedTuple):
@@ -255,7 +255,7 @@ class CellRule(NamedTuple):
     signs: str
 
     @classmethod
-    def of(cls, part: ColumnKind, signs: str = ".") -> CellRule:
+    def of(cls, kind: ColumnKind, signs: str = ".") -> CellRule:
         """Return the rule of a part of a domain.
 
         >>> from privsieve.public.columns import Category
@@ -263,9 +263,9 @@ class CellRule(NamedTuple):
         >>> rule.codes(["B", " A ", "C", None]).tolist()
         [1, 0, 2, 2]
         """
-        return cls(part.table, part.other, part.ignore_case,
-                   NumberRule.of(part) if part.graded else None,
-                   part.format if part.is_date else "", signs)
+        return cls(kind.table, kind.other, kind.ignore_case,
+                   NumberRule.of(kind) if kind.graded else None,
+                   kind.format if kind.is_date else "", signs)
 
     @property
     def asks(self) -> bool:
@@ -294,16 +294,16 @@ class CellRule(NamedTuple):
 
     def _forms(self) -> list[bytes]:
         """Dates that the kernel reads itself: each field is there once, in its full width."""
-        found = []
+        readable = []
         for form in _ISO if self.form is None else [self.form]:
             steps = re.findall(r"%?.", form, re.DOTALL)
             letters = "".join(step[1:] for step in steps)
             if form and len(set(letters)) == len(letters) and {*letters} <= _STEPS.keys() \
                     and {"m", "d"} < {*letters} and not {"Y", "y"} <= {*letters} \
                     and all(step[0] == "%" or step >= " " for step in steps):
-                found.append(b"".join(_STEPS[step[1]] if step[0] == "%" else step.encode()
+                readable.append(b"".join(_STEPS[step[1]] if step[0] == "%" else step.encode()
                                       for step in steps))
-        return found
+        return readable
 
 
 def _spellings(word: str) -> set[str]:
@@ -314,18 +314,18 @@ def _spellings(word: str) -> set[str]:
     return {text for text in usual if text.lower() == word}
 
 
-def values_of(part: ColumnKind, column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
+def values_of(kind: ColumnKind, column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
     """The numbers, or days since 1970, of a column; NaN where a cell says none, or a code for it.
 
     >>> values_of(Number("pain", 0, 10, missing_values=[99]), ["3", "99.0", "none"]).tolist()
     [3.0, nan, nan]
     """
-    if part.is_date:
-        return days(column, part.format)
-    found = numbers(column, signs)
-    if part.missing_values:
-        found[np.isin(found, part.missing_values)] = math.nan
-    return found
+    if kind.is_date:
+        return days(column, kind.format)
+    values = numbers(column, signs)
+    if kind.missing_values:
+        values[np.isin(values, kind.missing_values)] = math.nan
+    return values
 
 
 class NumberRule(NamedTuple):
@@ -347,24 +347,24 @@ class NumberRule(NamedTuple):
     gone: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, part: Any) -> NumberRule:
+    def of(cls, kind: Any) -> NumberRule:
         """Return the rule of a part of a domain.
 
         >>> rule = NumberRule.of(Number("sodium", 120, 160))
         >>> rule.codes(np.array([140.0, 150.0, np.nan])).tolist()
         [32768, 49152, 32768]
         """
-        (used, missing), (low, high) = part.grid, part.bounds
-        ends, none, gone = (used - 1, missing), np.empty(0), part.missing_values
-        if part.gridless:
-            near = part.near or 0.0
-            if low > -math.inf and not part.missing_level:
+        (used, missing), (low, high) = kind.grid, kind.bounds
+        ends, none, gone = (used - 1, missing), np.empty(0), kind.missing_values
+        if kind.gridless:
+            near = kind.near or 0.0
+            if low > -math.inf and not kind.missing_level:
                 # what is missing is in the middle of the bounds
                 middle = np.array([low + (high - low) / 2])
                 ends = used - 1, int(log_linear(middle, near, used, missing)[0])
             return cls("around", (near, 0.0), none, ends, (low, high), gone)
-        if part.scale == "log":
-            return cls("log", (0.0, 0.0), log_edges(part), ends, gone=gone)
+        if kind.scale == "log":
+            return cls("log", (0.0, 0.0), log_edges(kind), ends, gone=gone)
         # At the ends of its grid a value is cut off by its code.
         return cls("linear", (low, used / (high - low)), none, ends, gone=gone)
 
@@ -444,7 +444,7 @@ def logarithmic(values: npt.NDArray[np.float64], edges: npt.NDArray[np.float64],
     return codes
 
 
-def log_edges(part: Number) -> npt.NDArray[np.float64]:
+def log_edges(kind: Number) -> npt.NDArray[np.float64]:
     """The 65,535 inner edges of a geometric grid, by halving with square roots.
 
     A square root is rounded correctly everywhere; a logarithm is not, and the workers of one
@@ -455,7 +455,7 @@ def log_edges(part: Number) -> npt.NDArray[np.float64]:
     array([2., 4., 8.])
     """
     edges = np.empty(CODES + 1)
-    edges[0], edges[CODES] = part.low, part.high
+    edges[0], edges[CODES] = kind.low, kind.high
     step = CODES
     while step > 1:
         half = step // 2
@@ -475,10 +475,10 @@ def numbers(column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
             with np.errstate(all="ignore"):
                 return column.astype(np.float64)
         return np.full(len(column), math.nan)
-    found = _plain_numbers(column, signs[0])
-    if found is None:
-        found = [number_cell(cell, signs) for cell in column]
-    return np.array(found, dtype=np.float64)
+    values = _plain_numbers(column, signs[0])
+    if values is None:
+        values = [number_cell(cell, signs) for cell in column]
+    return np.array(values, dtype=np.float64)
 
 
 def _plain_numbers(cells: list[object], decimal: str) -> list[float] | None:
@@ -516,9 +516,9 @@ def days(column: RawColumn, form: str | None = None) -> npt.NDArray[np.float64]:
     """
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
         moments, missing = microseconds(column)
-        found = moments / float(DAY)
-        found[missing] = math.nan
-        return found
+        values = moments / float(DAY)
+        values[missing] = math.nan
+        return values
     cells, which = distinct(column)
     return np.array([date_cell(cell, form) for cell in cells], np.float64)[which]
 
@@ -540,8 +540,8 @@ def levels(column: RawColumn, table: Mapping[str, int], other: int, *,
     array([0, 2, 2], dtype=uint16)
     """
     cells, which = distinct(column)
-    said = texts(cells)
-    return np.array([table.get(text.lower() if lower else text, other) for text in said],
+    cell_texts = texts(cells)
+    return np.array([table.get(text.lower() if lower else text, other) for text in cell_texts],
                     np.uint16)[which]
 
 

@@ -41,7 +41,7 @@ class Coded:
     """A column: its distinct cells, and for each row the position of its own (-1: missing).
 
     dates : whether numbers are days since 1970.
-    part : what the domain says of it.
+    kind : its kind, where a domain names it.
     decimal : how its texts write a fraction.
     """
 
@@ -49,32 +49,32 @@ class Coded:
     cells: tuple[float | str, ...]
     codes: npt.NDArray[np.int32]
     dates: bool = False
-    part: ColumnKind | None = None
+    kind: ColumnKind | None = None
     decimal: str = "."
 
     def numbers(self) -> Doubles | None:
         """The distinct cells as numbers; None where one of them is none."""
         read = (lambda _text, _decimal: np.nan) if self.dates else number_cell
-        found = np.array([read(cell, self.decimal) if isinstance(cell, str) else cell
+        values = np.array([read(cell, self.decimal) if isinstance(cell, str) else cell
                           for cell in self.cells], np.float64)
-        return None if np.isnan(found).any() else found
+        return None if np.isnan(values).any() else values
 
     def as_dates(self) -> Coded:
         """The same column with its cells as dates; what is none stays a text."""
         if self.dates:
             return self
-        found = [date_cell(cell) for cell in self.cells]
+        days = [date_cell(cell) for cell in self.cells]
         cells = tuple(cell if day != day else day  # noqa: PLR0124  # NaN
-                      for cell, day in zip(self.cells, found, strict=True))
+                      for cell, day in zip(self.cells, days, strict=True))
         return Coded(self.name, cells, self.codes, dates=True)
 
     def texts(self) -> list[str]:
         """The distinct cells as texts."""
-        return [shown(cell, dates=self.dates) for cell in self.cells]
+        return [write_cell(cell, dates=self.dates) for cell in self.cells]
 
-    def of_rows(self, found: Doubles) -> Doubles:
+    def of_rows(self, values: Doubles) -> Doubles:
         """What belongs to the distinct cells, for each row; NaN where it is missing."""
-        return np.append(found, np.nan)[self.codes]
+        return np.append(values, np.nan)[self.codes]
 
 
 class Gather:
@@ -92,25 +92,26 @@ class Gather:
     ((3.5, 500.0), [0, -1, 1])
     """
 
-    def __init__(self, name: str, part: ColumnKind | None = None, decimal: str = ".", *,
+    def __init__(self, name: str, kind: ColumnKind | None = None, decimal: str = ".", *,
                  ids: bool = False) -> None:
         #: `ids`: whose row each is, told apart as methods with noise tell persons apart, by texts.
-        self._name, self._part, self._decimal, self._ids = name, part, decimal, ids
-        self._dates = part is not None and part.is_date
+        self._name, self._kind, self._decimal, self._ids = name, kind, decimal, ids
+        self._dates = kind is not None and kind.is_date
         self._known: dict[float | str, int] = {}
         #: The batches: numbers, whose distinct ones are found at the end, or codes.
         self._pieces: list[Doubles | npt.NDArray[np.int32]] = []
-        self._spelled, self._other = _spellings(part)
+        self._spelled, self._other = _spellings(kind)
 
     def add(self, raw: RawColumn) -> None:
         """Take another batch."""
         raw = texts(raw) if self._ids else raw
-        if isinstance(self._part, Graded):
-            found = values_of(self._part, raw, self._decimal)
-            low, high = self._part.bounds
+        if isinstance(self._kind, Graded):
+            values = values_of(self._kind, raw, self._decimal)
+            low, high = self._kind.bounds
             with np.errstate(invalid="ignore"):
-                self._pieces.append(np.where(np.isfinite(found), np.clip(found, low, high), np.nan))
-        elif isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf" and self._part is None:
+                clipped = np.clip(values, low, high)
+                self._pieces.append(np.where(np.isfinite(values), clipped, np.nan))
+        elif isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf" and self._kind is None:
             self._pieces.append(raw.astype(np.float64))
         else:
             cells, which = distinct(raw)
@@ -129,7 +130,7 @@ class Gather:
                       for piece in self._pieces]
             codes = np.concatenate([np.zeros(0, np.int32), *pieces]).astype(np.int32)
             cells = tuple(self._known)
-        return Coded(self._name, cells, codes, self._dates, self._part, self._decimal)
+        return Coded(self._name, cells, codes, self._dates, self._kind, self._decimal)
 
     def _codes(self, cells: Iterable[object]) -> npt.NDArray[np.int32]:
         # What is empty, or differs from itself, is missing.
@@ -138,31 +139,31 @@ class Gather:
                          for cell in map(self._read, cells)], np.int32)
 
     def _read(self, cell: object) -> float | str:
-        if self._part is None and issubclass(type(cell), np.datetime64):
+        if self._kind is None and issubclass(type(cell), np.datetime64):
             self._dates = True
             return date_cell(cell)
         text = text_cell(cell)
-        if self._part is None:
+        if self._kind is None:
             # A point that is no decimal is part of the text: 12.000 is not 12 there.
             odd = self._decimal[0] != "." and isinstance(cell, str) and "." in cell
             return cell.strip(BLANK) if odd and isinstance(cell, str) else text
-        known = text.lower() if self._part.ignore_case else text
+        known = text.lower() if self._kind.ignore_case else text
         return self._spelled.get(known, text if self._other is None else self._other)
 
 
-def _spellings(part: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
+def _spellings(kind: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
     """Which listed value each text says, and what all other texts say (None: themselves)."""
-    if not isinstance(part, Listed):
+    if not isinstance(kind, Listed):
         return {}, None
-    spelled = {text: part.texts[code] for text, code in part.table.items()}
-    return spelled, None if part.others_are_a_level else part.texts[part.other]
+    spelled = {text: kind.texts[code] for text, code in kind.table.items()}
+    return spelled, None if kind.others_are_a_level else kind.texts[kind.other]
 
 
-def shown(cell: float | str, *, dates: bool) -> str:
+def write_cell(cell: float | str, *, dates: bool) -> str:
     """A cell, or a cut point, as a name holds it.
 
-    >>> shown(18.0, dates=False), shown(18262.0, dates=True), shown(0.5, dates=True)
-    ('18', '2020-01-01', '1970-01-01T12:00:00')
+    >>> write_cell(18.0, dates=False), write_cell(18262.0, dates=True)
+    ('18', '2020-01-01')
     """
     if isinstance(cell, str):
         return cell
@@ -179,7 +180,7 @@ Mask = npt.NDArray[np.bool_]
 LARGEST_LEVELS = 1000
 #: What a missing cell is called.
 MISSING = "missing"
-#: From so many rows on, a column that differs in most of them is taken for an identifier.
+#: From this number of rows on, a column that differs in most of them is taken for an identifier.
 MANY = 50
 
 
@@ -212,35 +213,35 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
     >>> [name for name, _ in encode(column.coded(), [18, 65], Cutting(), "level")]
     ['age<18', 'age=18..65', 'age>=65', 'age=missing']
     """
-    parts, name, part = split(column, how, cutting), column.name, column.part
+    parts, name, kind = split(column, how, cutting), column.name, column.kind
     if parts is None:
-        found = [(name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
+        masks = [(name, _mask([FLAGS[text.lower()] == 1 for text in column.texts()]))]
     else:
-        found = [(one if parts.points is not None else f"{name}={one}", _mask(parts.places == at))
-                 for at, one in enumerate(parts.names)]
+        names = parts.names if parts.points is not None else [f"{name}={x}" for x in parts.names]
+        masks = [(label, _mask(parts.places == at)) for at, label in enumerate(names)]
     # The missing cells of a flag are its default, where a domain says that it is one.
-    own = part is not None and part.missing_level
-    if (missing == "level" or own) and not (part is not None and part.is_binary):
+    own = kind is not None and kind.missing_level
+    if (missing == "level" or own) and not (kind is not None and kind.is_binary):
         nothing = _mask(np.zeros(len(column.cells)))
         nothing[-1] = True
-        found.append((f"{name}={MISSING}", nothing))
-    return found
+        masks.append((f"{name}={MISSING}", nothing))
+    return masks
 
 
 def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
     """How the cells of a column are told apart; None: it holds yes and no."""
-    part = column.part
-    if how is None and part is not None:
-        if part.is_binary:
+    kind = column.kind
+    if how is None and kind is not None:
+        if kind.is_binary:
             return None
-        how = (part.texts if isinstance(part, Listed) and part.is_column else
-               (list(part.cuts) or cutting.bins) if part.graded else None)
+        how = (kind.texts if isinstance(kind, Listed) and kind.is_column else
+               (list(kind.cuts) or cutting.bins) if kind.graded else None)
     if how is None:
         how = _by_cells(column, cutting)
         if not isinstance(how, int):
             return None if how is None else _levels(column, how)
     if isinstance(how, list | tuple):
-        if not any(isinstance(one, str) for one in how) or column.dates:
+        if not any(isinstance(entry, str) for entry in how) or column.dates:
             return _at_points(column, how)
         return _levels(column, list(dict.fromkeys(map(text_of, how))))
     if isinstance(how, int) and not isinstance(how, bool):
@@ -250,7 +251,7 @@ def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
 
 
 def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: int) -> Items:
-    """Items from coded columns, each with its items; whoever knows a cell knows what it is not.
+    """Return the items of coded columns; anyone who knows a cell knows what it is not.
 
     Where a domain says that presences only are known of a column, absences are not.
     """
@@ -266,7 +267,7 @@ def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: 
             pieces.append(np.flatnonzero(mask[column.codes]).astype(np.int32))
             names.append(name)
             origin.append(column.name)
-            absent.append(getattr(column.part, "role", None) != "presences")
+            absent.append(getattr(column.kind, "role", None) != "presences")
     if len(set(names)) != len(names):
         raise SchemaError("two items would have the same name; rename a column, or list the "
                           "levels of the one whose texts look like another")
@@ -316,19 +317,19 @@ def _at_points(column: Coded, cuts: Sequence[object]) -> Split:
     if any(isinstance(cut, dt.date | np.datetime64) for cut in cuts):
         column = column.as_dates()
     read = date_cell if column.dates else number_cell
-    found = [read(cut) for cut in cuts]
-    if not found or any(cut != cut for cut in found) or sorted(set(found)) != found:  # noqa: PLR0124  # NaN
+    points = [read(cut) for cut in cuts]
+    if not points or any(cut != cut for cut in points) or sorted(set(points)) != points:  # noqa: PLR0124  # NaN
         raise ParameterError(f"the cuts of column {column.name!r} must be numbers (of a date "
                              "column, dates), each larger than the one before")
-    if isinstance(column.part, Graded):
-        low, high = column.part.bounds
-        for cut in found:
+    if isinstance(column.kind, Graded):
+        low, high = column.kind.bounds
+        for cut in points:
             if not low <= cut <= high:
-                ends = [shown(one, dates=column.dates) for one in (cut, low, high)]
+                ends = [write_cell(point, dates=column.dates) for point in (cut, low, high)]
                 raise ParameterError(f"the cut point {ends[0]} of column {column.name!r} lies "
                                      f"outside of its bounds in the domain, {ends[1]} to {ends[2]}"
                                      "; leave it out, or correct the domain")
-    return _bins(column, _demanded(column), found)
+    return _bins(column, _demanded(column), points)
 
 
 def _quantiles(column: Coded, cutting: Cutting) -> Split:
@@ -350,7 +351,7 @@ def _levels(column: Coded, levels: Sequence[str]) -> Split:
 
 def _bins(column: Coded, numbers: Doubles, points: Sequence[float]) -> Split:
     """The bins between cut points; without a cut point there is none."""
-    name, ends = column.name, [shown(cut, dates=column.dates) for cut in points]
+    name, ends = column.name, [write_cell(cut, dates=column.dates) for cut in points]
     names = (f"{name}<{ends[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(ends)),
              f"{name}>={ends[-1]}") if ends else ()
     return Split(column, names, np.searchsorted(points, numbers, side="right"), tuple(points))

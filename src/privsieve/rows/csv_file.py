@@ -33,7 +33,7 @@ _LARGEST_HEADER = 2**24
 #: Encodings in which each byte is a character, the lower 128 as in ASCII.
 _BYTES = {"ascii", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "iso8859-1",
           "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15"}
-#: A line may have this many bytes, and so many more for each column of the header.
+#: The largest bytes of a line, and the bytes that each column of the header adds.
 LARGEST_LINE = 2**16
 LARGEST_CELL = 64
 
@@ -77,10 +77,10 @@ class File:
     def lines(self, longest: int) -> Iterator[list[bytes | None]]:
         """Lists of lines, a block of the file at a time; None is a line that is too long."""
         for block in self.blocks(longest):
-            found = block.split(b"\n")
-            if not found[-1]:
-                found.pop()
-            yield [line if len(line) <= longest else None for line in found]
+            pieces = block.split(b"\n")
+            if not pieces[-1]:
+                pieces.pop()
+            yield [line if len(line) <= longest else None for line in pieces]
 
     def count(self) -> int:
         """Physical lines of the body; nothing in them is parsed."""
@@ -106,11 +106,11 @@ class File:
 
     def record(self, line: bytes | None, need: int) -> list[str] | None:
         """The fields of a line that is a record, or None."""
-        found = self.fields(line)
-        if found is None:
+        fields = self.fields(line)
+        if fields is None:
             return None
-        return found if (len(found) >= need if self.width is None else len(found) == self.width) \
-            else None
+        is_record = len(fields) >= need if self.width is None else len(fields) == self.width
+        return fields if is_record else None
 
 
 def _quoted(text: str, delimiter: str) -> list[str] | None:
@@ -190,7 +190,7 @@ def records_of(csv: Csv, width: int | None, need: int, longest: int) -> Any:
     """Return the kernel that reads lines; the parts of a table are added to it in their order.
 
     width : how many fields a record has; None: at least `need`.
-    need : the first so many fields hold all parts.
+    need : the number of fields, from the first, that hold all columns to read.
     longest : a line with more bytes is no record.
     """
     points = np.empty(0, np.uint16)
@@ -224,7 +224,7 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     positions = source.positions(names)
     records = records_of(domain.csv, source.file.width, max(positions) + 1,
                          source.file.longest(positions))
-    rules = [CellRule.of(part, domain.csv.signs) for part in parts]
+    rules = [CellRule.of(column, domain.csv.signs) for column in parts]
     for position, rule in zip(positions, rules, strict=False):
         records.add(position, rule.native())
     if domain.person is not None:
@@ -233,11 +233,11 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
 
     def read(block: bytes) -> list[tuple[Any, ...]]:
         # Of each part a row of codes; of each text that is kept which one a line has.
-        end, found = 0, []
+        end, pieces = 0, []
         while end < len(block):
             codes, ids, texts, end = records.read(block, end, most)
-            found.append((codes, ids, [[text.decode() for text in part] for part in texts]))
-        return found
+            pieces.append((codes, ids, [[text.decode() for text in column] for column in texts]))
+        return pieces
 
     # Threads run the kernel and no more: what Python does with texts happens here, in their order.
     for codes, ids, texts in chain.from_iterable(

@@ -1,9 +1,9 @@
 """Cut points from data: each is a round value that at least k rows share, never one row's own.
 
-A cut point stands in the name of an item and leaves with it.  So a quantile is rounded down to the
-finest grid (1, 2 or 5 times a power of ten; of dates months, years or decades) on which at least k
-rows round to the same value; and each bin holds at least k rows, so that neither the smallest value
-nor the largest, nor how many bins there are, speaks of fewer.
+The name of an item contains its cut point, which is released with it.  So a quantile is rounded
+down to the finest grid (1, 2 or 5 times a power of ten; of dates months, years or decades) on
+which at least k rows round to the same value; and each bin holds at least k rows, so that neither
+the smallest value nor the largest, nor how many bins there are, depends on fewer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Cell = tuple[float, float]
 BINS = 4
 #: How many rows share a cut point where nobody says it.
 SHARED = 5
-#: The finest grid has so many digits of the width of the middle rows.
+#: The digits of the finest grid, relative to the width of the middle rows.
 DIGITS = 3
 _STEPS = (1, 2, 5)
 
@@ -36,7 +36,7 @@ class Cutting:
     """How numbers and dates are cut where nobody gave cut points.
 
     bins : into how many, at most.
-    k : so many rows share each cut point, and stand in each bin.
+    k : the least number of rows that share a cut point, and of rows in a bin.
     sources : whose row each is, where k counts persons and not rows; -1 for nobody's.
     """
 
@@ -66,8 +66,8 @@ def shared_cuts(values: Doubles, cutting: Cutting, *, dates: bool = False) -> li
         return []
     quantiles = np.quantile(rows.values, np.arange(1, cutting.bins) / cutting.bins,
                             method="higher").tolist()
-    found = {_shared(rows, quantile, dates=dates) for quantile in quantiles}
-    kept = rows.apart(sorted(cut for cut in found if cut is not None))
+    cuts = {_shared(rows, quantile, dates=dates) for quantile in quantiles}
+    kept = rows.apart(sorted(cut for cut in cuts if cut is not None))
     low, high = rows.middle
     if kept or not low < high:
         return kept
@@ -126,13 +126,13 @@ def _shared(rows: _Rows, quantile: float, *, dates: bool) -> float | None:
     Where most rows have the quantile's own value and no cut at or below it splits the rows, the
     rows above it are cut off: by a point that enough of these share.
     """
-    found = _rounded(rows, quantile, rows.values, dates=dates)
+    cut = _rounded(rows, quantile, rows.values, dates=dates)
     above = rows.values[np.searchsorted(rows.values, quantile, side="right"):]
     at = 0
-    while found is None and at < len(above):
-        found = _rounded(rows, float(above[at]), above, dates=dates)
+    while cut is None and at < len(above):
+        cut = _rounded(rows, float(above[at]), above, dates=dates)
         at = max(2 * at + 1, rows.k - 1)
-    return found
+    return cut
 
 
 def _rounded(rows: _Rows, value: float, among: Doubles, *, dates: bool) -> float | None:
@@ -144,8 +144,8 @@ def _rounded(rows: _Rows, value: float, among: Doubles, *, dates: bool) -> float
 def _width(values: Doubles, value: float) -> float:
     """How far the values reach, without the outer tenths; a few far ones do not coarsen a grid."""
     low, high = np.quantile(values, (0.1, 0.9), method="nearest").tolist()
-    found = high - low or float(values[-1]) - float(values[0]) or abs(value) or 1.0
-    return min(found, sys.float_info.max)
+    width = high - low or float(values[-1]) - float(values[0]) or abs(value) or 1.0
+    return min(width, sys.float_info.max)
 
 
 def _grid(value: float, width: float) -> Iterator[Cell]:
@@ -183,7 +183,7 @@ def _days(moment: np.datetime64) -> float:
 
 
 def _tens(low: float, high: float) -> list[float]:
-    """The powers of ten, and zero, from above `low` to `high`: public, whatever the rows are."""
+    """Return the powers of ten, and zero, from above `low` to `high`; they are public."""
     sizes = [abs(end) for end in (low, high) if end]
     first = -5 if low <= 0 <= high else math.floor(math.log10(min(sizes)))
     powers = [float(f"1e{exponent}")

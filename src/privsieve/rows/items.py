@@ -1,4 +1,4 @@
-"""Items of any table: what containment works on.  Its results speak of the original columns.
+"""Items of any table: what containment works on.  Its results name the original columns.
 
 A log says in each line that a user has an item: users become rows, and items columns.  There is no
 budget here and no domain is needed: how a column is cut may be read from the table,
@@ -62,8 +62,8 @@ def items_of(X: Any, y: Any = None, **how: Any) -> Found:
     >>> items.names, items.origin, y.tolist(), classes
     (('x0', 'x1=A', 'x1=B'), ('x0', 'x1', 'x1'), [0, 1], ('no', 'yes'))
     """
-    found = table_of(X, y, Reading(**how))
-    return found.items, found.y, found.classes
+    table = table_of(X, y, Reading(**how))
+    return table.items, table.y, table.classes
 
 
 def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
@@ -99,14 +99,14 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
     (items, code, classes), columns, how = whole, reading.columns, None
     if isinstance(columns, Mapping) and label in columns and label not in items.names:
         how = columns[label]
-        columns = {name: one for name, one in columns.items() if name != label} or None
+        columns = {name: entry for name, entry in columns.items() if name != label} or None
     apart = list(dict.fromkeys(reading.sensitive or ()))
     sensitive = tuple(_yes_or_no(items, name) for name in apart)
     kept = restricted(items, columns)
     if apart:
         kept = kept.take([j for j, name in enumerate(kept.names) if name not in apart])
     if classes != (None,):
-        cells = tuple(float(one) if isinstance(one, int | float) else one for one in classes)
+        cells = tuple(float(c) if isinstance(c, int | float) else c for c in classes)
         code, classes = labels(Coded(label, cells, code), how, reading.cutting(items.rows))
     reading.cutting(items.rows)  # as many sources as rows
     return Table(kept, code, classes, sensitive, reading.sources)
@@ -166,8 +166,8 @@ def _whole(X: Any, y: Any) -> Found | None:
             raise SchemaError("the data file does not exist, or is not a file; check the path")
         label = y if isinstance(y, str) else None
         whole, own = read(Path(X), label)
-        found = without_labels(whole.rows) if own is None else label_codes(own)
-        return whole, *(found if label is not None else _labels(y, whole.rows, found))
+        labelled = without_labels(whole.rows) if own is None else label_codes(own)
+        return whole, *(labelled if label is not None else _labels(y, whole.rows, labelled))
     items = X if isinstance(X, Items) else of_matrix(X)
     if items is None:
         return None
@@ -234,12 +234,12 @@ def read_long(log: Any, how: Long, *, items: Sequence[str] | None = None,
             raise SchemaError(f"the log has lines without {column.name!r}; give each line a user "
                               "and an item")
     keep = _kept(value[0]) if value else np.ones(len(user.codes), np.bool_)
-    known, found = ((sorted(user.texts()), None) if how.people is None
+    known, classes_of_users = ((sorted(user.texts()), None) if how.people is None
                     else _people(how, domain))
     names = list(items) if items is not None else sorted(item.texts())
     row, place = _looked_up(user, known, "user"), _looked_up(item, names, "item")
-    made = from_pairs(row[keep], place[keep], len(known), names)
-    return made, *(found or without_labels(len(known)))
+    table = from_pairs(row[keep], place[keep], len(known), names)
+    return table, *(classes_of_users or without_labels(len(known)))
 
 
 def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None) -> list[Coded]:
@@ -249,7 +249,7 @@ def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None)
             raise SchemaError(f"column {name!r} is not in {what}; correct its name")
     parts: dict[str, Column | Target] = {}
     if domain is not None:
-        parts = {part.name: part for part in domain.columns}
+        parts = {column.name: column for column in domain.columns}
         parts |= {domain.target.name: domain.target} if domain.target else {}
     # Users and items are known by their texts, whatever a domain says.
     texts = 2 if what == "the log" else 1
@@ -278,12 +278,12 @@ def _people(how: Long, domain: Domain | None) -> tuple[list[str], Labels | None]
 def _looked_up(column: Coded, known: Sequence[str], what: str) -> npt.NDArray[np.int64]:
     """The place of each line's user or item among those that are known."""
     place = {name: at for at, name in enumerate(known)}
-    found = np.array([place.get(text, -1) for text in column.texts()], np.int64)[column.codes]
-    if (found < 0).any():
+    places = np.array([place.get(text, -1) for text in column.texts()], np.int64)[column.codes]
+    if (places < 0).any():
         where = "the table of people" if what == "user" else "the list of items"
         raise SchemaError(f"column {column.name!r} of the log holds an unknown {what}, which "
                           f"{where} lacks; add it there, or drop its lines")
-    return found
+    return places
 
 
 def _kept(value: Coded) -> npt.NDArray[np.bool_]:

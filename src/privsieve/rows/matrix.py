@@ -74,12 +74,12 @@ class Items:
 
     @classmethod
     def of_cells(cls, matrix: npt.ArrayLike, names: Sequence[str] | None = None) -> Items:
-        """The same of a table of cells: whoever knows a cell knows what it is not.
+        """Return items of a table of cells: anyone who knows a cell knows what it is not.
 
         >>> Items.of_cells([[1, 0], [1, 1]]).absent
         (True, True)
         """
-        return replace(found := cls.dense(matrix, names), absent=(True,) * len(found))
+        return replace(items := cls.dense(matrix, names), absent=(True,) * len(items))
 
     def take(self, positions: Sequence[int]) -> Items:
         """These items, in this order: the projection of the table on them."""
@@ -140,8 +140,8 @@ def by_item(row: npt.NDArray[Any], item: npt.NDArray[Any], rows: int, items: int
     if again.any():
         key = key[np.concatenate([np.ones(1, np.bool_), ~again])]
     starts = np.arange(items + 1) * rows
-    found = np.searchsorted(key, starts[:-1].astype(kind))
-    indptr = np.append(found, len(key)).astype(np.int64)
+    begins = np.searchsorted(key, starts[:-1].astype(kind))
+    indptr = np.append(begins, len(key)).astype(np.int64)
     key -= np.repeat(starts[:-1].astype(kind), np.diff(indptr))
     return indptr, key.astype(np.int32)
 
@@ -252,8 +252,8 @@ def _saved(arrays: Mapping[str, npt.NDArray[Any]]) -> Items:
     try:
         rows, width = map(int, arrays["shape"])
         fits = min(rows, width) >= 0 and all(
-            part.ndim == 1 and part.dtype.kind in ("iu" if part is not parts[2] else "biufc")
-            for part in parts)
+            array.ndim == 1 and array.dtype.kind in ("iu" if array is not parts[2] else "biufc")
+            for array in parts)
     except (ValueError, TypeError, OverflowError):
         fits = False
     if not fits:

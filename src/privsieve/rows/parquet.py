@@ -28,28 +28,28 @@ _KEY = pa.dictionary(pa.int8(), pa.string())
 def open_parquet(path: Path) -> Source:
     """A Parquet file, or a folder of them: footers now, pages after the charge.
 
-    The files of a folder stand in the order of their names.  The folders `name=value` around them
-    are columns of texts, as Hive writes them.
+    The files of a folder are read in the order of their names.  The folders `name=value` around
+    them are columns of texts, as Hive writes them.
     """
     paths = _files(path) if path.is_dir() else [path]
     first, of_first, rows = _opened(paths[0])
     columns, group = _columns(of_first), _largest(first)
-    for at, one in enumerate(paths[1:], 2):
-        file, of_file, more = _opened(one)
+    for at, file_path in enumerate(paths[1:], 2):
+        file, of_file, file_rows = _opened(file_path)
         if _columns(of_file) != columns:
             raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
                               "names, has other columns or types than the first; write all with "
                               "the same, or give each apart")
-        rows, group = rows + more, max(group, _largest(file))
-    keys = _keys([one.relative_to(path) for one in paths] if path.is_dir() else [])
+        rows, group = rows + file_rows, max(group, _largest(file))
+    keys = _keys([file_path.relative_to(path) for file_path in paths] if path.is_dir() else [])
     schema = pa.schema([*of_first, *(pa.field(key, _KEY) for key in keys)])
     names = schema.names  # made anew each time that it is asked for
 
     def parts(positions: Sequence[int], most: int) -> Iterator[Stretch]:
         wanted = [names[j] for j in positions]
-        for one in paths:
-            readers = _Readers(one, first if one == paths[0] else _opened(one)[0])
-            held = _values(one.relative_to(path)) if keys else {}
+        for file_path in paths:
+            readers = _Readers(file_path, first if file_path == paths[0] else _opened(file_path)[0])
+            held = _values(file_path.relative_to(path)) if keys else {}
             for many, groups in _groups(readers.footer, most):
                 some = partial(readers.some, groups, wanted, held)
                 yield Stretch(many, partial(some, 0, len(wanted), most), some)
@@ -66,7 +66,7 @@ class _Readers:
 
     def some(self, groups: list[int], names: list[str], keys: Mapping[str, str | None],
              *what: int) -> Iterator[Any]:
-        """The columns from one place to another of some groups of rows, so many rows at a time."""
+        """Yield some columns of some groups of rows, at most a number of rows at a time."""
         first, end, most = what
         try:
             file = self.idle.pop()
@@ -83,7 +83,7 @@ def _largest(file: Any) -> int:
 
 
 def _columns(schema: Any) -> list[tuple[str, Any]]:
-    return sorted(zip(schema.names, schema.types, strict=True), key=lambda one: str(one[0]))
+    return sorted(zip(schema.names, schema.types, strict=True), key=lambda column: str(column[0]))
 
 
 def _opened(path: Path) -> tuple[Any, Any, int]:
@@ -136,29 +136,29 @@ def _groups(footer: Any, least: int) -> Iterator[tuple[int, list[int]]]:
 def _files(folder: Path) -> list[Path]:
     """The files of a folder in the order of their names; what begins with _ or . is a note."""
     held = sorted(path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
-    found = [parts for parts in held if not any(part.startswith(("_", ".")) for part in parts)]
-    if not found:
+    files = [parts for parts in held if not any(name[0] in "_." for name in parts)]
+    if not files:
         raise SchemaError("the folder holds no Parquet file (.parquet, .pq); check the path")
-    if any(not parts[-1].lower().endswith(PARQUET_FILES) for parts in found):
+    if any(not parts[-1].lower().endswith(PARQUET_FILES) for parts in files):
         raise SchemaError("the folder holds a file that is no Parquet file (.parquet, .pq); move "
                           "it elsewhere, or let its name begin with _")
-    return [folder.joinpath(*parts) for parts in found]
+    return [folder.joinpath(*parts) for parts in files]
 
 
 def _keys(files: Sequence[Path]) -> list[str]:
     """The names of the folders `name=value` around each file; all files have the same."""
-    found = [[part.partition("=")[0] for part in file.parts[:-1] if "=" in part]
-             for file in files]
-    if any(keys != found[0] for keys in found):
+    keys_of_files = [[name.partition("=")[0] for name in file.parts[:-1] if "=" in name]
+                     for file in files]
+    if any(keys != keys_of_files[0] for keys in keys_of_files):
         raise SchemaError("the files of the folder lie in folders name=value of different names; "
                           "give all of them the same")
-    return found[0] if found else []
+    return keys_of_files[0] if keys_of_files else []
 
 
 def _values(file: Path) -> dict[str, str | None]:
     from urllib.parse import unquote
 
-    pairs = [part.partition("=") for part in file.parts[:-1] if "=" in part]
+    pairs = [name.partition("=") for name in file.parts[:-1] if "=" in name]
     return {key: None if value == _NULL else unquote(value) for key, _, value in pairs}
 
 

@@ -1,7 +1,7 @@
-"""Room: where arrays of rows lie, in memory while they fit, then in a file that has no name.
+"""Room: memory for arrays of rows, then a temporary file without a name.
 
-The file is private (0600), and its name is taken away as soon as it is open: whatever ends the
-process, nothing of it stays.  Its bytes are taken from the disk before the charge, so that a disk
+The file is private (0600), and its name is removed as soon as it is open: nothing of it stays
+after the process.  Its bytes are taken from the disk before the charge, so that a disk
 that fills later takes nothing from a release.
 """
 
@@ -44,7 +44,7 @@ _UNITS = {"": 1, "B": 1, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = r"(?i)([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(|B|MB|GB|TB)"
 #: The largest block that teaches the allocator, with what it adds.
 _KEPT = 2**25 - 2**16
-#: A file grows by so much where nobody knows how many rows will come.
+#: A file grows by this number of bytes.
 _GROWTH = 2**26
 
 
@@ -89,7 +89,7 @@ class Room:
         return cls(None if free is None else free // 2, jobs=jobs)
 
     def spend(self, need: int, *, whole: bool) -> None:
-        """Leave so many bytes to the work; kept rows, and what is read ahead, share the rest.
+        """Reserve `need` bytes for the work; kept rows and rows read ahead share the rest.
 
         whole : whether there is room for all rows at once.
         """
@@ -98,7 +98,7 @@ class Room:
             self._whole, self._left, self._ahead = whole, rest // 2, rest // 4
 
     def take(self, size: int) -> bool:
-        """Whether so many bytes more find a place in memory; they are counted."""
+        """Return whether `size` more bytes fit into memory, and count them."""
         if self._left is None:
             return True
         with self._lock:
@@ -108,15 +108,15 @@ class Room:
         return True
 
     def holds(self, size: int) -> bool:
-        """Whether all rows may be in memory at once, which takes so many bytes."""
+        """Return whether all rows, of `size` bytes, may be in memory at once."""
         return self.memory is None or (self._whole and size <= self.memory)
 
     def keeps(self, size: int) -> bool:
-        """Whether kept rows of so many bytes find a place in memory."""
+        """Return whether kept rows of `size` bytes fit into memory."""
         return self._left is None or size <= self._left
 
     def ahead(self, size: int) -> bool:
-        """Whether so many bytes may be read ahead, or lie in the hands of threads."""
+        """Return whether `size` bytes may be read ahead, or be in the hands of threads."""
         return self._ahead is None or size <= self._ahead
 
     def share(self, wanted: int, least: int) -> int:
@@ -126,11 +126,10 @@ class Room:
         return min(wanted, max(least, self._ahead // (4 * (self.jobs + 1))))
 
     def each(self, parts: Iterable[Part], of: Callable[[Part], Made]) -> Iterator[Made]:
-        """What is made of each part, in their order, by so many threads at a time.
+        """Yield `of(part)` of each part, in order, computed by threads.
 
-        They are the same where parts are read by threads, too: no more work at a time than there
-        are cores, and what one has in its cache is not driven out by another.  Each thread has the
-        context of who asks: what NumPy shall not warn of, it does not there.
+        The same threads read parts and work on them.  Each has the context of the caller, and so
+        its filters of NumPy's warnings.
 
         >>> list(Room(jobs=2).each(range(9), lambda one: one * one))
         [0, 1, 4, 9, 16, 25, 36, 49, 64]
@@ -142,8 +141,8 @@ class Room:
             return
         waiting: deque[Future[Made]] = deque()
         with self._threads() as pool:
-            for part in parts:
-                waiting.append(pool.submit(copy_context().run, of, part))
+            for item in parts:
+                waiting.append(pool.submit(copy_context().run, of, item))
                 # No more parts are in memory than threads, and one.
                 if len(waiting) > self.jobs:
                     yield waiting.popleft().result()
@@ -186,7 +185,7 @@ class Room:
             self._file.close()  # what is mapped stays until its arrays go
 
     def reserve(self, size: int) -> None:
-        """Take so many bytes from the disk now; refused where they are not there."""
+        """Reserve `size` bytes on the disk, or refuse."""
         try:
             self._demand(size)
         except OSError:
@@ -226,7 +225,7 @@ class Room:
         return self._mapped(at - array.nbytes, array.shape, array.dtype)
 
     def _region(self, size: int) -> int:
-        """Where so many bytes of the file begin that are nobody else's."""
+        """Reserve `size` bytes in the spill file and return their offset."""
         with self._lock:
             at = self._at
             self._demand(at + size)
@@ -239,7 +238,7 @@ class Room:
         return np.frombuffer(view, dtype).reshape(shape)
 
     def _demand(self, size: int) -> None:
-        """Let the file have at least so many bytes, on the disk and not only in name."""
+        """Let the file have at least `size` bytes, allocated on the disk."""
         if self._file is None:
             from tempfile import TemporaryFile  # it loads five compressors
 
@@ -259,25 +258,21 @@ class Room:
 
 
 def _keep_freed() -> None:
-    """Let the allocator keep what is freed, of up to 32 MB, for whoever asks next.
-
-    That of Linux takes large blocks from the system and gives them back, and each of their pages is
-    a fault that all threads wait for: until it has seen a block of such a size come back.
-    """
+    """Teach the allocator to keep freed blocks of up to 32 MB, whose pages would fault again."""
     np.empty(_KEPT, np.uint8)
 
 
-def _bytes(said: int | str) -> int:
-    """A number of bytes, as somebody writes it.
+def _bytes(text: int | str) -> int:
+    """Read a number of bytes.
 
     >>> _bytes("2GB"), _bytes("512 MB"), _bytes(10**8)
     (2000000000, 512000000, 100000000)
     """
-    found = re.fullmatch(_SIZE, str(said))
-    size = None if found is None or isinstance(said, bool) else (
-        Fraction(found[1]) * _UNITS[found[2].upper()])
+    match = re.fullmatch(_SIZE, str(text))
+    size = None if match is None or isinstance(text, bool) else (
+        Fraction(match[1]) * _UNITS[match[2].upper()])
     if size is None or not LEAST_MEMORY <= size < 2**60:
-        raise ParameterError(f"max_memory is {quoted(said)}; write bytes, or MB or GB such as 2GB; "
+        raise ParameterError(f"max_memory is {quoted(text)}; write bytes, or MB or GB such as 2GB; "
                              f"at least {LEAST_MEMORY // 10**6}MB")
     return int(size)
 
@@ -322,8 +317,8 @@ def limited() -> dict[str, int]:
     except ImportError:
         return {}
     limits = {"VmData": resource.RLIMIT_DATA, "VmSize": resource.RLIMIT_AS}
-    found = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
-    return {name: most for name, most in found.items() if most != resource.RLIM_INFINITY}
+    highest = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
+    return {name: most for name, most in highest.items() if most != resource.RLIM_INFINITY}
 
 
 def _mine(name: str) -> int:

@@ -2,9 +2,9 @@
 
 A table is opened by what it is, and its columns are matched with the domain's by name and declared
 type.  A container that declares a type has decided it for all rows alike, so that a refusal by it
-speaks of no row.  Texts are always taken: each is read alone.  A type is refused where its cells
-cannot say what the domain lists: the text was lost before, and one odd cell would bring it back
-for all.
+reveals nothing about a row.  Texts are always taken: each is read alone.  A type is refused where
+its cells cannot say what the domain lists: the text was lost before, and one odd cell would bring
+it back for all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: A column of some rows: an array of bool, int, float or datetime64, or a list of objects.
 RawColumn = npt.NDArray[Any] | list[Any]
-#: The body: columns at these positions, in batches of at most so many rows.
+#: The body: columns at these positions, in batches of a largest number of rows.
 Read = Callable[[Sequence[int], int], Iterator[list[RawColumn]]]
 #: Of the columns at these positions the first of each type: how a piece of no rows is made of it.
 Empty = Callable[[Sequence[int]], dict[int, Callable[[], RawColumn]]]
@@ -142,7 +142,7 @@ class Source:
 
 
 def foreign(ask: Callable[[], T], refusal: PrivsieveError | type[ReleaseFailed]) -> T:
-    """What a foreign library gives; the text of its own errors could speak of rows."""
+    """Call a foreign library, and replace its errors, whose text could quote rows."""
     try:
         return ask()
     except KeyboardInterrupt:
@@ -252,7 +252,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def check_name_of(name: object) -> None:
-    """`check_name` for what stands in a table."""
+    """Apply `check_name` to a name of a table."""
     try:
         check_name(name)
     except DomainError as error:
@@ -302,27 +302,29 @@ def check_types(domain: Domain, shape: Source, types: Iterable[Type]) -> None:
     parts: list[ColumnKind | str] = [*domain.columns, *target]
     if domain.person is not None:
         parts.append(domain.person)
-    for part, kind in zip(parts, types, strict=True):
-        if isinstance(part, str):
+    for column, kind in zip(parts, types, strict=True):
+        if isinstance(column, str):
             if kind == "unreadable":
-                raise SchemaError(f"the person {part!r} is a column of {_WORDS[kind]}; {_WAY_OUT}")
+                raise SchemaError(
+                    f"the person {column!r} is a column of {_WORDS[kind]}; {_WAY_OUT}")
         else:
-            check_type(part, kind, array=shape.by == "position")
+            check_type(column, kind, array=shape.by == "position")
 
 
-def check_type(part: ColumnKind, kind: Type, *, array: bool = False) -> None:
+def check_type(column: ColumnKind, kind: Type, *, array: bool = False) -> None:
     """Refuse a declared type whose cells cannot be read as a part of the domain."""
-    if reads(part, kind, array=array):
+    if reads(column, kind, array=array):
         return
-    what = "column" if part.is_column else "target"
-    said = f"{what} {part.name!r} holds {_WORDS[kind]} by its type, and the domain says {part.kind}"
-    if kind == "number" and isinstance(part, Listed):
-        odd = next(text for text in part.texts if not is_whole(text))
-        said += f" with the value {odd!r}, which no number says"
-    raise SchemaError(f"{said}; {_WAY_OUT}")
+    what = "column" if column.is_column else "target"
+    problem = (f"{what} {column.name!r} holds {_WORDS[kind]} by its type, and the domain says "
+               f"{column.kind}")
+    if kind == "number" and isinstance(column, Listed):
+        odd = next(text for text in column.texts if not is_whole(text))
+        problem += f" with the value {odd!r}, which no number says"
+    raise SchemaError(f"{problem}; {_WAY_OUT}")
 
 
-def reads(part: ColumnKind, kind: Type, *, array: bool = False) -> bool:
+def reads(column: ColumnKind, kind: Type, *, array: bool = False) -> bool:
     """Whether cells of a declared type are read as a part of the domain.
 
     `array`: all columns have one type, that the caller chose; its true and false are 1 and 0.
@@ -331,9 +333,9 @@ def reads(part: ColumnKind, kind: Type, *, array: bool = False) -> bool:
     >>> reads(Category("zip", ["01", "02"]), "number"), reads(Category("n", [1, 2]), "number")
     (False, True)
     """
-    if array and kind == "flag" and part.is_number:
+    if array and kind == "flag" and column.is_number:
         kind = "number"
-    return kind in ("text", "other") or part.reads_type(kind)
+    return kind in ("text", "other") or column.reads_type(kind)
 
 
 #: What a query begins with, where a table is given by a text.
@@ -448,10 +450,10 @@ def names_of(X: Any) -> tuple[str, ...] | None:
     # (of a Spark frame any attribute may be a column)
     arrow = "pyspark" not in _homes(X) and hasattr(X, "column_names")
     names: Any = X.column_names if arrow else getattr(X, "columns", ())
-    found: tuple[object, ...] = tuple(names)
-    if not found or not all(isinstance(name, str) for name in found):
+    columns: tuple[object, ...] = tuple(names)
+    if not columns or not all(isinstance(name, str) for name in columns):
         return None
-    return tuple(map(str, found))
+    return tuple(map(str, columns))
 
 
 def typed(kept: Any, X: Any) -> Any:

@@ -26,8 +26,8 @@ from privsieve.rows.coding import (
     differs,
     encode,
     from_columns,
-    shown,
     split,
+    write_cell,
 )
 from privsieve.rows.cutting import BINS, SHARED, Cutting
 from privsieve.rows.matrix import Items, Sensitive
@@ -67,17 +67,17 @@ def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
     >>> labels(column.coded(), [30000])
     (array([0, 1, 1], dtype=int32), ('salary<30000', 'salary>=30000'))
     """
-    part, cutting = column.part, cutting or Cutting()
+    kind, cutting = column.kind, cutting or Cutting()
     missing = -1
-    if how is not None or _is_told_apart(part):
-        told = _told(column, how, cutting, "target")
-        places, names = _named(told)
-        if part is not None and part.is_number and part.missing_level:
+    if how is not None or _is_told_apart(kind):
+        divided = _divided(column, how, cutting, "target")
+        places, names = _named(divided)
+        if kind is not None and kind.is_number and kind.missing_level:
             missing, names = len(names), [*names, f"{column.name}={MISSING}"]
-        elif part is not None and part.is_number and told.points is not None:
-            missing = int(np.searchsorted(told.points, _middle(part), side="right"))
-    elif isinstance(part, Listed) and not part.is_binary:
-        places, names = _placed(column.texts(), part.texts), list(part.values)
+        elif kind is not None and kind.is_number and divided.points is not None:
+            missing = int(np.searchsorted(divided.points, _middle(kind), side="right"))
+    elif isinstance(kind, Listed) and not kind.is_binary:
+        places, names = _placed(column.texts(), kind.texts), list(kind.values)
     else:
         _check_classes(column)
         places, names = _by_label(column)
@@ -103,16 +103,16 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     >>> found.values, found.codes.tolist(), found.ordered
     (('900', '1500', '70000', 'missing'), [0, 2, 3, 0, 1], True)
     """
-    part, cutting, ordered = column.part, cutting or Cutting(), False
+    kind, cutting, ordered = column.kind, cutting or Cutting(), False
     numbers = column.numbers()
-    if how is not None or (part is not None and (part.others_are_a_level or part.cuts)):
-        told = _told(column, how, cutting, "sensitive column")
-        (places, names), ordered = _named(told), told.points is not None
-    elif isinstance(part, Listed):
-        places, names = _placed(column.texts(), part.texts), list(map(text_of, part.values))
+    if how is not None or (kind is not None and (kind.others_are_a_level or kind.cuts)):
+        divided = _divided(column, how, cutting, "sensitive column")
+        (places, names), ordered = _named(divided), divided.points is not None
+    elif isinstance(kind, Listed):
+        places, names = _placed(column.texts(), kind.texts), list(map(text_of, kind.values))
     elif numbers is not None and len(numbers):
         known, places = np.unique(numbers, return_inverse=True)
-        names, ordered = [shown(one, dates=column.dates) for one in known.tolist()], True
+        names, ordered = [write_cell(value, dates=column.dates) for value in known.tolist()], True
     else:
         names = sorted(column.texts())
         places = _placed(column.texts(), names)
@@ -126,28 +126,28 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     return Sensitive(column.name, codes, values, ordered and several)
 
 
-def _is_told_apart(part: ColumnKind | None) -> bool:
+def _is_told_apart(kind: ColumnKind | None) -> bool:
     """Whether a target of this kind has bins or levels for classes, and not its own values."""
-    return part is not None and (part.others_are_a_level or part.is_number
-                                 or bool(part.cuts))
+    return kind is not None and (kind.others_are_a_level or kind.is_number
+                                 or bool(kind.cuts))
 
 
-def _told(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
+def _divided(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
     """How the cells are told apart, where each row is to have one value."""
-    told = split(column, how, cutting)
-    assert told is not None  # that it holds yes and no is said of a column that nobody cuts
-    if told.points == ():
+    divided = split(column, how, cutting)
+    assert divided is not None  # that it holds yes and no is said of a column that nobody cuts
+    if divided.points == ():
         raise SchemaError(f"the {what} {column.name!r} has no cut point that {cutting.k} rows "
                           f"share; give its cut points (--cut {column.name}=…)")
-    return told
+    return divided
 
 
-def _named(told: Split) -> tuple[Places, list[Any]]:
+def _named(divided: Split) -> tuple[Places, list[Any]]:
     """The bin or level of each distinct cell, and what these are called."""
-    if told.points is not None:
-        return told.places, list(told.names)
-    names = list(dict.fromkeys([*told.names, OTHER]))
-    return np.where(told.places == len(told.names), names.index(OTHER), told.places), names
+    if divided.points is not None:
+        return divided.places, list(divided.names)
+    names = list(dict.fromkeys([*divided.names, OTHER]))
+    return np.where(divided.places == len(divided.names), names.index(OTHER), divided.places), names
 
 
 def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
@@ -155,12 +155,12 @@ def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
     return np.array([place[text] for text in texts], np.intp)
 
 
-def _middle(part: Any) -> float:
+def _middle(target: Any) -> float:
     """What a missing number of a target is read as."""
-    if part.gridless:
-        return float(part.near or 0.0)
-    low, high = part.ends
-    if part.scale == "log":
+    if target.gridless:
+        return float(target.near or 0.0)
+    low, high = target.ends
+    if target.scale == "log":
         return math.sqrt(low) * math.sqrt(high)
     return float(low + (high - low) / 2)
 
@@ -199,8 +199,8 @@ def _by_label(column: Coded) -> tuple[Places, list[Any]]:
 
 def _present(codes: Places, names: Sequence[Any]) -> tuple[Codes, tuple[Any, ...]]:
     """Codes and names of those that a row has."""
-    used, found = np.unique(codes, return_inverse=True)
-    return found.reshape(-1).astype(np.int32), tuple(names[at] for at in used.tolist())
+    used, positions = np.unique(codes, return_inverse=True)
+    return positions.reshape(-1).astype(np.int32), tuple(names[at] for at in used.tolist())
 
 
 BATCH = 65_536
@@ -219,7 +219,7 @@ class Reading:
         the bins, or these levels and "other", as classes.
     cuts : into how many bins a number is cut where nobody gave cut points, by quantiles.
     missing : "absent" (a missing cell holds no item) or "level" (an item of its own).
-    k : so many rows share a cut point that nobody gave, and stand in each bin.
+    k : the least number of rows that share a cut point from data, and of rows in a bin.
     sensitive : columns that are read as values, never as items; None: those that the domain calls
         sensitive.
     sources : whose row each is, where k counts persons and not rows; -1 for nobody's.
@@ -249,7 +249,7 @@ class Reading:
         Cutting(self.cuts, self.k)  # refuses a k that is none
 
     def cutting(self, rows: int) -> Cutting:
-        """How the numbers of so many rows are cut."""
+        """Return how numbers are cut."""
         if self.sources is not None and len(self.sources) != rows:
             raise SchemaError("the sources and the table have different numbers of rows; give one "
                               "source for each row")
@@ -306,21 +306,21 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
     read = [*wanted, *[TARGET if source.y is not None else plan.label or ""] * labelled]
     decimal = domain.csv.signs if domain else "."
     who = [] if plan.person is None else [plan.person]
-    found = gathered(source, [
+    gathered_columns = gathered(source, [
         *(Gather(name, ids=True) for name in who),
         *(Gather(name, plan.parts.get(name), decimal) for name in columns)], [*who, *read])
-    rows = len(found[0].codes)
+    rows = len(gathered_columns[0].codes)
     check_lengths(rows, source.y)
     if who:
-        reading = replace(reading, sources=found.pop(0).codes)
+        reading = replace(reading, sources=gathered_columns.pop(0).codes)
     cutting, sources = reading.cutting(rows), reading.sources
-    coded = {column.name: column for column in found[:len(wanted)]}
+    coded = {column.name: column for column in gathered_columns[:len(wanted)]}
     items = from_columns([(coded[name], encode(coded[name], how, cutting, reading.missing))
                           for name, how in plan.how.items()], rows)
     sensitive = tuple(valued(coded[name], how, cutting) for name, how in plan.sensitive.items())
     if not labelled:
         return Table(items, np.zeros(rows, np.int32), (None,), sensitive, sources)
-    return Table(items, *labels(found[-1], plan.label_how, cutting), sensitive, sources)
+    return Table(items, *labels(gathered_columns[-1], plan.label_how, cutting), sensitive, sources)
 
 
 def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str],
@@ -330,12 +330,12 @@ def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence
         return dict.fromkeys(known if columns is None else columns)
     how = {name: columns.get(name, columns.get(...))
            for name in known if name in columns or ... in columns}
-    how |= {name: one for name, one in columns.items() if name is not ...}
-    absent = [name for name, one in how.items() if one is False and name not in known]
+    how |= {name: coding for name, coding in columns.items() if name is not ...}
+    absent = [name for name, coding in how.items() if coding is False and name not in known]
     if absent:
         raise SchemaError(f"column {absent[0]!r} is to be left out and is not in the table; "
                           "correct its name")
-    return {name: one for name, one in how.items() if one is not False}
+    return {name: coding for name, coding in how.items() if coding is not False}
 
 
 def body_of(source: Source, names: Sequence[str]) -> Iterator[list[RawColumn]]:
@@ -364,21 +364,21 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
         label = "y"
     apart = reading.sensitive
     if apart is None:
-        apart = [name for name, part in parts.items() if getattr(part, "role", "") == "sensitive"
-                 and name != label]
+        apart = [name for name, declared in parts.items()
+                 if getattr(declared, "role", "") == "sensitive" and name != label]
     if label in apart:
         raise ParameterError(f"column {label!r} is the target, and what is learned of it is "
                              "counted anyhow; leave it away where sensitive columns are named")
-    given = columns if isinstance(columns, Mapping) else {}
-    own = {name: None if given.get(name) is False else given.get(name)
+    mapping = columns if isinstance(columns, Mapping) else {}
+    own = {name: None if mapping.get(name) is False else mapping.get(name)
            for name in (*apart, *([label] if label else []))}
-    if given and all(name in own for name in given):
-        columns = {**given, ...: None}
+    if mapping and all(name in own for name in mapping):
+        columns = {**mapping, ...: None}
     how = how_coded(columns, domain.names if domain else source.columns)
     person = reading.person or (domain.person if domain else None)
     _check_person(person, columns, how, own)
-    return _Plan({name: one for name, one in how.items() if name not in (*own, person)}, label,
-                 own.pop(label, None) if label else None, own, parts, person)
+    how = {name: coding for name, coding in how.items() if name not in (*own, person)}
+    return _Plan(how, label, own.pop(label, None) if label else None, own, parts, person)
 
 
 def _check_person(person: str | None, columns: Sequence[str] | Mapping[Any, Any] | None,

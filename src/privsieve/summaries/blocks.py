@@ -113,8 +113,8 @@ class Dealt:
     @classmethod
     def of(cls, batch: Batch, key: int, parts: int, room: npt.NDArray[np.uint16]) -> Dealt:
         """Deal a batch into parts; its codes are written into `room`."""
-        part = part_of(batch.unit, key, parts).astype(np.uint16)  # there are few: sorting is fast
-        order = np.argsort(part, kind="stable")
+        share = part_of(batch.unit, key, parts).astype(np.uint16)  # there are few: sorting is fast
+        order = np.argsort(share, kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         ids = batch.unit[order]
@@ -122,16 +122,16 @@ class Dealt:
         same = batch.unit is batch.row or np.array_equal(batch.unit, batch.row)
         codes = voting.deal(np.ascontiguousarray(batch.codes.T), place, room)
         return cls(codes, batch.label[order], (ids, ids if same else batch.row[order]),
-                   np.searchsorted(part[order], np.arange(parts + 1)))
+                   np.searchsorted(share[order], np.arange(parts + 1)))
 
     @staticmethod
-    def part(dealt: Sequence[Dealt], part: int, columns: int) -> Group:
+    def share(dealt: Sequence[Dealt], share: int, columns: int) -> Group:
         """All units of one part."""
-        cut = [(one, slice(one.starts[part], one.starts[part + 1])) for one in dealt]
-        codes = [np.empty((0, columns), np.uint16), *(one.codes[rows] for one, rows in cut)]
-        label = [np.empty(0, np.int32), *(one.label[rows] for one, rows in cut)]
-        unit, row = (np.concatenate([np.empty(0, np.uint64), *(one.ids[i][rows]
-                                                              for one, rows in cut)])
+        cut = [(pile, slice(pile.starts[share], pile.starts[share + 1])) for pile in dealt]
+        codes = [np.empty((0, columns), np.uint16), *(pile.codes[rows] for pile, rows in cut)]
+        label = [np.empty(0, np.int32), *(pile.label[rows] for pile, rows in cut)]
+        unit, row = (np.concatenate([np.empty(0, np.uint64), *(pile.ids[i][rows]
+                                                              for pile, rows in cut)])
                      for i in (0, 1))
         return Group.of(np.concatenate(codes), np.concatenate(label), (unit, row))
 
@@ -180,8 +180,8 @@ def reference_votes(batches: Iterable[Batch], key: int, *, domain: Domain, schem
 def parts_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
     """The units of one part after another, when all rows have come: codes are held once."""
     dealt = Dealt.all(batches, key, parts)
-    for part in range(parts):
-        yield Dealt.part(dealt, part, len(domain.columns))
+    for share in range(parts):
+        yield Dealt.share(dealt, share, len(domain.columns))
 
 
 def units_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
@@ -248,8 +248,8 @@ def kinds(domain: Domain) -> npt.NDArray[np.uint16] | None:
     """
     level = [WHOLE * (column.levels is not None) for column in domain.columns]
     top = [WHOLE * column.missing_level for column in domain.columns]
-    found = np.array([level, top], np.uint16)
-    return found if found.any() else None
+    masks = np.array([level, top], np.uint16)
+    return masks if masks.any() else None
 
 
 def scaled(drawn: Units, many: int) -> Ints:

@@ -45,9 +45,9 @@ class Runs(Summary):
     @classmethod
     def of(cls, *parts: Part) -> Runs:
         """Count the codes of some parts, in one table."""
-        return cls(kernels.runs_together([(part.codes, part.starts, part.weight)
-                                          for part in parts]),
-                   reduce(add, (part.counts for part in parts)))
+        return cls(kernels.runs_together([(chunk.codes, chunk.starts, chunk.weight)
+                                          for chunk in parts]),
+                   reduce(add, (chunk.counts for chunk in parts)))
 
     def __add__(self, other: Runs) -> Runs:
         return Runs(kernels.merge_runs(self.table, other.table), self.counts + other.counts)
@@ -60,7 +60,7 @@ class Kept(Summary):
     parts: tuple[Any, ...]
 
     def __add__(self, other: Self) -> Self:
-        parts = tuple(part for part in self.parts + other.parts if part[0].shape[-1])
+        parts = tuple(chunk for chunk in self.parts + other.parts if chunk[0].shape[-1])
         return replace(self, parts=parts or self.parts[:1])
 
     @property
@@ -106,15 +106,15 @@ class Signs(Kept):
     parts: tuple[Planes, ...]
 
     @classmethod
-    def of(cls, part: Part, cuts: Cuts, key: int, layout: Layout) -> Signs:
+    def of(cls, chunk: Part, cuts: Cuts, key: int, layout: Layout) -> Signs:
         """Split the columns that have ranks at cuts that were found over the whole table."""
-        planes, masks, zeros = kernels.sign_planes(part.codes, part.starts, part.ids, key, cuts,
+        planes, masks, zeros = kernels.sign_planes(chunk.codes, chunk.starts, chunk.ids, key, cuts,
                                                    layout.kind)
         ranked = layout.ordered
         if len(ranked) < len(planes):
             planes, zeros = np.ascontiguousarray(planes[ranked]), zeros[ranked]
             masks = None if masks is None else np.ascontiguousarray(masks[ranked])
-        return cls((Planes(planes, masks, zeros, kernels.plane_words(part.starts), part.rows),))
+        return cls((Planes(planes, masks, zeros, kernels.plane_words(chunk.starts), chunk.rows),))
 
     def _joined(self, *parts: Planes) -> Planes:
         planes, masks, zeros, words, rows = zip(*parts, strict=True)
@@ -190,16 +190,16 @@ class PairRules(Summary):
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
         """For each column what a partner adds to it."""
         gain = np.zeros(len(layout.kind), np.int64)
-        for columns, more in self._asked(kernels.pair_gain, weights, grid, layout):
-            gain[columns] = np.maximum(gain[columns], more)
+        for columns, extra_gain in self._by_grid(kernels.pair_gain, weights, grid, layout):
+            gain[columns] = np.maximum(gain[columns], extra_gain)
         return gain
 
     def pairs(self, weights: Ints, grid: int, layout: Layout) -> Ints:
         """Twice the best rule of each pair, in lexicographic order."""
         return np.concatenate([np.zeros(0, np.int64), *(
-            best for _, best in self._asked(kernels.pair_best, weights, grid, layout))])
+            best for _, best in self._by_grid(kernels.pair_best, weights, grid, layout))])
 
-    def _asked(self, kernel: Callable[..., Ints], weights: Ints, grid: int, layout: Layout,
+    def _by_grid(self, kernel: Callable[..., Ints], weights: Ints, grid: int, layout: Layout,
                ) -> Iterator[tuple[npt.NDArray[np.intp], Ints]]:
         for columns, cells in self.tables(len(layout.kind), grid):
             yield columns, kernel(*cells, weights, grid, layout.nominal[columns])
@@ -216,9 +216,9 @@ class Bins(Kept, PairRules):
     parts: tuple[Cells, ...]
 
     @classmethod
-    def of(cls, part: Part, layout: Layout, grid: int) -> Bins:
+    def of(cls, chunk: Part, layout: Layout, grid: int) -> Bins:
         """Put a part on the grid."""
-        return cls((Cells(layout.bins(part.codes, grid), part.starts, part.weight),))
+        return cls((Cells(layout.bins(chunk.codes, grid), chunk.starts, chunk.weight),))
 
     def _joined(self, *parts: Cells) -> Cells:
         bins, starts, weights = zip(*parts, strict=True)
@@ -239,9 +239,9 @@ class CellSums(PairRules):
     cells: Ints
 
     @classmethod
-    def of(cls, part: Part, layout: Layout, grid: int) -> CellSums:
+    def of(cls, chunk: Part, layout: Layout, grid: int) -> CellSums:
         """Count the cells of a part."""
-        return cls(cell_sums(layout.bins(part.codes, grid), part.starts, part.weight, grid))
+        return cls(cell_sums(layout.bins(chunk.codes, grid), chunk.starts, chunk.weight, grid))
 
     def tables(self, columns: int, grid: int) -> Iterator[tuple[npt.NDArray[np.intp], Cells]]:
         """Of each pair a small table: in each cell one row of each class with its weight."""

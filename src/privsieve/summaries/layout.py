@@ -23,8 +23,8 @@ FEW_ROWS = 4096
 FAR = (-16, -4, -1, -.25, 0, .25, 1, 4, 16, 32, 64, 128, 256, 1024, 4096)
 #: kinds of the interval kernel
 ORDERED, ORDERED_WITH_MISSING, SUBSETS, ONE_LEVEL = range(4)
-#: Up to so many levels a rule may pick any subset of them; a subset rule's null grows with the
-#: square root of the number of levels.
+#: Up to this number of levels a rule may pick any subset of them; a subset rule's null grows with
+#: the square root of the number of levels.
 LARGEST_SUBSET = 8
 
 
@@ -73,13 +73,13 @@ class Layout:
         # [cells] a coarser grid has every second edge, or every fourth
         edges = cell_edges(self.columns[j])[FINEST // grid - 1::FINEST // grid]
         if len(codes) < FEW_ROWS:
-            found = np.searchsorted(edges, codes, side="right").astype(np.uint8)
+            binned = np.searchsorted(edges, codes, side="right").astype(np.uint8)
         else:
             cells = np.arange(len(edges) + 1, dtype=np.uint8)
-            found = np.repeat(cells, np.diff([0, *edges, CODES]))[codes]
+            binned = np.repeat(cells, np.diff([0, *edges, CODES]))[codes]
         if self.kind[j] == ORDERED_WITH_MISSING:
-            found = np.where(codes == MISSING, grid - 1, np.minimum(found, grid - 2))
-        return found.astype(np.uint8, copy=False)
+            binned = np.where(codes == MISSING, grid - 1, np.minimum(binned, grid - 2))
+        return binned.astype(np.uint8, copy=False)
 
 
 # [cell-edges]

@@ -89,9 +89,9 @@ class Moves(Summary):
     def of(cls, group: Group, at: tuple[int, int], scheme: Scheme, domain: Domain,
            sample: Sample) -> Moves:
         """The vectors of a complete part; `at` is the key and the part's number."""
-        key, part = at
+        key, share = at
         tag = tags(group.unit, key)
-        made = [cls.zero(len(domain.columns))]
+        pieces = [cls.zero(len(domain.columns))]
         for repeat in range(scheme.repeats):
             taken = sample.take(tag, repeat)
             order, sizes = cut(group.unit[taken], key, scheme, repeat)
@@ -99,8 +99,8 @@ class Moves(Summary):
             vectors = voting.block_moves(group.rows, blocks, kinds(domain))
             # [block-place] by repeat, part, and number in the part
             place = np.arange(len(vectors), dtype=np.uint64)
-            made.append(cls(place + np.uint64(repeat << 48 | part << 32), vectors))
-        return cls.total(made)
+            pieces.append(cls(place + np.uint64(repeat << 48 | share << 32), vectors))
+        return cls.total(pieces)
 
     @classmethod
     def against(cls, reference: Rows, rows: Rows, unit: Units, key: int, domain: Domain) -> Moves:
@@ -112,10 +112,10 @@ class Moves(Summary):
         return self.total([self, other])
 
     @classmethod
-    def total(cls, made: Sequence[Moves]) -> Moves:
+    def total(cls, pieces: Sequence[Moves]) -> Moves:
         """The sum of several: all of their vectors."""
-        return cls(np.concatenate([one.place for one in made]),
-                   np.concatenate([one.vectors for one in made]))
+        return cls(np.concatenate([moved.place for moved in pieces]),
+                   np.concatenate([moved.vectors for moved in pieces]))
 
     def of_repeat(self, repeat: int) -> Ints:
         """Where the vectors of the blocks of a repeat are, in the order of their places."""
@@ -126,7 +126,7 @@ class Moves(Summary):
         return self._in_order(sample.take(self.place, repeat))
 
     def rows(self, where: Ints, many: int, most: int, length: float) -> Doubles:
-        """So many rows of length up to 1: vectors that are cut at `length`, and zeros.
+        """Return `many` rows of length up to 1: vectors that are cut at `length`, and zeros.
 
         most : how far a number of a vector counts
         length : the length of vectors that becomes that of 1
@@ -138,12 +138,12 @@ class Moves(Summary):
         # [first]
         where = where[:many]
         columns = self.vectors.shape[1]
-        found = np.zeros((many, columns))
+        drawn = np.zeros((many, columns))
         step = max(1, CELLS // max(1, columns))
         for at in range(0, len(where), step):
             some = where[at:at + step]
-            found[at:at + step][:len(some)] = _shortened(self.vectors[some], most, length)
-        return found
+            drawn[at:at + step][:len(some)] = _shortened(self.vectors[some], most, length)
+        return drawn
 
     def _in_order(self, where: Ints) -> Ints:
         return where[np.argsort(self.place[where], kind="stable")]
@@ -154,7 +154,7 @@ def block_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: S
     """The vectors of the blocks of some batches, for each repeat of the scheme."""
     groups = enumerate(parts_of(batches, key, domain, scheme.parts))
     return Moves.total([Moves.zero(len(domain.columns)), *(
-        Moves.of(group, (key, part), scheme, domain, sample) for part, group in groups)])
+        Moves.of(group, (key, share), scheme, domain, sample) for share, group in groups)])
 
 
 def reference_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,

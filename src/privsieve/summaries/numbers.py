@@ -81,22 +81,22 @@ class NumberPasses(TablePasses[Batch, NumberTables]):
         """How the columns enter the rules; the target is cut in two."""
         return Layout.of(halved(self.domain))
 
-    def counted(self, some: Sequence[Batch], _key: int, _found: Found) -> Counted:
+    def counted(self, some: Sequence[Batch], _key: int, _totals: Found) -> Counted:
         """Codes of the columns and of the target."""
         return Counted(Runs.of(*map(self.single, some)), None)
 
-    def summed(self, rows: Batch, key: int, found: Found, *, held: bool = False) -> NumberTables:
+    def summed(self, rows: Batch, key: int, totals: Found, *, held: bool = False) -> NumberTables:
         """Codes by ranks of the target; products of signs and cells by halves of it."""
-        feature, named = len(self.layout.kind), self.records(found)
-        first = len(found[0].once("middles", self.middles)[0]) if self.order > 1 else 0
-        last = first + len(spread(int(found[0].whole.counts.sum()), CUTS))
+        feature, named = len(self.layout.kind), self.records(totals)
+        first = len(totals[0].once("middles", self.middles)[0]) if self.order > 1 else 0
+        last = first + len(spread(int(totals[0].whole.counts.sum()), CUTS))
         whole = replace(rows, codes=rows.codes[:, :feature],
                         label=rows.codes[:, feature].astype(np.int32))
         # [halves] lower half, middle record of an odd number, upper half
         alone, middle = (replace(whole, label=bins(whole, cut, feature, key))
                          for cut in (named.cut(first, last), named.cut(last)))
         split = Part.of(middle, 3)
-        signs = self.products(split, self.cuts(found), key, held=held) if self.order > 1 else None
+        signs = self.products(split, self.cuts(totals), key, held=held) if self.order > 1 else None
         return NumberTables(Runs.of(Part.of(alone, last - first + 1)), signs,
                             self.cells(split, held=held))
 
@@ -141,7 +141,7 @@ def records(rows: Passes, key: int, domain: Domain) -> Passes:
 
 
 def spread(n: int, cuts: int) -> tuple[int, ...]:
-    """Ranks that cut n rows into equal parts, as far as there are so many.
+    """Ranks that cut n rows into equal parts, as far as there are enough.
 
     >>> spread(8, 3), spread(2, 3), spread(0, 3)
     ((2, 4, 6), (1,), ())
@@ -160,13 +160,13 @@ def halves(n: int) -> tuple[int, ...]:
 
 def bins(batch: Batch, records: Records, feature: int, key: int) -> npt.NDArray[np.int32]:
     """For each row, how many of these records it stands at or above."""
-    found = np.zeros(len(batch), np.int32)
+    ranks = np.zeros(len(batch), np.int32)
     keys = kernels.tie_keys(batch.unit, feature, key)
     for code, tie, row in zip(*records, strict=True):
         # [at-or-above]
         later = (keys > tie) | ((keys == tie) & (batch.row >= row))
-        found += (batch.label > code) | ((batch.label == code) & later)
-    return found
+        ranks += (batch.label > code) | ((batch.label == code) & later)
+    return ranks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +200,7 @@ class Depth(NamedTuple):
     """Public numbers by which tables become scores.
 
     offset : what is taken off the score of a column alone, per cut and column, in `PARTS`.
-    triple : what is taken off products of three, of which there are so many.
+    triple : what is subtracted from products of three; it depends on their number.
     order : 1, 2 or 3: how many signs a product may have.
     grid : cells a side of the pair grid, or 0.
     """

@@ -1,4 +1,4 @@
-"""Pairs: what the best rule of two columns is worth, of rows or of sums over parts of them."""
+"""Pairs: the score of the best rule of two columns, from rows or from sums over parts of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pair_scores(tables: RuleTables, layout: Layout, by: Weighing) -> tuple[Ints,
     of one column where one labelling stands out.  Pairs are in lexicographic order.
     """
     ways = by.ways()
-    mean = floor_mean((_both(tables, layout, one) for one in ways), len(ways))
+    mean = floor_mean((_both(tables, layout, labelling) for labelling in ways), len(ways))
     return mean[:-len(layout.kind)], mean[-len(layout.kind):]
 
 
@@ -29,9 +29,9 @@ def _both(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
     first, second = np.triu_indices(len(layout.kind), 1)
     # [gain-of-pairs] what `gain` finds, of values that are there
     alone = best_alone(tables.runs, by.labellings[0], layout, by.grid)
-    more, gain = values - np.maximum(alone[first], alone[second]), np.full(len(alone), -2**58)
-    np.maximum.at(gain, first, more)
-    np.maximum.at(gain, second, more)
+    extra, gain = values - np.maximum(alone[first], alone[second]), np.full(len(alone), -2**58)
+    np.maximum.at(gain, first, extra)
+    np.maximum.at(gain, second, extra)
     score = scores(tables, layout, by, gain)
     # Floor division of integers, also below 0.
     pairs = np.maximum(12 * values - by.by_cells, (score[first] + score[second]) // 2)
@@ -45,9 +45,9 @@ def floor_mean(values: Iterable[Ints], many: int) -> Ints:
     [3, -4]
     """
     whole, rest = (np.zeros(1, np.int64) for _ in range(2))
-    for one in values:
+    for value in values:
         # [mean-over-cuts] quotients and remainders, so that no sum grows with the labellings
-        parts = np.divmod(one, many)
+        parts = np.divmod(value, many)
         whole, rest = whole + parts[0], rest + parts[1]
     mean: Ints = whole + rest // many
     return mean

@@ -8,7 +8,7 @@
     4  products of signs, and cells of sets of columns
 
 The last one keeps rows where all of them fit into memory, and makes sums where they do not.  What
-a part comes to adds up, whatever the cut.
+each part gives adds up, whatever the cut.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Counted(Summary):
         known = vars(self).setdefault("_known", {})
         if name not in known:
             known[name] = make(self)
-        made: Made = known[name]
-        return made
+        derived: Made = known[name]
+        return derived
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,20 +93,20 @@ class TablePasses(Generic[Rows, Tables]):
         """The last pass, where rows are held."""
         return partial(self.summed, held=True)
 
-    def ties(self, rows: Rows, key: int, found: Found) -> Ints:
+    def ties(self, rows: Rows, key: int, totals: Found) -> Ints:
         """Count how the tie keys begin of rows that share the code of a rank with many."""
-        return self._ranks(found).ties(self.single(rows), key)
+        return self._ranks(totals).ties(self.single(rows), key)
 
-    def few(self, rows: Rows, key: int, found: Found) -> Few:
+    def few(self, rows: Rows, key: int, totals: Found) -> Few:
         """Return the few rows that the ranks are among."""
-        return self._ranks(found).among(found[1]).few(self.single(rows), key)
+        return self._ranks(totals).among(totals[1]).few(self.single(rows), key)
 
-    def records(self, found: Found) -> Records:
+    def records(self, totals: Found) -> Records:
         """Return the records of all wanted ranks."""
-        return self._ranks(found).among(found[1]).records(found[2])
+        return self._ranks(totals).among(totals[1]).records(totals[2])
 
-    def _ranks(self, found: Found) -> Ranks:
-        counted: Counted = found[0]
+    def _ranks(self, totals: Found) -> Ranks:
+        counted: Counted = totals[0]
         return counted.once("ranks", lambda known: Ranks.of(known.ranked.table,
                                                             *self.wanted(known)))
 
@@ -122,40 +122,40 @@ class TablePasses(Generic[Rows, Tables]):
         many = ends[last - apart] - ends[first]
         return columns[many > 0], many[many > 0]
 
-    def cuts(self, found: Found) -> Cuts:
+    def cuts(self, totals: Found) -> Cuts:
         """Return the middle record of each column as `kernels.sign_planes` takes it."""
-        (columns, many), d = found[0].once("middles", self.middles), len(self.layout.kind)
+        (columns, many), d = totals[0].once("middles", self.middles), len(self.layout.kind)
         cuts = (np.zeros(d, np.uint16), np.zeros(d, np.uint64), np.zeros(d, np.uint64),
                 np.zeros(d, np.int64))
-        cuts[0][columns], cuts[1][columns], cuts[2][columns] = self.records(found).cut(
+        cuts[0][columns], cuts[1][columns], cuts[2][columns] = self.records(totals).cut(
             0, len(columns))
         cuts[3][columns] = many
         return cuts
     # [/cuts]
 
-    def products(self, part: Part, cuts: Cuts, key: int, *, held: bool) -> Signs | SignSums:
+    def products(self, chunk: Part, cuts: Cuts, key: int, *, held: bool) -> Signs | SignSums:
         """Return the signs of a part, or sums of their products."""
-        signs = Signs.of(part, cuts, key, self.layout)
+        signs = Signs.of(chunk, cuts, key, self.layout)
         return signs if held else SignSums.of(signs, self.order)
 
-    def cells(self, part: Part, *, held: bool) -> Bins | CellSums | None:
+    def cells(self, chunk: Part, *, held: bool) -> Bins | CellSums | None:
         """Return the bins of a part, or sums by their cells; None without a grid."""
         form = Bins if held else CellSums
-        return form.of(part, self.layout, self.grid) if self.grid else None
+        return form.of(chunk, self.layout, self.grid) if self.grid else None
 
     # What depends on the target
 
-    def counted(self, some: Sequence[Rows], key: int, found: Found) -> Counted:
+    def counted(self, some: Sequence[Rows], key: int, totals: Found) -> Counted:
         """Count the codes of some parts."""
         raise NotImplementedError
 
-    def summed(self, rows: Rows, key: int, found: Found, *, held: bool = False) -> Tables:
+    def summed(self, rows: Rows, key: int, totals: Found, *, held: bool = False) -> Tables:
         """Return what a part adds to the tables, but for what was counted."""
         raise NotImplementedError
 
-    def ended(self, found: Found) -> Tables:
+    def ended(self, totals: Found) -> Tables:
         """Return the tables, with the rows that are held as one part."""
-        tables = found[-1]
+        tables = totals[-1]
         held = {name: replace(form, parts=(form.together,)) for name in ("signs", "bins")
                 if isinstance(form := getattr(tables, name), Kept)}
         ended: Tables = replace(tables, **held)

@@ -6,7 +6,7 @@ person where a rule needs one row a unit.  All of it depends on the person's own
 
 Rows without an id are nobody's; the reader gives none of them.  So a person who loses all ids is
 absent, and the number of persons who are there is private.  What rests on a number of persons
-takes the declared one: see `settled`.
+takes the declared one: see `fix_persons`.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def by_person(rows: Passes, most: int, key: int) -> Iterator[tuple[Batch, Ints, 
     for places, unit in _shares(held, room):
         ends = np.cumsum([0, *map(len, places)])
         weight, first = row_weights(unit, most, key)
-        for at, (there, own, one) in enumerate(zip(places, weights, firsts, strict=True)):
+        for at, (there, own, own_first) in enumerate(zip(places, weights, firsts, strict=True)):
             own[there] = weight[ends[at]:ends[at + 1]]
-            one[there] = first[ends[at]:ends[at + 1]]
+            own_first[there] = first[ends[at]:ends[at + 1]]
     return zip(held, weights, firsts, strict=True)
 
 
@@ -114,10 +114,10 @@ def among_first(rows: Passes, most: int) -> Passes:
     return kept
 
 
-def settled(batches: Iterable[Batch], domain: Domain) -> Passes:
+def fix_persons(batches: Iterable[Batch], domain: Domain) -> Passes:
     """Exactly the declared number of persons: for what rests on how many there are.
 
-    Persons beyond it are left out by their tags; a default record stands in for each one who is
+    Persons beyond it are left out by their tags; a default record replaces each one who is
     absent, as one does for a broken line where rows are protected.
 
     >>> from privsieve.public.columns import Flag, Label
@@ -125,7 +125,7 @@ def settled(batches: Iterable[Batch], domain: Domain) -> Passes:
     >>> three = Domain([Flag("smoker")], target=Label("ill", [0, 1]), person="id", persons=3)
     >>> rows = np.arange(2, dtype=np.uint64)
     >>> came = Batch(np.ones((2, 1), np.uint16), np.ones(2, np.int32), rows + np.uint64(1), rows)
-    >>> [batch.unit.tolist() for batch in settled([came], three)]
+    >>> [batch.unit.tolist() for batch in fix_persons([came], three)]
     [[1, 2], [0]]
     """
     rows, many = Passes.of(batches), domain.public_units(None)

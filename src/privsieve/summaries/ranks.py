@@ -6,7 +6,7 @@
     ties   where many rows share it, how the tie keys of those rows begin
     few    of the rows that are left, keys and positions: the record is among them
 
-What a part comes to adds up, whatever the cut.
+The results of parts add up, whatever the cut.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Few(Summary):
     row: Keys
 
     def __add__(self, other: Few) -> Few:
-        return Few(*(np.concatenate([getattr(one, name) for one in (self, other)])
+        return Few(*(np.concatenate([getattr(piece, name) for piece in (self, other)])
                      for name in ("rank", "tie", "row")))
 
 
@@ -86,21 +86,21 @@ class Ranks:
         return cls(column, code[at].astype(np.int64), np.full(len(at), -1), place - ends[at],
                    many[at])
 
-    def ties(self, part: Part, key: int) -> Ints:
+    def ties(self, chunk: Part, key: int) -> Ints:
         """Count how the tie keys begin of rows that share a code with many others."""
-        return tie_counts(part.codes, part.ids, key, self._places(2)[self._crowded])
+        return tie_counts(chunk.codes, chunk.ids, key, self._places(2)[self._crowded])
 
     def among(self, ties: Ints) -> Ranks:
         """Return the same with how the keys begin that hold the ranks."""
         at, ends = self._crowded, ties.cumsum(axis=1)
         top, left = self.top.copy(), self.left.copy()
-        top[at] = found = (ends <= left[at, None]).sum(axis=1)
-        left[at] -= (ends - ties)[np.arange(len(at)), found]
+        top[at] = passed = (ends <= left[at, None]).sum(axis=1)
+        left[at] -= (ends - ties)[np.arange(len(at)), passed]
         return replace(self, top=top, left=left)
 
-    def few(self, part: Part, key: int) -> Few:
+    def few(self, chunk: Part, key: int) -> Few:
         """Return the rows of a part that may be the records."""
-        ends, keys, rows = tied(part.codes, part.ids, key, self._places(3))
+        ends, keys, rows = tied(chunk.codes, chunk.ids, key, self._places(3))
         return Few(np.repeat(np.arange(len(self.top)), np.diff(ends)), keys, rows)
 
     def records(self, few: Few) -> Records:

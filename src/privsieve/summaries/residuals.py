@@ -42,7 +42,7 @@ class Residuals:
     odds : of two classes those of the second, of more those of each
     bins : the cell of each row on the grid of each column
     shares : of each class, as they are known before the first column
-    place, cells : the cell of each row, among so many, of the columns that were named first
+    place, cells : the cell of each row, among `cells`, of the columns that were named first
     """
 
     rows: Part
@@ -60,30 +60,30 @@ class Residuals:
     @property
     def likely(self) -> Ints:
         """How likely each class is, beside the most likely one."""
-        found: Ints = ODDS[np.minimum(self.odds.max(axis=0) - self.odds, MOST)]
-        return found
+        result: Ints = ODDS[np.minimum(self.odds.max(axis=0) - self.odds, MOST)]
+        return result
 
     def size(self, cut: int) -> Ints:
         """The residual of each row, times what it weighs; of many classes, one against the rest."""
         # [residual] the smaller of 1 and the odds against its side
         if len(self.odds) == 1:
             against = np.where(self.label == 1, self.odds[0], -self.odds[0])
-            found: Ints = ODDS[np.maximum(against, 0)]
+            result: Ints = ODDS[np.maximum(against, 0)]
         else:
             likely = self.likely
             every = likely.sum(axis=0)
             own = np.where(self.label == cut, likely[cut], every - likely[cut])
-            found = np.where(own <= every - own, UNIT, UNIT * (every - own) // np.maximum(own, 1))
-        return found if self.rows.weight is None else found * self.rows.weight
+            result = np.where(own <= every - own, UNIT, UNIT * (every - own) // np.maximum(own, 1))
+        return result if self.rows.weight is None else result * self.rows.weight
 
-    def part(self, cut: int) -> Part:
+    def chunk(self, cut: int) -> Part:
         """The rows as the rules take them, each by the size of its residual."""
         return replace(self.rows, weight=self.size(cut))
 
-    def inside(self, part: Part, signs: Ints, grid: int) -> Ints:
+    def inside(self, chunk: Part, signs: Ints, grid: int) -> Ints:
         """Residuals with their signs: by column, cell of those named first, and its own cell."""
-        assert part.weight is not None
-        signed, base = (part.weight * signs[self.label]).astype(np.float64), self.place * grid
+        assert chunk.weight is not None
+        signed, base = (chunk.weight * signs[self.label]).astype(np.float64), self.place * grid
         return np.stack([np.bincount(base + bins, signed, self.cells * grid)
                          for bins in self.bins]).astype(np.int64).reshape(
                              len(self.bins), self.cells, grid)
@@ -111,9 +111,9 @@ class Residuals:
         likely = self.likely
         weight = np.broadcast_to(1 if self.rows.weight is None else self.rows.weight, len(bins))
         there = self.label == np.arange(len(likely))[:, None]
-        more = (UNIT * there - UNIT * likely // likely.sum(axis=0)) * weight
+        gradients = (UNIT * there - UNIT * likely // likely.sum(axis=0)) * weight
         return [np.stack([np.bincount(bins, of, many) for of in each]).astype(np.int64)
-                for each in (more, [UNIT * weight])]
+                for each in (gradients, [UNIT * weight])]
 
     def take(self, steps: Ints) -> None:
         """Add a step to the log-odds of each row."""
@@ -132,8 +132,8 @@ def residuals(rows: Passes, key: int, domain: Domain, start: Sequence[int], grid
             kept = np.flatnonzero(weight)
             parts.append(Part.of(batch.take(kept), domain.classes, weight[kept]))
     odds = np.array(start, np.int32)[:, None]
-    return [Residuals(part, np.repeat(odds, len(part.unit), 1), layout.bins(part.codes, grid),
-                      shares_of(start), np.zeros(len(part.unit), np.int64)) for part in parts]
+    return [Residuals(chunk, np.repeat(odds, len(chunk.unit), 1), layout.bins(chunk.codes, grid),
+                      shares_of(start), np.zeros(len(chunk.unit), np.int64)) for chunk in parts]
 
 
 def shares_of(odds: Sequence[int]) -> Doubles:
@@ -143,8 +143,8 @@ def shares_of(odds: Sequence[int]) -> Doubles:
     [0.4, 0.4, 0.2]
     """
     likely = np.exp(np.array(odds) / STEP)
-    found: Doubles = likely / likely.sum()
-    return found
+    result: Doubles = likely / likely.sum()
+    return result
 
 
 def log_odds_of(counts: Sequence[float]) -> list[int]:
@@ -183,10 +183,10 @@ def bins_of(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) 
     if layout.levels[j]:
         return np.minimum(codes, LEVELS - 1).astype(np.int64)
     cell = np.repeat(np.arange(len(edges) + 1), np.diff([0, *edges, CODES]))
-    found: Ints = cell[codes]
+    result: Ints = cell[codes]
     if layout.kind[j] == ORDERED_WITH_MISSING:
-        found[codes == MISSING] = len(edges) + 1
-    return found
+        result[codes == MISSING] = len(edges) + 1
+    return result
 
 
 def steps_of(gap: Doubles, size: Doubles, deviation: float, sizes: Sequence[int], *,

@@ -58,22 +58,22 @@ class RulePasses(TablePasses[Rows, RuleTables]):
         """One pass after another."""
         return super().stages if self.order > 1 else (self.summed,)
 
-    def counted(self, some: Sequence[Rows], _key: int, _found: Found) -> Counted:
+    def counted(self, some: Sequence[Rows], _key: int, _totals: Found) -> Counted:
         """Codes by class."""
         whole, single = zip(*map(self._parts, some), strict=True)
         return Counted(Runs.of(*whole), None if single[0] is whole[0] else Runs.of(*single))
 
-    def summed(self, rows: Rows, key: int, found: Found, *, held: bool = False) -> RuleTables:
+    def summed(self, rows: Rows, key: int, totals: Found, *, held: bool = False) -> RuleTables:
         """Products of signs at the medians, and cells; runs, where there were none before."""
         whole, single = self._parts(rows)
         runs: Any = Runs.of(whole) if self.order < 2 else None
-        signs = None if runs else self.products(single, self.cuts(found), key, held=held)
+        signs = None if runs else self.products(single, self.cuts(totals), key, held=held)
         return RuleTables(runs, signs, self.cells(whole, held=held))
 
-    def ended(self, found: Found) -> RuleTables:
+    def ended(self, totals: Found) -> RuleTables:
         """The tables, with what was counted first."""
-        tables = super().ended(found)
-        return tables if self.order < 2 else replace(tables, runs=found[0].whole)
+        tables = super().ended(totals)
+        return tables if self.order < 2 else replace(tables, runs=totals[0].whole)
 
     def single(self, rows: Rows) -> Part:
         """One row a unit, in any order."""
@@ -97,8 +97,8 @@ class RulePasses(TablePasses[Rows, RuleTables]):
 def parts_of(rows: Rows, classes: int) -> tuple[Part, Part]:
     """A part for sums, and one with one row a unit for ranks."""
     if isinstance(rows, Batch):
-        part = Part.of(rows, classes)
-        return part, part
+        chunk = Part.of(rows, classes)
+        return chunk, chunk
     batch, weight, first = rows
     kept = np.flatnonzero(weight)
     return (Part.of(batch.take(kept), classes, weight[kept]),
@@ -130,7 +130,7 @@ class Weighing(NamedTuple):
     scale : what one unit weighs (1 for rows; the common multiple for persons).
     order : 1, 2 or 3: how many signs a product may have.
     grid : cells a side of the pair grid, or 0.
-    standing : the weights where each unit has one row, if they differ: in products.
+    product_labellings : the weights where each unit has one row, if they differ: in products.
     by_chance : what is taken off the best pair with a column, and off its best product of two and
         of three, in 24ths: of thousands of partners one is good by chance.
     by_cells : the same for the rule of a pair that is raced.
@@ -141,15 +141,16 @@ class Weighing(NamedTuple):
     scale: int
     order: int
     grid: int
-    standing: Ints | None = None
+    product_labellings: Ints | None = None
     by_chance: tuple[int, int, int] = (0, 0, 0)
     by_cells: int = 0
 
     def alone(self, cut: int) -> Weighing:
         """The same with one labelling."""
         here = slice(cut, cut + 1)
+        fixed = None if self.product_labellings is None else self.product_labellings[here]
         return self._replace(labellings=self.labellings[here], offset=self.offset[here],
-                             standing=None if self.standing is None else self.standing[here])
+                             product_labellings=fixed)
 
     def ways(self) -> list[Weighing]:
         """What a set is valued by: each labelling, one after another."""
@@ -174,7 +175,7 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing, gain: Ints | None =
         best = np.maximum(best, 6 * gain - pairs)
     ranked, signs = layout.ordered, tables.signs
     if by.order >= 2 and signs is not None and len(ranked) > 1:
-        weights = by.labellings if by.standing is None else by.standing
+        weights = by.labellings if by.product_labellings is None else by.product_labellings
         best[ranked] = np.maximum(best[ranked], 4 * by.scale * signs.best(2, weights) - two)
         if by.order >= 3 and len(ranked) > 2:
             best[ranked] = np.maximum(best[ranked],

@@ -42,19 +42,19 @@ def by_class(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OfParts:
-    """A stage that makes one sum of several parts, where to add up what each comes to takes longer.
+    """Sum several parts in one step; adding the results of each part would take longer.
 
-    of : (parts, key, what the stages before came to) -> the sum of what each comes to.
+    of : (parts, key, the totals of the stages before) -> the sum over the parts.
     """
 
     of: Callable[[Sequence[Any], Any, tuple[Any, ...]], Any]
 
-    def __call__(self, part: Any, key: Any, found: tuple[Any, ...]) -> Any:
-        """What one part comes to."""
-        return self.of([part], key, found)
+    def __call__(self, chunk: Any, key: Any, totals: tuple[Any, ...]) -> Any:
+        """Return the sum of one part."""
+        return self.of([chunk], key, totals)
 
 
-def added(stage: Stage, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -> Any:
+def added(stage: Stage, some: Sequence[Any], key: Any, totals: tuple[Any, ...]) -> Any:
     """What a stage makes of some parts, one at least.
 
     >>> added(lambda part, key, before: part, [1, 2], 7, ()), added(
@@ -62,12 +62,12 @@ def added(stage: Stage, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -
     (3, 3)
     """
     if isinstance(stage, OfParts):
-        return stage.of(some, key, found)
+        return stage.of(some, key, totals)
     total = None
     for rows in some:
-        made = stage(rows, key, found)
-        total = made if total is None else total + made
-        del made  # two sums and both together are in memory, and not a third
+        addend = stage(rows, key, totals)
+        total = addend if total is None else total + addend
+        del addend  # two sums and both together are in memory, and not a third
     return total
 
 
@@ -129,40 +129,40 @@ class Stages:
     def over(self, parts: Iterable[Any], key: int, room: Room, last: Stage | None = None) -> Any:
         """The summary of parts that are ready, and can be read once for each stage.
 
-        last : what stands in the place of the last stage.
+        last : what replaces the last stage.
         """
-        found: tuple[Any, ...] = ()
+        totals: tuple[Any, ...] = ()
         for stage in (*self.stages[:-1], last or self.stages[-1]):
-            found = (*found, self._sum(stage, parts, (key, found), room))
-        return self.ended(found)
+            totals = (*totals, self._sum(stage, parts, (key, totals), room))
+        return self.ended(totals)
 
     @property
     def each(self) -> tuple[Stage, ...]:
         """The stages as an engine runs them: of some batches as they were read, or of none."""
         return tuple(partial(self.once, at) for at in range(len(self.stages)))
 
-    def once(self, at: int, batches: Iterable[Batch], key: Any, found: tuple[Any, ...]) -> Any:
-        """What one pass comes to; `found` is what those before it came to, over all rows."""
+    def once(self, at: int, batches: Iterable[Batch], key: Any, totals: tuple[Any, ...]) -> Any:
+        """Return the total of one pass; `totals` are those of the passes before."""
         from privsieve.rows.batch import Passes
 
         rows = Passes.of(batches)
         parts = (self.ready(self.change(batch)) for batch in rows)
-        return self._sum(self.stages[at], parts, (key, found), rows.room)
+        return self._sum(self.stages[at], parts, (key, totals), rows.room)
 
-    def _sum(self, one: Stage, parts: Iterable[Any], known: tuple[Any, tuple[Any, ...]], room: Room,
-             ) -> Any:
+    def _sum(self, stage: Stage, parts: Iterable[Any], known: tuple[Any, tuple[Any, ...]],
+             room: Room) -> Any:
         from privsieve.rows.batch import Batch
 
-        key, found = known
-        total = one(self.ready(self.change(Batch.empty(self.columns))), key, found)
+        key, totals = known
+        total = stage(self.ready(self.change(Batch.empty(self.columns))), key, totals)
 
         def together(some: tuple[Any, ...]) -> Any:
             # Sums of many codes take as long to add as to make: each thread adds up its own.
-            return added(one, some, key, found)
+            return added(stage, some, key, totals)
 
-        for made in room.each(_some(parts, room.jobs), together):
-            total = total + made
-            del made
+        for addend in room.each(_some(parts, room.jobs), together):
+            total = total + addend
+            del addend
         return total
 
 
@@ -194,18 +194,18 @@ def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Sum
     return Stages((partial(_alone, summarise),), len(domain.columns), _only, placed)
 
 
-def passes(make: Callable[[], Any], many: int, size: int = 0, **more: Any) -> Stages:
-    """So many passes of what `make` makes where rows are read: see `passes.TablePasses`.
+def passes(make: Callable[[], Any], many: int, size: int = 0, **options: Any) -> Stages:
+    """Return stages that run the passes of `make()`: see `passes.TablePasses`.
 
     size : bytes that all rows take while they are in memory; 0: they never are.
     """
-    made = _Made(make)
-    whole = InMemory(partial(_held, made), size) if size else None
-    return Stages(tuple(OfParts(partial(_stage, made, at)) for at in range(many)),
-                  ended=partial(_ended, made), whole=whole, **more)
+    lazy = _LazyPasses(make)
+    whole = InMemory(partial(_held, lazy), size) if size else None
+    return Stages(tuple(OfParts(partial(_stage, lazy, at)) for at in range(many)),
+                  ended=partial(_ended, lazy), whole=whole, **options)
 
 
-class _Made:
+class _LazyPasses:
     """What is made once, where it is needed."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -217,28 +217,29 @@ class _Made:
         return self.make()
 
 
-def _stage(made: _Made, at: int, some: Sequence[Any], key: Any, found: tuple[Any, ...]) -> Any:
-    return added(made.passes.stages[at], some, key, found)
+def _stage(lazy: _LazyPasses, at: int, some: Sequence[Any], key: Any,
+           totals: tuple[Any, ...]) -> Any:
+    return added(lazy.passes.stages[at], some, key, totals)
 
 
-def _held(made: _Made, part: Any, key: Any, found: tuple[Any, ...]) -> Any:
-    return made.passes.held(part, key, found)
+def _held(lazy: _LazyPasses, rows: Any, key: Any, totals: tuple[Any, ...]) -> Any:
+    return lazy.passes.held(rows, key, totals)
 
 
-def _ended(made: _Made, found: tuple[Any, ...]) -> Any:
-    return made.passes.ended(found)
+def _ended(lazy: _LazyPasses, totals: tuple[Any, ...]) -> Any:
+    return lazy.passes.ended(totals)
 
 
-def _alone(summarise: Summarise, rows: Batch, key: int, _found: tuple[Any, ...]) -> Any:
+def _alone(summarise: Summarise, rows: Batch, key: int, _totals: tuple[Any, ...]) -> Any:
     return summarise([rows], key)
 
 
-def _only(found: tuple[Any, ...]) -> Any:
-    return found[0]
+def _only(totals: tuple[Any, ...]) -> Any:
+    return totals[0]
 
 
 def seen(summarise: Summarise, how: Callable[[Batch], Batch], columns: int) -> Summarise:
-    """A summary of rows as `how` shows them, which have so many columns till then."""
+    """Return a summary of changed rows, which have `columns` columns before `how`."""
     if isinstance(summarise, Stages):
         return replace(summarise, columns=columns, change=partial(_after, how, summarise.change))
     return partial(_all_seen, summarise, how)

@@ -63,10 +63,10 @@ def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
     >>> flat([np.array([1, 0]), np.array([2, 1])], [2, 3]).tolist()
     [5, 1]
     """
-    found = np.zeros(len(cells[0]) if cells else 0, np.int64)
+    combined = np.zeros(len(cells[0]) if cells else 0, np.int64)
     for cell, size in zip(cells, sizes, strict=True):
-        found = found * size + cell
-    return found
+        combined = combined * size + cell
+    return combined
 
 
 def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse: bool,
@@ -78,6 +78,6 @@ def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse:
 
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,
          of: Callable[[Batch], S]) -> S:
-    """The sum over the rows that take part: of a person, so many as the domain says."""
+    """The sum over the rows that take part: of a person, the number that the domain says."""
     # [rows-kept] a row counts once, whatever share of its person it stands for
     return summed(batches, key, domain=domain, zero=zero, of=lambda batch, _weight: of(batch))

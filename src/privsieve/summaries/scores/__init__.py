@@ -1,4 +1,4 @@
-"""Scores: what a column is worth, one file each, and what NoisyTopK knows of one.
+"""Scores of columns, one file each, and what NoisyTopK knows of one.
 
 ::
 
@@ -128,8 +128,8 @@ def score_of(name: object, public: Public) -> Score[Any]:
     """
     if not isinstance(name, str) or name not in SCORES:
         raise ParameterError(f"score is {name!r}; known are: {', '.join(SCORES)}")
-    made: Score[Any] = score_class(name)(public)
-    return made
+    score: Score[Any] = score_class(name)(public)
+    return score
 
 
 def score_class(name: str) -> Any:

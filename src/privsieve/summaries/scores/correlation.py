@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: The largest code, M.
 ONE = CODES - 1
-#: Centres lie at so many steps to either side of the middle.
+#: The number of steps between the middle and the last centre on either side.
 STEPS = 32
 #: What is divided by M + |b|, in steps, and rounded down, so that scores are whole numbers.
 FINE = 4096
@@ -49,7 +49,7 @@ class Moments(Summary):
     For a level, x is whether a row has it.
     """
 
-    one: int
+    total: int
     y: int
     x: npt.NDArray[np.object_]
     xy: npt.NDArray[np.object_]
@@ -96,20 +96,20 @@ class Correlation:
         """The sums of some rows."""
         import numpy as np
 
-        made = self.zero()
+        moments_sum = self.zero()
         for start in range(0, len(batch), CHUNK):
             rows = slice(start, start + CHUNK)
             y = _value(batch.label[rows].astype(np.int64), self.public.domain.target)
-            one = np.ones(len(y), np.int64) if weight is None else weight[rows]
+            row_weights = np.ones(len(y), np.int64) if weight is None else weight[rows]
             x: list[int] = []
             xy: list[int] = []
             for j, column in enumerate(self.public.domain.columns):
                 codes = batch.codes[rows, j].astype(np.int64)
-                x += _sums(codes, column, one)
-                xy += _sums(codes, column, y * one)
-            made += Moments(int(one.sum()), int(y @ one), np.array(x, object),
-                            np.array(xy, object))
-        return made
+                x += _sums(codes, column, row_weights)
+                xy += _sums(codes, column, y * row_weights)
+            moments_sum += Moments(int(row_weights.sum()), int(y @ row_weights),
+                                   np.array(x, object), np.array(xy, object))
+        return moments_sum
 
     def values(self, summary: Moments, weights: Weights | None) -> list[int]:
         """S_j, in Python's integers."""
@@ -117,12 +117,12 @@ class Correlation:
 
         assert weights is None
         # [middle] the sums of w and of w y, y from its middle
-        one, y = summary.one, 2 * summary.y - ONE * summary.one
+        total, y = summary.total, 2 * summary.y - ONE * summary.total
         # [grid] a centre is b steps of M / 32; what is summed is 32 times as large
         b = np.array(range(-STEPS, STEPS + 1), object)
         fine = FINE * STEPS // (STEPS + abs(b))
-        alone = ONE * abs(STEPS * y - ONE * one * b)
-        found, at = [], 0
+        alone = ONE * abs(STEPS * y - ONE * total * b)
+        column_scores, at = [], 0
         for column in self.public.domain.columns:
             mine = slice(at, at + _slots(column))
             at += _slots(column)
@@ -130,12 +130,12 @@ class Correlation:
             several = bool(column.unordered)
             if not several:
                 # [middle] the same of x
-                x, xy = 2 * x - ONE * one, 2 * xy - ONE * y
+                x, xy = 2 * x - ONE * total, 2 * xy - ONE * y
             # [signs] each level takes the sign that tells more; the x of a level is M, not 1
             together = abs(STEPS * xy - ONE * b[:, None] * x).sum(axis=1) * (ONE if several else 1)
-            # [minimax] the better of both rules, at the centre where it is worth least
-            found.append(int((fine * np.maximum(together, alone)).min()))
-        return found
+            # [minimax] the better of both rules, at the centre where it is smallest
+            column_scores.append(int((fine * np.maximum(together, alone)).min()))
+        return column_scores
 
     def sensitivity(self, weights: Weights | None) -> int:
         """As far as a unit reaches at the middle centre, twice if it is replaced."""

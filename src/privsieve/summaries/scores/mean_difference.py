@@ -101,15 +101,15 @@ class MeanDifference:
         from privsieve.summaries.scores.levels import signed
 
         assert weights is not None
-        found, at, levels = [], 0, summary.levels.T.tolist()
+        column_scores, at, levels = [], 0, summary.levels.T.tolist()
         for j, column in enumerate(self.public.domain.columns):
             sums, mine = [summary.sums[:, j].tolist()], levels[at:at + free(column)]
             at += free(column)
             # [best-cut] a maximum over cuts moves no more than one of them
-            found.append(max(
+            column_scores.append(max(
                 signed(sums, cut) + ONE * (signed(mine, cut) - self._chance(column, squares))
                 for cut, squares in zip(weights.weights, weights.squares, strict=True)))
-        return found
+        return column_scores
 
     def _chance(self, column: Column, squares: int) -> int:
         # [chance] sqrt(2 levels squares / pi): public or released numbers only
@@ -135,7 +135,7 @@ def free(column: Column) -> int:
 
 
 def _line(column: Column) -> tuple[int, int]:
-    """Twice the distance from the middle, within -65535 .. 65535: so many times the code, less."""
+    """Return twice the distance from the middle, from -65535 to 65535."""
     if column.levels:
         return 2 * ONE, ONE
     return 2, ONE - column.missing_level
