@@ -70,7 +70,7 @@ def forecast() -> list[str]:
         for strength in STRENGTHS:
             made = [Forecast(Race(d, m, 1, Fraction(1)), d, m, Fraction(strength), k)
                     for m in range(1, k + 1)]
-            best, all_of_them = max(made, key=lambda one: one.worth), made[-1]
+            best, all_of_them = max(made, key=lambda one: one.f1), made[-1]
             shares = [share(all_of_them.mean), *([] if best.k == k else [share(best.mean)])]
             cells.append(f"{best.k} ({', '.join(shares)})")
         lines.append(f"| {d} | {k} | " + " | ".join(cells) + " |")

@@ -119,7 +119,8 @@ def texts(path):
 
 def is_for_users(path):
     """Return whether a page or a text of the product is for its users."""
-    return path.suffix != ".py" and not set(path.parts) & set(REVIEWERS)
+    return (path.suffix != ".py" and not path.name.endswith(".proof.md")
+            and not set(path.parts) & set(REVIEWERS))
 
 
 def bad_words(path):

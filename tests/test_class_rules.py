@@ -110,22 +110,22 @@ def test_auto_weighs_by_what_it_released(monkeypatch, counts, drawn, weights):
     """Near even: alike; below .15: centred; else weights with no clip, from the noisy count."""
     rules = rules_of(tables.domain("nn"))
 
-    labels, left = released(monkeypatch, rules, counts, drawn)
+    labels = released(monkeypatch, rules, counts, drawn)
 
     assert (weights,) == labels.weights
-    assert Fraction(9, 10) == left
+    assert Fraction(9, 10) == rules.raced
     assert labels.largest == (1000 if sum(map(abs, weights)) == 1000 else FINEST)
 
 
 def test_offsets_come_from_what_was_released(monkeypatch):
     """Centred labels take n n0 n1 of the noisy counts, clamped inside the table; declared: 0."""
     rules = rules_of(tables.domain("nn"))
-    squares = [released(monkeypatch, rules, (950, 50), drawn)[0].squares
+    squares = [released(monkeypatch, rules, (950, 50), drawn).squares
                for drawn in (0, 10, -80)]
     declared = rules_of(tables.domain("nn"), class_prior="centred")
 
     assert [(1000 * 950 * 50,), (1000 * 940 * 60,), (1000 * 999,)] == squares
-    assert (0,) == released(monkeypatch, declared, (950, 50))[0].squares
+    assert (0,) == released(monkeypatch, declared, (950, 50)).squares
 
 
 # public
@@ -169,10 +169,10 @@ def test_where_labels_cannot_be_centred(public, classes):
     for asked in ("centred", "unbalanced"):
         with pytest.raises(ParameterError, match=r"add-remove|at most 10"):
             rules_of(domain, rows=None, class_prior=asked)
-    labels, left = labellings(counts, counts, rules, replay(1))
-    assert ("auto", Fraction(9, 10)) == (rules.class_prior, left)
+    labels = labellings(counts, counts, rules, replay(1))
+    assert ("auto", Fraction(9, 10)) == (rules.class_prior, rules.raced)
     assert labels.largest == FINEST
-    assert labels.standing is None
+    assert labels.product_weights is None
 
 
 @pytest.mark.parametrize(("prior", "classes", "expected"), [
@@ -199,7 +199,7 @@ def test_only_a_declared_number_of_persons_is_centred():
         came = tables.batch(np.full((many, 2), 9), np.ones(many), unit[::-1])
         made = summarise([came], 7, rules=rules)
         counts = made.runs.counts.tolist()
-        labels, _ = labellings(counts, counts, rules, None)
+        labels = labellings(counts, counts, rules, None)
 
         assert [5 - min(many, 5), min(many, 5)] == counts
         assert 5 == labels.largest
@@ -210,11 +210,11 @@ def test_a_declared_share_too_small_for_weights_is_centred():
     fine, coarse = (rules_of(tables.domain("nn"), class_prior=share)
                     for share in (Fraction(1, 512), Fraction(1, 513)))
 
-    assert FINEST == labellings([995, 5], [995, 5], fine, None)[0].largest
-    labels, left = labellings([995, 5], [995, 5], coarse, None)
+    assert FINEST == labellings([995, 5], [995, 5], fine, None).largest
+    labels = labellings([995, 5], [995, 5], coarse, None)
     assert ((-5, 995),) == labels.weights
     assert (1000 * 999 * 1,) == labels.squares
-    assert 1 == left
+    assert 1 == coarse.raced
 
 
 @pytest.mark.parametrize(("options", "said"), [

@@ -128,7 +128,7 @@ def test_the_table_of_the_referee(d, k):
                 for m in range(1, k + 1)]
 
         assert found == max(made, key=lambda one: one.mean * one.k).k
-        assert worth == max(made, key=lambda one: one.worth).k
+        assert worth == max(made, key=lambda one: one.f1).k
         if worth < k:
             right = made[k - 1].mean, made[worth - 1].mean
             assert RIGHT[d, k, units] == tuple(round(share, 2) for share in right)
@@ -229,7 +229,7 @@ def test_wishes_keep_their_places():
              for m in range(1, 13)]
 
     assert made.settings["at_most"] == 14
-    assert made.settings["k"] == 2 + max(raced, key=lambda one: one.worth).k < 14
+    assert made.settings["k"] == 2 + max(raced, key=lambda one: one.f1).k < 14
     assert made.forecast["found_percent"]["0.1"] == int(
         100 * raced[made.settings["k"] - 3].at(0.1))
 

@@ -26,7 +26,7 @@ from privsieve.methods.branches import (
     Sizes,
     Switch,
     switch,
-    worth,
+    unit_value,
 )
 from privsieve.methods.rule_sieve import choose, mechanism, summarise
 from privsieve.noise import race as race_module
@@ -87,8 +87,8 @@ class Scripted:
     def __init__(self, *script):
         self.script, self.asked = list(script), []
 
-    def __call__(self, scores, k, sensitivity, epsilon):
-        self.asked.append((tuple(scores), k, sensitivity, epsilon))
+    def __call__(self, scores, *race):
+        self.asked.append((tuple(scores), *race))
         return self.script.pop(0)
 
 
@@ -100,13 +100,24 @@ def test_singles_follow_a_pair(size, k):
     rest = [j for j in range(d) if j not in first]
     race = Scripted((5,), tuple(range(k - size)))
 
-    chosen = choose(list(range(len(sets))), score, (size, k, d), (24, Fraction(5)), race)
+    chosen = choose(list(range(len(sets))), score, (size, k, d), race)
 
     assert tuple(sorted([*first, *rest[:k - size]])) == chosen
-    asked = [(1, 24, Fraction(5 * size, k)), (k - size, 24, Fraction(5 * (k - size), k))]
-    assert asked[:1 + (k > size)] == [call[1:] for call in race.asked]
     assert [tuple(score[j] for j in rest)] * (k > size) == [call[0] for call in race.asked[1:]]
-    assert 5 == sum(call[3] for call in race.asked)
+    races = races_of(size, k, d, 5)
+    shares = [(1, Fraction(5 * size, k)), (k - size, Fraction(5 * (k - size), k))]
+    assert shares[:1 + (k > size)] == [(race.k, race.epsilon) for race in races]
+    assert len(race.asked) == len(races)
+    assert [len(sets), len(rest)][:len(races)] == [race.d for race in races]
+    assert 5 == sum(race.epsilon for race in races)
+
+
+def races_of(size, k, d, epsilon):
+    """The shipped races for k of d columns, a pair first, beside 2 - size that are always in."""
+    domain = tables.domain("n" * (d + 2 - size))
+    made = plan("rule-sieve", domain, k=k + 2 - size, epsilon=epsilon, rows=1000, joint="pair",
+                class_prior=None, always=list(domain.names[:2 - size]))
+    return made.mechanism.keywords["rules"].races(PAIRS)
 
 
 top_law = cache(top_k_law)
@@ -132,7 +143,16 @@ def grown(run):
 
 def law_of(values, score, sizes, epsilon):
     """The exact law of a set and what follows."""
-    return grown(lambda race: choose(values, score, (*sizes, len(score)), (24, epsilon), race))
+    def run(race):
+        races = iter(races_of(*sizes, len(score), epsilon))
+
+        def shipped(raced):
+            how = next(races)
+            return race(raced, how.k, 24, how.epsilon)
+
+        return choose(values, score, (*sizes, len(score)), shipped)
+
+    return grown(run)
 
 
 def losses(one, two):
@@ -294,7 +314,7 @@ def test_a_switch_answers_for_whatever_is_released():
             counts = [int(c) for c in rng.integers(-1000, 1000, many) * rng.choice((1, 10**9))]
             total = int(rng.integers(0, 2000))
             for centred in (False, True):
-                value = worth(counts, total, centred=centred)
+                value = unit_value(counts, total, centred=centred)
                 branch = made.branch(value)
                 ran.add((branch, made.reachable))
                 assert 0 < value <= 1
@@ -318,7 +338,7 @@ def test_a_switch_answers_for_whatever_is_released():
 ])
 def test_what_units_are_worth(counts, total, centred, expected):
     """Twice the share of the rarer class, clamped; of many the rarest that is there."""
-    assert Fraction(expected) == worth(counts, total, centred=centred)
+    assert Fraction(expected) == unit_value(counts, total, centred=centred)
 
 
 @pytest.mark.parametrize(("rows", "epsilon", "k", "named"), [

@@ -40,16 +40,16 @@ def center(made, batches, key=1):
     run = run_of(made)
     summary = made.summarise(batches if isinstance(batches, list) else [batches], key)
     if made.method.startswith("output"):
-        return minimise(run.stacked(summary), float(run.asked.lam)).w
+        return minimise(run.stacked(summary), float(run.options.lam)).w
     sample = run.sample
-    return np.mean([minimise(run.rows(summary, repeat, sample), float(run.asked.lam)).w
-                    for repeat in range(run.asked.repeats)], axis=0)
+    return np.mean([minimise(run.rows(summary, repeat, sample), float(run.options.lam)).w
+                    for repeat in range(run.options.repeats)], axis=0)
 
 
 def bound(made):
     """How far a neighbour may move the weights, by the constants."""
     learning, d = run_of(made), len(made.domain.columns)
-    lam, repeats = learning.asked.lam, learning.asked.repeats
+    lam, repeats = learning.options.lam, learning.options.repeats
     if made.method.startswith("output"):
         return float(output(lam, learning.vectors, d, partitions=repeats))
     return float(ensemble(lam, window_share(learning), learning.vectors, d))
@@ -152,7 +152,7 @@ def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, mo
         assert Fraction(sum(moved), len(moved) * learning.vectors) <= share
         seen.add(sum(moved))
     assert learning.parts == 5
-    assert max(seen) > 0.5 * learning.asked.repeats
+    assert max(seen) > 0.5 * learning.options.repeats
 
 
 def exchanged(made, first, then, key):
@@ -161,7 +161,7 @@ def exchanged(made, first, then, key):
     sample = learning.sample
     held = [made.summarise([table], key) for table in (first, then)]
     return [operator.sub(*(Counter(map(tuple, learning.rows(one, repeat, sample).tolist()))
-                           for one in held)).total() for repeat in range(learning.asked.repeats)]
+                           for one in held)).total() for repeat in range(learning.options.repeats)]
 
 
 @pytest.mark.parametrize("persons", [0, 5, 12, 13, 40])
@@ -175,7 +175,7 @@ def test_the_number_of_rows_is_public(method, persons):
     came = [_person(rng, "nn", unit) for unit in range(persons)]
     summary = made.summarise([_joined(rng, came)] if came else [], 5)
 
-    for repeat in range(run.asked.repeats):
+    for repeat in range(run.options.repeats):
         assert (run.vectors, 2) == run.rows(summary, repeat, run.sample).shape
 
 

@@ -126,10 +126,10 @@ class Law:
         points = np.array([POINTS[p] for _, p in classed])
         held = self.inner.summarise([tables.batch(points, [c for c, _ in classed])], 1)
         layout = Layout.of(self.inner.domain)
-        by, moves, epsilon, labels = weighed(held, layout, self.rules, None)
-        assert self.rules.switch.branch(labels.worth) == PAIRS
+        by, moves, labels = weighed(held, layout, self.rules, None)
+        assert self.rules.switch.branch(labels.unit_value) == PAIRS
         values, _ = pair_scores(held, layout, by)
-        return top_k_law(values.tolist(), 1, moves, float(epsilon))
+        return top_k_law(values.tolist(), 1, moves, float(self.rules.raced))
 
     def of(self, table):
         """P(cell, pair) of a table."""

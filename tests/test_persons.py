@@ -74,10 +74,10 @@ def of_vectors(where, shared, folder):
     held, sample = pair(where, shared, summary, folder), learning.sample
     moved = [(Counter(map(tuple, learning.rows(held[0], repeat, sample).tolist()))
               - Counter(map(tuple, learning.rows(held[1], repeat, sample).tolist()))).total()
-             for repeat in range(learning.asked.repeats)]
+             for repeat in range(learning.options.repeats)]
     share = (window_share(learning) if where.plan.method.startswith("felp")
              else Fraction(1, learning.vectors))
-    found = Fraction(sum(moved), learning.asked.repeats * learning.vectors)
+    found = Fraction(sum(moved), learning.options.repeats * learning.vectors)
     return max(*moved, float(found / share))
 
 

@@ -162,7 +162,7 @@ class HalvesOptions(Choosing):
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         cost, units = choice.priced(rows)
-        rules = choice.settled(Rules, cost, units)
+        rules = choice.run(Rules, cost, units)
         return selection(choice, rules, charged(cost, rules.race), method=METHOD, theorem="halves",
                          settings=settings(rules), noise=rules.race.scale, event=rules.race.event,
                          summarise=adding(partial(summarise, rules=rules), choice.domain),

@@ -1,9 +1,9 @@
 """BlockFWELL: an epsilon-DP set of columns by local learning in random blocks.
 
-Local learning asks, for each row, by which columns its nearest row of another class is farther
-away than its nearest row of its own.  Over a whole table one row may be the nearest of all others,
-and then moves everything; inside a block of few units it moves the votes of that block only.  See
-block_fwell.proof.md.
+Local learning asks in which columns the nearest row of another class is farther away than the
+nearest row of the own class.  Over a whole table one row may be the nearest of all others, and then
+moves everything.  Inside a block of few units it moves the votes of that block only.
+See block_fwell.proof.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 METHOD = "block-fwell/1"
 #: 1 on the grid.
 WHOLE = 65535
-#: Of the blocks, by what share a useful column beats the others on a usual table (measured .14
+#: The share of blocks by which a useful column exceeds the others on a usual table (measured .14
 #: to .45): twice the gap that `choosing` takes as usual.
 USUAL_GAP = 2 * USUAL
 
@@ -49,17 +49,16 @@ USUAL_GAP = 2 * USUAL
 class BlockFWELLOptions(Choosing, Blocked):
     """Choose columns under pure epsilon-DP by local learning in random blocks.
 
-    Looks, in each block of few units, by which columns the nearest row of another class is farther
-    than the nearest of the same.  Finds columns that matter alone or together; `RuleSieve` needs
-    several times fewer rows.
+    In each block of few units it finds the columns in which the nearest row of another class is
+    farther away than the nearest of the same class.  Finds columns that matter alone or together;
+    `RuleSieve` needs several times fewer rows.
 
     Examples
     --------
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
-    >>> y = X[:, 2] > 0.5
     >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> ps.BlockFWELL(1, epsilon=2, domain=domain).fit(X, y).get_support().sum()
+    >>> ps.BlockFWELL(1, epsilon=2, domain=domain).fit(X, X[:, 2] > 0.5).get_support().sum()
     np.int64(1)
     """
 
@@ -68,33 +67,46 @@ class BlockFWELLOptions(Choosing, Blocked):
 
     votes: Literal["sign", "clip"] = option(
         default="sign", choices=("sign", "clip"), rare=True,
-        says="what a block's vote is: the sign of what it found, or that itself, at most tau")
+        says="a block's vote: the sign of its difference of distances, or the difference, up to "
+             "tau")
     tau: Any = option(default="0.06", metavar="S", read=number, rare=True,
                          says="the largest vote, as a share of a column's range")
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
-        """Plan one selection; reads no row.  `reference` is public: it is read here."""
+        """Plan one selection; reads no row but the public ones of `reference`."""
         domain = choice.domain
         _ = domain.classes
         cost, units = choice.priced(rows, least=0)
         known = None if self.reference is None else public_rows(self.reference, domain)
-        block, repeats = sizes(units, self.block, self.repeats, alone=known is not None)
-        voting = choice.settled(
+        block, repeats = sizes(units, self.block, self.repeats, single=known is not None)
+        voting = choice.run(
             Voting, cost, units, block=block, repeats=repeats, reference=known,
-            tau=_tau(self.votes, self.tau, block))
+            tau=self._tau_on_grid(block))
         cost = charged(cost, voting.race)
         voting = replace(voting, delta=cost.delta)
+        least = least_epsilon(units, voting.places.d, voting.places.k, block)
         return selection(
             choice, voting, cost, method=METHOD, settings=voting.settings,
-            noise=voting.race.scale, theorem="block-fwell", event=voting.race.event,
+            noise=voting.race.scale, times=2, theorem="block-fwell", event=voting.race.event,
+            hint=f" (this method is useful here from an epsilon of about {float(least):.2g})",
             takes=takes(Extent.of(domain, units))._replace(
                 stages=((part_bytes(units, len(domain.columns)), 0),)),
             summarise=partial(summarise, voting=voting),
             mechanism=partial(mechanism, voting=voting))
 
+    def _tau_on_grid(self, block: int) -> int:
+        """Return the largest vote on the grid, summed over a block's units; 0 for signs."""
+        if self.votes == "sign":
+            return 0
+        share = exact(self.tau, "tau")
+        if not Fraction(1, WHOLE) <= share <= 1:
+            raise ParameterError(f"tau is {self.tau}; write a share of the columns' range, at most "
+                                 "1")
+        return int(share * WHOLE) * block
+
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """A row turns the vector of its block around."""
+        """Return tables in which a row turns the vector of its block around."""
         from privsieve.methods.worst import block, in_two
 
         blocks = {"k": 1, "block": 3, "repeats": 1}
@@ -106,29 +118,21 @@ class BlockFWELLOptions(Choosing, Blocked):
 class Voting(BlockFWELLOptions, Run):
     """The public parameters of one run.
 
-    block : 1 with a reference, where each unit votes on its own
+    block : 1 with a reference, where each unit votes by itself
     tau : the largest vote on the grid; 0 for signs
     """
 
-    times = 2
-
-    @property
-    def useful(self) -> str:
-        """From which epsilon on."""
-        least = least_epsilon(self.units, self.places.d, self.places.k, self.block)
-        return f" (this method is useful here from an epsilon of about {float(least):.2g})"
-
     @property
     def settings(self) -> dict[str, Any]:
-        """What a release says of the parameters."""
-        alone = self.reference is not None
-        return settings(self, block=None if alone else self.block,
+        """The parameters that a release lists."""
+        known = self.reference is not None
+        return settings(self, block=None if known else self.block,
                         tau=str(self.tau) if self.tau else None,
-                        reference=digest_of(self.reference) if alone else None)
+                        reference=digest_of(self.reference) if known else None)
 
     @property
     def reach(self) -> Fraction:
-        """How far a gap of half of the votes puts a column ahead."""
+        """The lead of a column whose gap is half of the votes."""
         # A block of m units has one vote, so that m times as many units are needed.
         doubled = 2 if self.reference is not None and not self.domain.replaces else 1
         return Fraction(doubled * self.units, self.block)
@@ -136,7 +140,7 @@ class Voting(BlockFWELLOptions, Run):
     # [sensitivity]
     @property
     def sensitivity(self) -> int:
-        """How far one unit can move a sum of votes."""
+        """The largest move of a sum of votes by one unit."""
         largest: int = self.tau or 1
         if self.reference is not None:
             return (2 if self.domain.replaces else 1) * largest
@@ -145,7 +149,7 @@ class Voting(BlockFWELLOptions, Run):
 
     @property
     def scheme(self) -> Scheme:
-        """How units are put into blocks, from public numbers alone."""
+        """The scheme by which units are put into blocks, from public numbers alone."""
         from privsieve.summaries.blocks import Scheme
 
         parts = parts_of(self.units)
@@ -157,7 +161,7 @@ class Voting(BlockFWELLOptions, Run):
 
 def least_epsilon(units: int, d: int, k: int, block: int = 6,
                   gap: Fraction = USUAL_GAP) -> Fraction:
-    """From which epsilon on most of the k best of d columns are found, if their gap is usual.
+    """Return the epsilon from which most of the k best of d columns are found at this gap.
 
     >>> round(float(least_epsilon(4000, 30, 3)), 2)
     0.3
@@ -168,7 +172,7 @@ def least_epsilon(units: int, d: int, k: int, block: int = 6,
 
 # [mechanism]
 def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVotes:
-    """Rows become sums of votes; `key` is fresh, secret and dropped."""
+    """Add up the votes of rows; `key` is fresh, secret and dropped."""
     from privsieve.summaries.blocks import block_votes, reference_votes
 
     if voting.reference is not None:
@@ -178,17 +182,7 @@ def summarise(batches: Iterable[Batch], key: int, *, voting: Voting) -> BlockVot
 
 
 def mechanism(summary: BlockVotes, noise: Noise, *, voting: Voting) -> tuple[int, ...]:
-    """Votes meet noise: one race."""
+    """Run one race over the votes."""
     race = replace(voting.race, sensitivity=voting.sensitivity)
     return voting.places.chosen(summary.votes.tolist(), race, noise)
 # [/mechanism]
-
-
-def _tau(votes: object, tau: object, block: int) -> int:
-    """The largest vote on the grid, summed over a block's units; 0 for signs."""
-    if votes == "sign":
-        return 0
-    share = exact(tau, "tau")
-    if not Fraction(1, WHOLE) <= share <= 1:
-        raise ParameterError(f"tau is {tau}; write a share of the columns' range, at most 1")
-    return int(share * WHOLE) * block

@@ -1,4 +1,4 @@
-"""What methods by blocks, or by public rows, are asked for, and how it is read."""
+"""The options of methods by random blocks, or by public rows, and their readers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from privsieve.public.option import as_given, declared, integer, option, whole
 if TYPE_CHECKING:
     from privsieve.kernels.blocks import Rows
 
-#: A part has so many units, a few megabytes of codes that stay in a cache (a part of 65,536 takes
-#: almost twice the time); more in tables that would have too many parts.
+#: The units of a part, whose few megabytes of codes stay in a cache (a part of 65,536 takes almost
+#: twice the time), and the largest number of parts.
 PART_UNITS, MOST_PARTS = 16_384, 1024
-#: Repeats are free of charge; beyond 50, or this many units in all, they bring next to nothing.
+#: Repeats cost no epsilon; beyond 50, or this number of units in all, they bring next to nothing.
 ENOUGH_UNITS, MOST_REPEATS = 200_000, 50
 SMALLEST_BLOCK, LARGEST_BLOCK, LARGEST_REPEATS = 3, 64, 1000
 
 
 @declared
 class Blocked(PrivateMethod):
-    """What a method is asked for that finds neighbours in random blocks, or among public rows."""
+    """The options of a method that finds neighbours in random blocks, or among public rows."""
 
     block: int = option(default=6, read=whole, metavar="M", rare=True,
                         says="units of a block, from 3")
@@ -34,11 +34,11 @@ class Blocked(PrivateMethod):
     reference: Any = option(
         default=None, metavar="FILE", read=as_given, rare=True,
         says="public rows of the same columns with labels, as a frame, a path or (X, y): each unit "
-             "then looks for its hit and miss there, and stands alone")
+             "then looks for its hit and miss there, and not in a block")
 
 
 def parts_of(units: int) -> int:
-    """How many parts a table of so many units has.
+    """Return the number of parts of a table.
 
     >>> parts_of(4000), parts_of(10**6)
     (1, 62)
@@ -47,22 +47,18 @@ def parts_of(units: int) -> int:
 
 
 def part_bytes(units: int, columns: int) -> int:
-    """Bytes that the rows of one part take while they vote: in two orders, and as whole vectors.
-
-    >>> part_bytes(4000, 50) < 10**7
-    True
-    """
+    """Return the bytes of the rows of one part while they vote: in two orders, and as vectors."""
     return -(-units // parts_of(units)) * 3 * (2 * columns + 64)
 
 
 class KnownRows(NamedTuple):
-    """Public rows of which only the digest is known: enough to plan, and not to run."""
+    """Public rows of which only the digest is known: enough to plan, not to run."""
 
     sha256: str
 
 
 def public_rows(reference: object, domain: Domain) -> Rows | KnownRows:
-    """Public labelled rows as integers on the same grid; each is one on its own."""
+    """Read public labelled rows as integers on the grid of the domain; each row is a unit."""
     if isinstance(reference, KnownRows):
         return reference
     import numpy as np
@@ -72,11 +68,11 @@ def public_rows(reference: object, domain: Domain) -> Rows | KnownRows:
     from privsieve.rows.batch import Batch, batches
 
     X, y = reference if isinstance(reference, tuple) and len(reference) == 2 else (reference, None)
-    rows_alone = replace(domain, person=None, persons=None, rows_per_person=1, rows=None,
-                         neighbours="replace-one")
+    by_row = replace(domain, person=None, persons=None, rows_per_person=1, rows=None,
+                     neighbours="replace-one")
     source = open_source(X, y, csv=domain.csv)
-    resolve(rows_alone, source.shape(count_rows=False), strict=False)
-    read = list(batches(source, rows_alone, rows=None, entropy=bytes))
+    resolve(by_row, source.shape(count_rows=False), strict=False)
+    read = list(batches(source, by_row, rows=None, entropy=bytes))
     whole = Batch.concat([Batch.empty(len(domain.columns)), *read])
     classes = len(np.unique(whole.label))
     if classes < 2:
@@ -85,12 +81,15 @@ def public_rows(reference: object, domain: Domain) -> Rows | KnownRows:
     return Rows(np.ascontiguousarray(whole.codes), whole.label, np.arange(len(whole) + 1))
 
 
-def sizes(units: int, block: object, repeats: object, *, alone: bool) -> tuple[int, int]:
-    """How many units a block has, and how often the table is cut."""
+def sizes(units: int, block: object, repeats: object, *, single: bool) -> tuple[int, int]:
+    """Return the units of a block and the number of repeats.
+
+    single : whether each unit is compared with public rows, and not in a block
+    """
     block = integer(block, "block", SMALLEST_BLOCK, LARGEST_BLOCK)
     if repeats is not None:
         repeats = integer(repeats, "repeats", 1, LARGEST_REPEATS)
-    if alone:
+    if single:
         if repeats not in (None, 1):
             raise ParameterError(f"repeats is {repeats}; with a reference there are no blocks to "
                                  "repeat: leave it out")
@@ -106,7 +105,7 @@ def sizes(units: int, block: object, repeats: object, *, alone: bool) -> tuple[i
 
 
 def digest_of(reference: Rows | KnownRows) -> str:
-    """SHA-256 of the reference on the grid: public rows, named by what they are."""
+    """Return the SHA-256 of the public rows on the grid."""
     if isinstance(reference, KnownRows):
         return reference.sha256
     from privsieve.public.canonical import digest

@@ -1,18 +1,17 @@
-"""Branches: how far a choice goes, and what that takes: products of signs, a pair first, rounds.
+"""Branches: which race comes first, how deep rules go, and how much time and memory that takes.
 
 ::
 
-    one race    k columns by their single scores
-    pairs       first the best pair, then single columns
-    rounds      first a pair, if there can be one, then each column by what is left to explain
+    one race    names k columns by their single scores
+    pairs       names the best pair first, then single columns
+    rounds      names a pair first, if there can be one, then each column by what is unexplained
 
-Which of them runs, how deep products go and how fine a grid is, is decided by public numbers, and
-by class counts that were released: never by rows.  A `Switch` answers for any number that may be
-released, so all that it may say is known, and is in the plan, before a row is read.
+Public numbers and released class counts decide the branch, the depth of products and the grid;
+rows never do.  A `Switch` answers for any number that may be released.  So the plan lists every
+possible answer before a row is read.
 
 Time and memory follow from declared sizes.  The constants are nanoseconds of one core of 2020 with
-the compiled kernels, measured by `benchmarks/rule_sieve.py` and rounded up; a slower machine takes
-so much more.
+the compiled kernels, measured by `benchmarks/rule_sieve.py` and rounded up.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ PAIR_BYTES = 200
 #: Of more units, and a label, sums of parts are made, on all cores; of fewer units it is faster to
 #: look at all rows at once.
 FEW = 2**20
-#: Up to so many classes, every way to cut them in two is tried (31 ways at 6).
+#: The largest number of classes for which every cut in two is tried (31 cuts at 6).
 ALL_CUTS = 6
 #: Bytes of a row beside its codes; bytes of a column's ties.
 ROW_BYTES, TIE_BYTES = 48, 2**15
 
 
 def many_cuts(classes: int) -> int:
-    """How many ways there are.
+    """Count the cuts of the classes in two that are tried.
 
     >>> [many_cuts(classes) for classes in (2, 3, 6, 7, 19)]
     [1, 3, 31, 11, 35]
@@ -67,11 +66,11 @@ def many_cuts(classes: int) -> int:
 
 
 class Extent(NamedTuple):
-    """The sizes by which a choice is priced.
+    """The sizes of a table, from which time and memory follow.
 
-    rows : how many are counted: with persons, all that may be kept.
-    d : how many columns
-    cuts : how many labellings
+    rows : the number of rows; with persons, of all rows that may be kept
+    d : the number of columns
+    cuts : the number of labellings
     weighed : whether rows have weights
     masked : whether some number has missing as a level
     """
@@ -84,30 +83,30 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, domain: Domain, units: int, *, cuts: int = 1) -> Extent:
-        """The sizes of a table of so many units."""
+        """Return the sizes of a table of a domain."""
         persons = domain.person is not None
         return cls(units * (domain.rows_per_person if persons else 1), len(domain.columns),
                    cuts, persons, any(column.missing_level and not column.levels
                                       for column in domain.columns))
 
     def pairs(self, grid: int) -> int:
-        """Nanoseconds for the best rule of each pair of columns."""
+        """Return the nanoseconds for the best rule of each pair of columns."""
         each, row = WEIGHED if self.weighed else PAIR[grid]
         return comb(self.d, 2) * int(each * self.cuts + row * self.rows)
 
     def products(self, size: int) -> int:
-        """Nanoseconds for the products of two or of three signs of each set of columns."""
+        """Return the nanoseconds for the products of the signs of each two or three columns."""
         each, word = PRODUCT[size]
         words = self.rows // 64 + 8
         return comb(self.d, size) * int((1 + self.masked) * (each + word * words))
 
     def raced(self, grid: int) -> int:
-        """Nanoseconds for racing all pairs beside the scores: each labelling has its own."""
+        """Return the nanoseconds of a race over all pairs: each labelling has its own values."""
         return (self.cuts - 1) * self._replace(cuts=1).pairs(grid) + comb(self.d, 2) * DRAW
 
 
-def depth(table: Extent, asked: int | None, max_ops: int) -> tuple[int, int]:
-    """How deep products go and how fine the pair grid is: public, by what both take together.
+def depth(table: Extent, requested: int | None, max_ops: int) -> tuple[int, int]:
+    """Return the depth of products and the grid of pairs that `max_ops` allows together.
 
     The grid comes first: a product of two signs says little that a rule on a grid does not.
 
@@ -118,21 +117,21 @@ def depth(table: Extent, asked: int | None, max_ops: int) -> tuple[int, int]:
                  and WHOLE * OPS * table.pairs(grid) <= PAIR_PART * max_ops), 0)
     spent, deepest = table.pairs(grid) if grid else 0, 1
     for size in PRODUCT:
-        more = table.products(size)
-        if WHOLE * OPS * more > PRODUCT_PART * max_ops or OPS * (spent + more) > max_ops:
+        time = table.products(size)
+        if WHOLE * OPS * time > PRODUCT_PART * max_ops or OPS * (spent + time) > max_ops:
             break
-        spent, deepest = spent + more, size
-    return asked or deepest, grid
+        spent, deepest = spent + time, size
+    return requested or deepest, grid
 
 
 def scored(table: Extent, deep: int, grid: int) -> int:
-    """Nanoseconds for all scores of single columns."""
+    """Return the nanoseconds for all scores of single columns."""
     return (table.pairs(grid) if grid else 0) + sum(
         table.products(size) for size in PRODUCT if size <= deep)
 
 
 def takes(table: Extent, *, deep: int = 1, grid: int = 0, first: bool = False) -> Takes:
-    """The time of a whole run, from the file to the release, and the codes of all rows.
+    """Return the time of a whole run, and the bytes of the codes of all rows.
 
     first : whether a race over pairs may come first
 
@@ -146,12 +145,12 @@ def takes(table: Extent, *, deep: int = 1, grid: int = 0, first: bool = False) -
 
 
 class Tables(NamedTuple):
-    """The sizes of RuleSieve's tables, from which follows what they take while they are made.
+    """The sizes of RuleSieve's tables, from which the memory of a run follows.
 
-    classes : those in which codes are counted in a first pass, and in the last; those of cells
+    classes : the classes by which codes are counted in a first pass and in the last; those of cells
     grid : cells a side of the grid of pairs; 0 without one
     first : whether a race over pairs may come first
-    copies : how often all codes are in memory at a time
+    copies : the number of copies of all codes that are in memory at a time
     """
 
     table: Extent
@@ -162,7 +161,7 @@ class Tables(NamedTuple):
     copies: int = 2
 
     def runs(self, classes: int) -> int:
-        """Bytes of the codes that each column has, and of their counts by class."""
+        """Return the bytes of the codes of each column, and of their counts by class."""
         codes = self.table.d * min(self.table.rows, 2**16)
         return codes * (2 + self._count * classes) if classes else 0
 
@@ -184,8 +183,8 @@ class Tables(NamedTuple):
     def stages(self) -> tuple[tuple[int, int], ...]:
         """Bytes of each stage that adds up parts: of all, and of each thread.
 
-        A thread has a sum, what a part adds to it, and both together; runs together have room for
-        the codes of either.
+        A thread has a sum, the sum of a part, and the sum of both.  Runs of both have room for the
+        codes of either.
         """
         d, (early, late, split) = self.table.d, self.classes
         sums = 8 * split * (comb(d, 2) * self.grid**2
@@ -196,9 +195,9 @@ class Tables(NamedTuple):
                 (first + last + sums + self._raced, 0))
 
     def memory(self, few: int = 2**63) -> dict[str, Any]:
-        """The fields of `Takes` for those ways to the tables that there are.
+        """Return the fields of `Takes` that say which memory the tables need.
 
-        few : of more rows that are units, sums of parts are made
+        few : the largest number of rows, each a unit, that are in memory at once
         """
         whole = self.whole if self.table.rows <= few or self.table.weighed else 0
         return {"stages": self.stages, "whole": whole}
@@ -216,17 +215,12 @@ class Tables(NamedTuple):
 
 
 def a_round(table: Extent, classes: int) -> int:
-    """Nanoseconds of a round: of more than two classes, each against all others."""
+    """Return the nanoseconds of a round: of more than two classes, each against all others."""
     return ROUND_CELL * table.rows * table.d * (classes if classes > 2 else 1)
 
 
 def with_rounds(takes: Takes, table: Extent, classes: int, rounds: int) -> Takes:
-    """What a run takes that goes on in rounds: all rows in memory, each with a weight.
-
-    >>> from privsieve.public.plan import Takes
-    >>> with_rounds(Takes(1.0), Extent(1000, 10), 2, 2).whole
-    0
-    """
+    """Return the time and memory of a run with rounds: all rows in memory, each with a weight."""
     n, d, many = table.rows, table.d, classes if classes > 2 else 1
     # codes as they are kept and by class, cells, a dozen numbers a row, and runs of two parts
     held = 5 * n * d + (100 + 40 * many) * n + 2 * d * min(n, 2**16) * (2 + 8 * classes)
@@ -235,10 +229,10 @@ def with_rounds(takes: Takes, table: Extent, classes: int, rounds: int) -> Takes
                           whole=takes.whole and max(takes.whole, held))
 
 
-# --- one by one, or a pair first ------------------------------------------------------------------
+# --- one race, or a pair first --------------------------------------------------------------------
 
 class Branch(NamedTuple):
-    """A way to choose: its name, and how many columns its first race names together."""
+    """A way to choose: its name, and the number of columns that its first race names together."""
 
     name: str
     size: int
@@ -252,12 +246,12 @@ class Branch(NamedTuple):
 ONE, PAIRS, ROUNDS = Branch("one race", 0), Branch("pairs", 2), Branch("rounds", 2)
 #: Rounds where there are too many columns for their pairs.
 ALONE = ROUNDS._replace(size=0)
-#: What may be asked for.
+#: The values of the option `joint`.
 WORDS = ("auto", "none", "pair", "rounds")
 
 #: Units times epsilon, for each column chosen, from which a pair comes first.  Two classes: soybean
 #: at 2 a column .70 by pairs, .76 by one race; at 15 exclusive or, which one race never finds.  Of
-#: more than two classes units of centred labels are worth half, and pairs come later.
+#: more than two classes units of centred labels count half, and pairs come later.
 FROM, MANY_FROM = 15, 25
 #: The same from which columns are named in rounds, and that of a number.  Five of 50 independent
 #: columns of a label: .83 by rounds and .98 without at 360, .97 and 1 at 720; behind a number five
@@ -268,11 +262,11 @@ DRAW_PART = Fraction(1, 8)
 
 
 class Sizes(NamedTuple):
-    """Public numbers that decide which pairs can be valued and raced.
+    """The public numbers that decide which pairs can be valued and raced.
 
-    k, d : how many of how many columns, those that are always in among both
+    k, d : the numbers of chosen and of all columns, with those that are always included
     grid : cells a side of the pair grid; 0 without one
-    always : how many columns are always in
+    always : the number of columns that are always included
     """
 
     k: int
@@ -285,17 +279,17 @@ class Sizes(NamedTuple):
 
     @property
     def table(self) -> Extent:
-        """The sizes by which pairs are priced."""
+        """The sizes from which the time for pairs follows."""
         return Extent(self.units, self.d, cuts=many_cuts(self.classes))
 
 
 @dataclass(frozen=True)
 class Switch:
-    """Which branch runs: a function of public numbers and of what was released, for any of them.
+    """A function from public or released numbers to the branch that runs.
 
-    room : the branches that can be had, the weakest first
+    room : the possible branches, the weakest first
     strength : units times the epsilon of the races
-    least : how much of it for each column chosen is needed for pairs, and for rounds
+    least : the strength for each chosen column from which pairs, and rounds, are taken
 
     >>> switch = Switch((ONE, PAIRS, ROUNDS), 3, Fraction(1800), (15, 400))
     >>> [branch.name for branch in switch.reachable]
@@ -310,69 +304,70 @@ class Switch:
     least: tuple[Fraction | int, Fraction | int] = (FROM, ROUNDS_FROM)
 
     # [switch]
-    def branch(self, worth: Fraction) -> Branch:
-        """The branch for units that are worth so much: 1 where classes are even, see `worth`."""
-        strength, (pairs, rounds) = self.strength * worth, self.least
+    def branch(self, value: Fraction) -> Branch:
+        """Return the branch for a unit value: see `unit_value`."""
+        strength, (pairs, rounds) = self.strength * value, self.least
         if len(self.room) == 1:
             return self.room[0]
         if self.room[-1].goes_on and strength >= rounds * self.k:
             return self.room[-1]
         # Where a class is rare a rule on two columns gains little by the second: squared.
-        return PAIRS if PAIRS in self.room and strength * worth >= pairs * self.k else ONE
+        return PAIRS if PAIRS in self.room and strength * value >= pairs * self.k else ONE
 
     @property
     def reachable(self) -> tuple[Branch, ...]:
-        """All that `branch` may say, the weakest first."""
-        # More worth never takes an earlier branch, and worth is from 0 to 1.
-        least, most = (self.room.index(self.branch(Fraction(worth))) for worth in (0, 1))
+        """All possible answers of `branch`, the weakest first."""
+        # A larger value never takes an earlier branch, and values are from 0 to 1.
+        least, most = (self.room.index(self.branch(Fraction(value))) for value in (0, 1))
         return self.room[least:most + 1]
     # [/switch]
 
-    def known(self, worth: Fraction) -> Switch:
-        """The same where worth is known before the rows."""
-        return Switch((self.branch(worth),), self.k, self.strength)
+    def known(self, value: Fraction) -> Switch:
+        """Return the switch where the unit value is known before the rows."""
+        return Switch((self.branch(value),), self.k, self.strength)
 
 
-# [worth]
-def worth(counts: Sequence[int], total: int, *, centred: bool) -> Fraction:
-    """What units are worth where classes are not even, of declared or released counts.
+# [unit-value]
+def unit_value(counts: Sequence[int], total: int, *, centred: bool) -> Fraction:
+    """Return how much a unit tells where classes are uneven: 1 where they are even.
 
-    Any integers have an answer: released ones may lie below 0, or above all units.
+    counts : of the classes, declared or released.  Any integers have an answer: released counts
+        may lie below 0, or above the total.
 
-    >>> [str(worth([90, 10], 100, centred=how)) for how in (False, True)]
+    >>> [str(unit_value([90, 10], 100, centred=centred)) for centred in (False, True)]
     ['1/5', '9/50']
-    >>> [str(worth(odd, 100, centred=False)) for odd in ([130, -30], [5, -1, 0], [0, -9, -1])]
+    >>> [str(unit_value(odd, 100, centred=False)) for odd in ([130, -30], [5, -1, 0], [0, -9, -1])]
     ['1/50', '1', '1']
     """
     if len(counts) == 2:
         total = max(2, total)
-        one = min(max(counts[1], 1), total - 1)
-        share = Fraction(min(one, total - one), total)
+        second = min(max(counts[1], 1), total - 1)
+        share = Fraction(min(second, total - second), total)
     else:
         there = [count for count in counts if count > 0]
         share = min(Fraction(1, 2), Fraction(min(there), sum(there))) if there else Fraction(1, 2)
     return 2 * share * (1 - share) if centred else 2 * share
-# [/worth]
+# [/unit-value]
 
 
 def switch(joint: str, sizes: Sizes, strength: Fraction, *, ordered: bool, cells: bool,
            go_on: bool) -> Switch:
-    """The switch for what was asked for; refuses what cannot be had.
+    """Return the switch of the option `joint`; refuse a pair that cannot be valued.
 
-    cells : whether the cells of pairs say enough where no rounds follow.
-    go_on : whether there can be rounds.
+    cells : whether the cells of pairs say enough where no rounds follow
+    go_on : whether there can be rounds
 
-    >>> made = switch("auto", Sizes(5, 30, 900, 2, 16, 2**36), Fraction(900), ordered=False,
+    >>> auto = switch("auto", Sizes(5, 30, 900, 2, 16, 2**36), Fraction(900), ordered=False,
     ...               cells=True, go_on=True)
-    >>> [branch.name for branch in made.reachable]
+    >>> [branch.name for branch in auto.reachable]
     ['one race', 'pairs']
     """
     if joint == "pair":
         check(sizes)
         return Switch((PAIRS,), sizes.k, strength)
-    can = not ordered and sizes.k > 1 and _can(sizes)
-    more = not can or sizes.k - sizes.always > new(PAIRS, sizes.always)
-    rounds = ((ROUNDS if can else ALONE),) * (go_on and more)
+    can = not ordered and sizes.k > 1 and _can_race_pairs(sizes)
+    is_long = not can or sizes.k - sizes.always > new(PAIRS, sizes.always)
+    rounds = ((ROUNDS if can else ALONE),) * (go_on and is_long)
     if joint != "auto":
         first = (PAIRS,) * (can and joint == "rounds")
         return Switch(rounds or first or (ONE,), sizes.k, strength)
@@ -384,8 +379,8 @@ def switch(joint: str, sizes: Sizes, strength: Fraction, *, ordered: bool, cells
     return Switch(room, sizes.k, strength, (MANY_FROM, Fraction(ROUNDS_FROM * sizes.classes, 4)))
 
 
-def _can(sizes: Sizes) -> bool:
-    """Whether a race over pairs can come first, on top of the scores."""
+def _can_race_pairs(sizes: Sizes) -> bool:
+    """Return whether there is time for a race over pairs, on top of the scores."""
     table, grid = sizes.table, sizes.grid
     if not grid or new(PAIRS, sizes.always) > sizes.k - sizes.always:
         return False
@@ -397,7 +392,7 @@ def _can(sizes: Sizes) -> bool:
 
 
 def check(sizes: Sizes) -> None:
-    """Refuse a pair first where none can be had."""
+    """Refuse joint="pair" where no pair can be valued."""
     k, always, max_ops = sizes.k, sizes.always, sizes.max_ops
     if k - always < new(PAIRS, always):
         raise ParameterError(f'joint="pair" begins with 2 columns, and {k} are to be chosen, '
@@ -409,9 +404,9 @@ def check(sizes: Sizes) -> None:
 
 
 def new(branch: Branch, always: int) -> int:
-    """How many columns the first race names that are not in already.
+    """Count the columns that the first race names and that are not always included.
 
-    A column that is always in is one of the pair; of more than one none is.
+    A single column that is always included is one of the pair; of several none is.
 
     >>> new(PAIRS, 1), new(PAIRS, 0), new(PAIRS, 2)
     (1, 2, 2)
@@ -419,24 +414,11 @@ def new(branch: Branch, always: int) -> int:
     return branch.size - (always if always < branch.size else 0)
 
 
-def several(branch: Branch, k: int, always: int = 0) -> tuple[int, Fraction]:
-    """How many columns come before the one race that names several, and its share of epsilon.
-
-    No columns and all of epsilon where each race names one set or one column.
-
-    k : how many are named by both, those that are always in not among them
-
-    >>> several(PAIRS, 5), several(PAIRS, 3), several(PAIRS, 4, always=1)
-    ((2, Fraction(3, 5)), (0, Fraction(1, 1)), (1, Fraction(3, 4)))
-    """
-    size = new(branch, always)
-    return (size, Fraction(k - size, k)) if k - size > 1 else (0, Fraction(1))
-
-
 def dilution(branch: Branch, k: int, d: int, always: int = 0) -> Fraction:
-    """The noise of one race for k of d, as a part of that with which columns are told apart here.
+    """Return the noise of one race for k of d, as a share of the noise per column of a branch.
 
-    A set is worth the mean over its columns, and those that are always in tell no sets apart.
+    The value of a set is the mean over its columns.  The columns that are always included tell no
+    sets apart.
 
     >>> dilution(PAIRS, 5, 30), dilution(PAIRS, 6, 8), dilution(PAIRS, 4, 29, always=1)
     (Fraction(1, 1), Fraction(2, 3), Fraction(1, 2))

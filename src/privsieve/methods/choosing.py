@@ -1,14 +1,12 @@
-"""What all choices of columns share: how many, among what, their worth, and their plan.
+"""The parts that all methods share that choose columns: options, candidates, forecast, plan.
 
-If k columns stand out by a share `gap` of the rows and the others by nothing, a race that names m
-of them finds, in expectation over its noise, what `noise.race` computes from the law of its noise;
-with exponential noise, k at most half of the columns, and A binomial with d - k tries of
-exp(-gap n epsilon / (2 m)),
+Let k columns exceed the others by a share `gap` of the rows.  `noise.race` computes how many of
+them a race that names m columns finds, from the law of its noise.  With exponential noise, k at
+most half of d columns, and A binomial with d - k tries of exp(-gap n epsilon / (2 m)),
 
-    E[m / (A + k)] of the k, and E[k / (A + k)] of the m names are right.
+    E[m / (A + k)] of the k are found, and E[k / (A + k)] of the m names are right.
 
-At gap 0 the second is k/d, which is guessing.  How many names are worth most follows from public
-numbers alone: see `fewer`.
+At gap 0 the second is k/d, which is guessing.  `fewer` chooses m from these public numbers.
 """
 
 from __future__ import annotations
@@ -17,11 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privsieve.errors import ParameterError
 from privsieve.methods.branches import Extent, takes
 from privsieve.methods.method import PrivateMethod
+from privsieve.noise.race import Race
 from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, read_flag
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING
@@ -41,28 +40,27 @@ from privsieve.release import Selection
 from privsieve.summaries.stages import seen
 
 if TYPE_CHECKING:
-    from privsieve.noise.race import Race
     from privsieve.noise.streams import Noise
     from privsieve.rows.batch import Batch
 
-#: Gaps that tables show: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
+#: Gaps that tables have: weak, usual (waveform .08 to .10, WDBC .15), strong (XOR .23).
 GAPS = (Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5))
 USUAL = Fraction(1, 10)
-#: Below this part of what is to be gained over guessing, we say so before the charge.
+#: A plan warns where its gain over guessing is below this share of the possible gain.
 LITTLE = 0.2
-#: Tables from weak to strong, each as likely: how many names are worth most is decided over them.
+#: Equally likely gaps from weak to strong, over which `fewer` takes the mean.
 MIXTURE = tuple(0.02 * 20 ** (i / 12) for i in range(13))
-#: Where a smaller part of the names would be right, we say what fewer names would be worth.
+#: A plan advises fewer names where a smaller share than this of the names would be right.
 FEW = 0.5
-#: So many numbers of names are tried one by one.
+#: The largest number of candidates for k that are all tried.
 TRIED = 64
-#: Costs beside which a report shows that of its release.
+#: Epsilons that a report compares with the epsilon of its release.
 COSTS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
 
 
 @declared
 class Choosing(PrivateMethod):
-    """What a method is asked for that chooses columns."""
+    """The options of every method that chooses columns."""
 
     kind = Selection
 
@@ -76,7 +74,7 @@ class Choosing(PrivateMethod):
                            says="release the order of the columns, too")
     always: Any = option(
         default=None, several=list, unsaid=True, metavar="NAME",
-        says="columns, or groups, that are in whatever the rows say; they count among k")
+        says="columns, or groups, that are always included; they count among k")
     never: Any = option(
         default=None, several=list, unsaid=True, metavar="NAME",
         says="columns that are not looked at")
@@ -86,36 +84,36 @@ class Choosing(PrivateMethod):
         says="columns that are chosen and released as one, under a name; a group takes one place")
     fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
                         flag="--at-most",
-                        says="auto names fewer columns where so many cannot be found: at most k")
+                        says="auto names fewer columns where k of them cannot be found: at most k")
 
     def coding(self, domain: Domain) -> Domain:
-        """The domain by which rows become codes."""
+        """Return the domain by which rows become codes."""
         return domain
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
-        # an empty list says nothing
-        wishes: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
-        asked = replace(self, **wishes)
-        keep = None if asked.never is None else _kept(asked, domain)
-        return asked.planned_choice(ColumnChoice(asked, domain, asked.coding(domain), keep), rows)
+        # an empty list names no column
+        names: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
+        options = replace(self, **names)
+        kept = None if options.never is None else _kept_positions(options, domain)
+        return options.planned_choice(
+            ColumnChoice(options, domain, options.coding(domain), kept), rows)
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
-        """Plan one selection from what may be chosen; reads no row."""
+        """Plan one selection among the columns of a choice; reads no row."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The expected share of the names that are right: among the best, as many as are sought.
+    """The expected share of the named columns that are among the best.
 
-    k : how many of d columns are named
-    sought : how many are the best, at least k; where it is k, so many of the best are found
-    reach : how far a gap of 1 puts a column ahead, in units of a score
+    k : the number of columns that are named, of d
+    reach : the lead of a column whose gap is 1, in units of a score
+    sought : the number of best columns, at least k
 
-    >>> from privsieve.noise.race import Race
-    >>> made = Forecast(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(569), 3)
-    >>> round(made.guessing, 2), [round(share, 2) for share in made.right]
+    >>> forecast = Forecast(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(569), 3)
+    >>> round(forecast.guessing, 2), [round(share, 2) for share in forecast.right]
     (0.1, [0.46, 0.94, 1.0, 1.0])
     """
 
@@ -126,119 +124,97 @@ class Forecast:
     sought: int
 
     def at(self, gap: float) -> float:
-        """The share of the names that are right where the best stand out by this gap."""
-        found = self.race.share(self.d, self.k, gap * float(self.reach), leaders=self.sought)
-        return found * self.sought / self.k
+        """Return the share of right names where the best columns lead by this gap."""
+        share = self.race.share(self.d, self.k, gap * float(self.reach), leaders=self.sought)
+        return share * self.sought / self.k
 
     @property
     def guessing(self) -> float:
-        """The share of names that are right by guessing."""
+        """The share of right names by guessing."""
         return self.sought / self.d
 
     @cached_property
     def right(self) -> tuple[float, ...]:
-        """The share for each of GAPS."""
+        """The share of right names for each of `GAPS`."""
         return tuple(self.at(float(gap)) for gap in GAPS)
 
     @property
     def usual(self) -> float:
-        """The share on a usual table."""
+        """The share of right names on a usual table."""
         return self.at(float(USUAL))
 
     @cached_property
     def mean(self) -> float:
-        """The share over the mixture of tables."""
+        """The share of right names over the mixture of tables."""
         return sum(map(self.at, MIXTURE)) / len(MIXTURE)
 
     @property
-    def worth(self) -> float:
-        """The harmonic mean of the shares that are right, and found (F1), over the mixture."""
+    def f1(self) -> float:
+        """The harmonic mean of the right share of names and the found share of the best columns."""
         return 2 * self.mean * self.k / (self.k + self.sought)
 
     @property
     def gain(self) -> float:
-        """The part of the way from guessing to certainty at a usual gap."""
+        """The gain over guessing at a usual gap, as a share of the possible gain."""
         return (self.usual - self.guessing) / (1 - self.guessing) if self.guessing < 1 else 1.0
 
 
-def json(made: Forecast, costs: Mapping[str, Json], *, times: int = 1, **more: Json,
-         ) -> Mapping[str, Json]:
-    """The forecast as it stands on a release: per cent of the names, rounded down."""
-    return {
-        **{name: value for name, value in more.items() if value is not None},
-        "guessing_percent": int(100 * made.guessing),
-        "usual_gap": str(float(times * USUAL)),
-        "found_percent": {str(float(times * gap)): int(100 * share)
-                          for gap, share in zip(GAPS, made.right, strict=True)},
-        "by_cost": costs,
-    }
+def by_cost(epsilon: Fraction, forecast_at: Callable[[Fraction], Forecast]) -> Mapping[str, Json]:
+    """Return the per cent found on a usual table, rounded down, at this and other epsilons.
 
-
-def by_cost(epsilon: Fraction, at: Callable[[Fraction], Forecast]) -> Mapping[str, Json]:
-    """Per cent found on a usual table, rounded down, at this and other costs.
-
-    >>> from privsieve.noise.race import Race
     >>> by_cost(Fraction(1), lambda epsilon: Forecast(Race(30, 3, 1, epsilon), 30, 3,
     ...                                               Fraction(569), 3))
     {'0.1': 23, '0.3': 70, '1': 99, '3': 99}
     """
-    return {decimal(-(-cost * EPSILON_UNITS // 1)): int(100 * at(cost).usual)
+    return {decimal(-(-cost * EPSILON_UNITS // 1)): int(100 * forecast_at(cost).usual)
             for cost in sorted({*COSTS, epsilon})}
 
 
-def warning(made: Forecast) -> str | None:
-    """A sentence where the choice will be close to random on a usual table.
-
-    >>> from privsieve.noise.race import Race
-    >>> warning(Forecast(Race(30, 3, 1, Fraction(1)), 30, 3, Fraction(5), 3))[:44]
-    'the choice will be close to random: of the c'
-    """
-    if made.gain >= LITTLE:
+def warning(forecast: Forecast) -> str | None:
+    """Warn where the choice will be close to random on a usual table."""
+    if forecast.gain >= LITTLE:
         return None
-    those = "columns sought" if made.k == made.sought else "columns named"
-    are = "found" if made.k == made.sought else "right"
-    return (f"the choice will be close to random: of the {those} about {made.usual:.0%} are "
-            f"{are} on a usual table, and {made.guessing:.0%} by guessing; more rows, a larger "
+    those = "columns sought" if forecast.k == forecast.sought else "columns named"
+    are = "found" if forecast.k == forecast.sought else "right"
+    return (f"the choice will be close to random: of the {those} about {forecast.usual:.0%} are "
+            f"{are} on a usual table, and {forecast.guessing:.0%} by guessing; more rows, a larger "
             "epsilon or fewer columns to choose would help")
 
 
 # [fewer]
-def fewer(rules: Settled) -> Settled:
-    """The rules with as many names as are worth most, where `fewer` is "auto".
+def fewer(rules: AnyRun) -> AnyRun:
+    """Return the run with the number of names of the largest F1, where `fewer` is "auto".
 
-    Decided from public numbers, before the charge: the largest `Forecast.worth`.  What was asked
-    for stays in `fewer`.  More than half of the columns stay as many: those left out are raced.
+    Public numbers decide, before the charge.  `fewer` then holds the requested number.  Where more
+    than half of the columns are requested, all are named: the race names those that are left out.
     """
     if rules.fewer is None:
         return rules
-    if rules.fewer != "auto":
-        raise ParameterError(f'fewer is {quoted(rules.fewer)}; write "auto" to name at most k '
-                             "columns, or leave it out")
     if not rules.one_race:
         raise ParameterError('fewer="auto" is for columns that one race names, and joint begins '
                              "with a pair of them; leave one of the two out")
-    return _worth_most(rules)
+    return _best_number(rules)
 
 
-def _worth_most(rules: Settled) -> Settled:
+def _best_number(rules: AnyRun) -> AnyRun:
     places = rules.places
     k = places.k
 
-    def naming(m: int, **more: Any) -> Settled:
-        # What begins with a pair is for where much can be found: there all k are named.
+    def naming(m: int, **changes: Any) -> AnyRun:
+        # A pair first is for tables where much can be found: there all k are named.
         by, total = rules if m == k else rules.alone, places.taken + m
         return replace(by, n_features_to_select=total, fewer=places.total,
-                       places=replace(places, k=m, total=total), **more)
+                       places=replace(places, k=m, total=total), **changes)
 
     if 2 * k > places.d:
         return naming(k)
-    # Without a delta: its noise takes long to size.  At the end it has its say.
-    m = _largest(lambda m: naming(m, delta=Fraction(0)).forecast.worth, k)
-    return max(naming(m), naming(k), key=lambda one: one.forecast.worth)
+    # The search ignores the delta, whose noise takes long to size; the last comparison uses it.
+    m = _largest(lambda m: naming(m, delta=Fraction(0)).forecast.f1, k)
+    return max(naming(m), naming(k), key=lambda run: run.forecast.f1)
 
 
-def _largest(worth: Callable[[int], float], k: int) -> int:
-    """The number from 1 to k that is worth most, the smaller of equals.
+def _largest(value: Callable[[int], float], k: int) -> int:
+    """Return the number from 1 to k with the largest value, the smaller of equals.
 
     Of many numbers some are tried, and then those between the neighbours of the best.
 
@@ -249,52 +225,46 @@ def _largest(worth: Callable[[int], float], k: int) -> int:
     while high - low >= TRIED:
         steps = [low * (high / low) ** (i / TRIED) for i in range(TRIED + 1)]
         tried = sorted({min(high, max(low, round(step))) for step in steps})
-        best = tried.index(max(tried, key=worth))
+        best = tried.index(max(tried, key=value))
         low, high = tried[max(0, best - 1)], tried[min(len(tried) - 1, best + 1)]
-    return max(range(low, high + 1), key=worth)
+    return max(range(low, high + 1), key=value)
 # [/fewer]
 
 
 def advice(rules: Run) -> str | None:
-    """A sentence where few of k names would be right, and fewer names would be worth more.
-
-    It speaks of the mean over the mixture of tables; both figures are those of plans that can
-    be made.
-    """
+    """Advise fewer names where few of k would be right; both figures are of possible plans."""
     places = rules.places
     if rules.fewer is not None or not rules.one_race:
         return None
-    k, made = places.k, rules.forecast
-    if made.mean >= FEW:
+    k, forecast = places.k, rules.forecast
+    if forecast.mean >= FEW:
         return None
-    few = _worth_most(rules)
+    few = _best_number(rules)
     named = few.places.k
     if named == k:
         return None
     beside = " beside those that are always in" if places.taken else ""
     return (f"asked for {k}{beside}: with {rules.units} {rules.domain.unit}s and this epsilon "
-            f"about {_about(made.mean * k)} of the {k} would be right; --at-most {places.total} "
-            f'(in Python fewer="auto") would name {named}, about '
-            f"{_about(few.forecast.mean * named)} of {'them' if named > 1 else 'it'} right, in the "
-            "mean over tables from weak to strong")
+            f"about {_rounded(forecast.mean * k)} of the {k} would be right; --at-most "
+            f'{places.total} (in Python fewer="auto") would name {named}, about '
+            f"{_rounded(few.forecast.mean * named)} of {'them' if named > 1 else 'it'} right, in "
+            "the mean over tables from weak to strong")
 
 
-def _about(columns: float) -> str:
-    """A number of columns for people.
+def _rounded(columns: float) -> str:
+    """Round a number of columns for people.
 
-    >>> _about(0.34), _about(2.96), _about(8.7)
+    >>> _rounded(0.34), _rounded(2.96), _rounded(8.7)
     ('0.3', '3', '9')
     """
     return f"{columns:.0f}" if columns >= 3 else f"{columns:.1f}".removesuffix(".0")
 
 
 def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
-    """What a plan with this race costs; a delta that would buy nothing is not spent.
+    """Return the cost of a plan with this race, without a delta that would not reduce the noise.
 
-    before : what is spent under zCDP before the race, by what is pure
+    before : the rho that pure mechanisms spend before the race
 
-    >>> from privsieve.public.plan import Cost
-    >>> from privsieve.noise.race import Race
     >>> one, tiny = Fraction(1), Fraction(1, 10**6)
     >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
     ['0', '0.000001']
@@ -305,41 +275,40 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """What is chosen among which columns.
+    """The request of a choice, and the columns that it is among.
 
-    asked : the options of the choice
-    declared : the domain as it was declared, with the columns that are never in
+    declared : the declared domain, with the columns that are never in
     coding : the same with the bounds by which rows become codes
-    keep : the positions of the columns that a method is given; None for all
+    kept : the positions of the columns that the method sees; None for all
 
     >>> from privsieve.methods import plan
-    >>> made = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
-    ...             never=["x4"], always="x0")
-    >>> made.settings["k"], made.settings["always"], made.settings["never"]
+    >>> settings = plan("rule-sieve", Domain.box(0, 1, columns=9), k=3, epsilon=1, rows=500,
+    ...                 never=["x4"], always="x0").settings
+    >>> settings["k"], settings["always"], settings["never"]
     (3, ['x0'], ['x4'])
     """
 
-    asked: Choosing
+    options: Choosing
     declared: Domain
     coding: Domain
-    keep: tuple[int, ...] | None = None
+    kept: tuple[int, ...] | None = None
 
     @cached_property
     def places(self) -> Places:
-        """What is raced, and for how many places; refuses what makes no sense."""
-        return among(self.asked, self.domain)
+        """The items that are raced, and the number of places."""
+        return among(self.options, self.domain)
 
     @cached_property
     def domain(self) -> Domain:
-        """The columns that a method is given: without those that are never in."""
-        if self.keep is None:
+        """The domain that the method sees: without the columns that are never in."""
+        if self.kept is None:
             return self.coding
-        return replace(self.coding, columns=tuple(self.coding.columns[j] for j in self.keep))
+        return replace(self.coding, columns=tuple(self.coding.columns[j] for j in self.kept))
 
     def priced(self, rows: int | None, least: int = 2) -> tuple[Cost, int]:
-        """What the choice costs, and from how many units; fewer than the least are refused."""
-        asked = self.asked
-        cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
+        """Return the cost and the number of units; refuse fewer units than `least`."""
+        options = self.options
+        cost = Cost.of(options.epsilon, delta=options.delta, allow_weak=options.allow_weak)
         units = self.domain.public_units(rows)
         if units < least:
             raise ParameterError(f"the table has {units} {self.domain.unit}s (n_samples = {units})"
@@ -347,45 +316,53 @@ class ColumnChoice:
         cost.check_units(units)
         return cost, units
 
-    def settled(self, kind: type[Settled], cost: Cost, units: int, **own: Any) -> Settled:
-        """The public parameters of a run, with as many names as are worth most."""
+    def run(self, kind: type[AnyRun], cost: Cost, units: int, **own: Any) -> AnyRun:
+        """Return the public parameters of a run, with the number of names that `fewer` chooses."""
         return fewer(settled(
-            kind, self.asked, n_features_to_select=self.places.total, epsilon=cost.epsilon,
+            kind, self.options, n_features_to_select=self.places.total, epsilon=cost.epsilon,
             delta=cost.delta, domain=self.domain, units=units, places=self.places, **own))
 
     def plan(self, *, settings: Mapping[str, Json], summarise: Any, mechanism: Any,
              certain: tuple[int, ...] | None, **own: Any) -> Plan:
-        """The plan of a choice, from functions that know the columns a method is given."""
-        if self.keep is not None:
-            certain = None if certain is None else tuple(self.keep[j] for j in certain)
-            summarise = seen(summarise, partial(narrowed, keep=self.keep),
+        """Plan a choice; `summarise` and `mechanism` know the columns that the method sees."""
+        if self.kept is not None:
+            certain = None if certain is None else tuple(self.kept[j] for j in certain)
+            summarise = seen(summarise, partial(narrowed, kept=self.kept),
                              len(self.declared.columns))
-            mechanism = partial(chosen_of, keep=self.keep, mechanism=mechanism)
+            mechanism = partial(chosen_of, kept=self.kept, mechanism=mechanism)
         return Plan(kind=Selection.kind, domain=self.declared, reads=self.coding, certain=certain,
-                    settings=settings, asked=as_json(self.asked, settings), summarise=summarise,
+                    settings=settings, asked=as_json(self.options, settings), summarise=summarise,
                     mechanism=mechanism, **own)
 
 
 def selection(choice: ColumnChoice, rules: Run, cost: Cost, *, noise: Fraction, summarise: Any,
-              **own: Any) -> Plan:
-    """The plan of a choice by one race; a choice of all columns costs nothing.
+              times: int = 1, **own: Any) -> Plan:
+    """Plan a choice by races; a choice of all columns costs nothing.
 
-    rules : the public parameters of the run.
-    noise : its size, in units on a score.
-    own : what is the method's own: name, settings, theorem, and its mechanism.
+    noise : its size, in units on a score
+    times : gaps of scores, as a multiple of gaps of rows
+    own : the fields of `Plan` that are the method's own, and a `hint` that ends a warning
     """
     free = rules.places.certain and not rules.ordered
-    expected = rules.forecast
-    costs = by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)
-    forecast = json(expected, costs, times=rules.times, advice=None if free else advice(rules),
-                    names=None if rules.fewer is None else rules.places.k,
-                    after_coding=after_coding(rules.domain))
-    close = None if free else warning(expected)
+    forecast = rules.forecast
+    hint = own.pop("hint", "")
+    text = None if free else warning(forecast)
     taken = own.pop("takes", None) or takes(Extent.of(rules.domain, rules.units))
     own |= {"event": NOTHING, "shows": {}} if free else {}
+    notes: dict[str, Json] = {
+        "advice": None if free else advice(rules),
+        "names": None if rules.fewer is None else rules.places.k,
+        "after_coding": after_coding(rules.domain)}
     return choice.plan(
-        units=rules.units, assumes=rules.assumes, forecast=forecast,
-        warning=close and close + rules.useful, noise=NoiseSize(noise, "units on a score"),
+        units=rules.units, assumes=rules.assumes, warning=text and text + hint,
+        forecast={
+            **{name: note for name, note in notes.items() if note is not None},
+            "guessing_percent": int(100 * forecast.guessing),
+            "usual_gap": str(float(times * USUAL)),
+            "found_percent": {str(float(times * gap)): int(100 * share)
+                              for gap, share in zip(GAPS, forecast.right, strict=True)},
+            "by_cost": by_cost(cost.epsilon, lambda other: replace(rules, epsilon=other).forecast)},
+        noise=NoiseSize(noise, "units on a score"),
         certain=rules.places.columns() if free else None,
         cost=Cost(Fraction(0)) if free else cost, summarise=summarise,
         takes=taken if holds_rows(summarise) else taken._replace(rows=0), **own)
@@ -393,16 +370,15 @@ def selection(choice: ColumnChoice, rules: Run, cost: Cost, *, noise: Fraction, 
 
 @dataclass(frozen=True)
 class Places:
-    """What is raced, and for how many places.
+    """The items that are raced, and the number of places.
 
-    items : of each that is raced the positions of its columns: one, or those of a group
-    always : positions that are in without a race
-    total : how many places there are, those that are taken always among them
-    k : how many items are named
+    items : for each item the positions of its columns: one, or those of a group
+    always : the positions that are always included
+    total : the number of places, with those of the columns that are always included
+    k : the number of items that are named
 
-    >>> from privsieve.public.domain import Domain
-    >>> asked = Choosing(n_features_to_select=3, always=("x1",), groups={"both": ["x0", "x3"]})
-    >>> among(asked, Domain.box(0, 1, columns=5))
+    >>> options = Choosing(n_features_to_select=3, always=("x1",), groups={"both": ["x0", "x3"]})
+    >>> among(options, Domain.box(0, 1, columns=5))
     Places(items=((0, 3), (2,), (4,)), always=(1,), total=3, k=2)
     """
 
@@ -413,17 +389,17 @@ class Places:
 
     @property
     def d(self) -> int:
-        """How many items are raced."""
+        """The number of items."""
         return len(self.items)
 
     @property
     def taken(self) -> int:
-        """How many places are taken before the race."""
+        """The number of places that are taken before the race."""
         return self.total - self.k
 
     @cached_property
     def plain(self) -> bool:
-        """Whether each place is for a column on its own."""
+        """Whether each place is for a single column."""
         return (len(self.always) + self.k == self.total
                 and all(len(item) == 1 for item in self.items))
 
@@ -433,29 +409,27 @@ class Places:
         return self.k == self.d
 
     def race(self, epsilon: Fraction, **own: Any) -> Race:
-        """The race for scores that one unit moves by 1; `own` are further fields of it."""
-        from privsieve.noise.race import Race
-
+        """Return the race for scores that one unit moves by 1; `own` are further fields of it."""
         return Race(self.d, self.k, 1, epsilon, **own)
 
     def forecast(self, race: Race, reach: Fraction, sought: int) -> Forecast:
-        """What a race is expected to find, where so many columns were asked for."""
+        """Return the forecast of a race where `sought` columns were requested."""
         return Forecast(race, self.d, self.k, reach, sought - self.taken)
 
     def scores(self, scores: Sequence[int]) -> list[int]:
-        """What each item is worth: the most of its columns."""
+        """Return the score of each item: the largest of its columns."""
         # [most-of-its-columns]
         return [max(scores[j] for j in item) for item in self.items]
 
     def columns(self, named: Iterable[int] | None = None, *, ordered: bool = False,
                 ) -> tuple[int, ...]:
-        """The positions of the columns of some items, of all where none are given."""
+        """Return the positions of the columns of some items, or of all."""
         raced = [j for item in (range(self.d) if named is None else named)
                  for j in self.items[item]]
         return (*self.always, *raced) if ordered else tuple(sorted((*self.always, *raced)))
 
     def chosen(self, scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
-        """One race over scores of columns: positions, in order where that is released."""
+        """Run one race over scores of columns; return positions, in order if that is released."""
         from privsieve.noise.race import top_k
 
         if self.certain and not race.ordered:
@@ -466,28 +440,20 @@ class Places:
 
 @declared
 class Run(Choosing):
-    """The public parameters of one run of a choice: its options, settled, and public facts."""
+    """The public parameters of one run of a choice: its options as numbers, and public facts."""
 
     domain: Domain
     units: int
     places: Places
 
-    #: Gaps of scores are so many times those of rows.
-    times: ClassVar[int] = 1
-
-    @property
-    def useful(self) -> str:
-        """What a warning says beside."""
-        return ""
-
     @property
     def k(self) -> int:
-        """How many columns are named."""
+        """The number of columns that are named."""
         return int(self.n_features_to_select)
 
     @property
     def sought(self) -> int:
-        """How many columns were asked for."""
+        """The number of columns that were requested."""
         return self.k if self.fewer is None else int(self.fewer)
 
     @property
@@ -497,15 +463,15 @@ class Run(Choosing):
 
     @property
     def reach(self) -> Fraction:
-        """How far a gap of 1 puts a column ahead, in units of a score.
+        """The lead of a column whose gap is 1, in units of a score.
 
-        Where units come and go instead of being replaced, one moves a score by half as much.
+        A unit that comes or goes moves a score half as far as a unit that is replaced.
         """
         return Fraction(self.units * (1 if self.domain.replaces else 2))
 
     @property
     def forecast(self) -> Forecast:
-        """What the choice is expected to find."""
+        """The forecast of the choice."""
         return self.places.forecast(self.race, self.reach, self.sought)
 
     @property
@@ -515,20 +481,20 @@ class Run(Choosing):
 
     @property
     def alone(self) -> Self:
-        """The same where one race names all columns."""
+        """The same run where one race names all columns."""
         return self
 
 
-Settled = TypeVar("Settled", bound=Run)
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 
-def among(asked: Choosing, domain: Domain) -> Places:
-    """Read what a choice of columns of this domain is among; refuses what makes no sense."""
-    members = _members(asked, domain)
-    always = _always(asked, members)
+def among(options: Choosing, domain: Domain) -> Places:
+    """Read the candidates of a choice of columns; refuse names that contradict each other."""
+    members = _members(options, domain)
+    always = _always(options, members)
     raced = [name for name in members if name not in always]
-    all_of_them = len(members) == len(domain.columns) and not asked.never
-    total = count(asked.n_features_to_select, len(members), *([] if all_of_them else [
+    all_of_them = len(members) == len(domain.columns) and not options.never
+    total = count(options.n_features_to_select, len(members), *([] if all_of_them else [
         "{} columns and groups are left to choose from; choose fewer"]))
     if total <= len(always):
         raise ParameterError(f"always names {len(always)} and {total} are to be chosen: nothing is "
@@ -537,11 +503,11 @@ def among(asked: Choosing, domain: Domain) -> Places:
                   tuple(j for name in always for j in members[name]), total, total - len(always))
 
 
-def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
-    """The positions of each column alone and of each group, by its name and in order."""
+def _members(options: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
+    """Return the positions of each single column and each group, by name and in order."""
     position = {name: j for j, name in enumerate(domain.names)}
     group_of: dict[str, str] = {}
-    for group, columns in (asked.groups or {}).items():
+    for group, columns in (options.groups or {}).items():
         if group in position:
             raise ParameterError(f"a group is called {quoted(group)}, as a column is; give it "
                                  "another name")
@@ -554,56 +520,56 @@ def _members(asked: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
                                      f"group {quoted(group_of[name])} already; groups may not "
                                      "overlap: write it once")
             group_of[name] = group
-    found: dict[str, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for name, j in position.items():
-        found.setdefault(group_of.get(name, name), []).append(j)
-    return {name: tuple(columns) for name, columns in found.items()}
+        members.setdefault(group_of.get(name, name), []).append(j)
+    return {name: tuple(columns) for name, columns in members.items()}
 
 
-def _always(asked: Choosing, members: Mapping[str, object]) -> list[str]:
-    """The columns alone and the groups that are always in; names of others are refused."""
-    known = list(asked.always or ())
-    for name in known:
+def _always(options: Choosing, members: Mapping[str, object]) -> list[str]:
+    """Return the single columns and groups that are always included; refuse other names."""
+    names = list(options.always or ())
+    for name in names:
         if name in members:
             continue
-        inside = [group for group, columns in (asked.groups or {}).items() if name in columns]
+        inside = [group for group, columns in (options.groups or {}).items() if name in columns]
         if inside:
             raise ParameterError(f"always names {quoted(name)}, which is a part of group "
                                  f"{quoted(inside[0])}; name the group")
         raise ParameterError(f"always names {quoted(name)}, which is no column to choose, nor a "
                              "group; write names of the domain's columns")
-    return known
+    return names
 
 
 # --- columns that are never in ------------------------------------------------------------------
 
-def _kept(asked: Choosing, domain: Domain) -> tuple[int, ...]:
-    """The positions of the columns that a method is given."""
-    for name in asked.never:
+def _kept_positions(options: Choosing, domain: Domain) -> tuple[int, ...]:
+    """Return the positions of the columns that the method sees."""
+    for name in options.never:
         if name not in domain.names:
             raise ParameterError(f"never names {quoted(name)}, which is no column of the domain; "
                                  "write names of its columns")
-        if name in (asked.always or ()):
+        if name in (options.always or ()):
             raise ParameterError(f"{quoted(name)} is named by always and by never; name it once")
-        for group, columns in (asked.groups or {}).items():
+        for group, columns in (options.groups or {}).items():
             if name in columns:
                 raise ParameterError(f"{quoted(name)} is never chosen, and group {quoted(group)} "
                                      "has it; take it out of one of them")
-    positions = tuple(j for j, name in enumerate(domain.names) if name not in asked.never)
+    positions = tuple(j for j, name in enumerate(domain.names) if name not in options.never)
     if not positions:
         raise ParameterError("never names all columns; leave some to choose from")
     return positions
 
 
-def narrowed(batch: Batch, keep: Sequence[int]) -> Batch:
-    """Rows with some of their columns."""
+def narrowed(batch: Batch, kept: Sequence[int]) -> Batch:
+    """Return rows with some of their columns."""
     import numpy as np
 
     # [cell-by-cell] units, positions and tags stay: one unit is changed in one unit's rows
-    return replace(batch, codes=np.ascontiguousarray(batch.codes.T[list(keep)]).T)
+    return replace(batch, codes=np.ascontiguousarray(batch.codes.T[list(kept)]).T)
 
 
-def chosen_of(summary: Any, noise: Noise, *, keep: Sequence[int], mechanism: Any) -> Chosen:
-    """What a mechanism names of the columns that were kept, as positions among all columns."""
+def chosen_of(summary: Any, noise: Noise, *, kept: Sequence[int], mechanism: Any) -> Chosen:
+    """Run a mechanism over the kept columns; return its answer as positions among all columns."""
     named = mechanism(summary, noise)
-    return Chosen((keep[j] for j in named), **getattr(named, "said", {}))
+    return Chosen((kept[j] for j in named), **getattr(named, "said", {}))

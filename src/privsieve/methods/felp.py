@@ -1,8 +1,8 @@
 """FELP: the mean of weights of local learning over windows of the units, released with noise.
 
-Units are thrown into sectors of a circle, and each window takes some of them: nine tenths, cyclic,
-so that every unit is in as many windows as any other, or one more.  In each window the units are
-cut into blocks, which are the rows of a problem of their own.  See felp.proof.md.
+Each unit gets a random sector of a circle.  A window is a cyclic run of sectors with nine tenths of
+the units, so that the numbers of windows of two units differ by at most 1.  In each window the
+units are cut into blocks, which are the rows of a problem.  See felp.proof.md.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ LARGEST_ENSEMBLE, MOST_SECTORS = 1000, 10_000
 class FELPOptions(OutputFWELLOptions):
     """Release the mean of weights over an ensemble, under differential privacy.
 
-    As `OutputFWELL`, whose repeats it replaces by an ensemble: each member weighs columns on a part
-    of the units.  It needs as many rows as `OutputFWELL` does.
+    Like `OutputFWELL`, with an ensemble in the place of repeats: each member weighs the columns on
+    a share of the units.  It needs as many rows as `OutputFWELL` does.
 
     Examples
     --------
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
     >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> made = ps.FELP("positive", epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
-    >>> made.weights_.shape, int(made.weights_.argmax())
+    >>> weights = ps.FELP("positive", epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5).weights_
+    >>> weights.shape, int(weights.argmax())
     ((4,), 2)
     """
 
@@ -56,51 +56,65 @@ class FELPOptions(OutputFWELLOptions):
         says="units of a member, as a share of all: above 0, at most 1, and of few decimals")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
-        """Plan a release of mean weights; reads no row.  `reference` is public: it is read here."""
+        """Plan a release of mean weights; reads no row but the public ones of `reference`."""
         from privsieve.local.constants import ensemble
 
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
-        learning = _ensemble(self, domain, rows)
+        learning = self._ensemble(domain, rows)
         # [sensitivity] from the windows, before rows are read
-        moved = ensemble(learning.asked.lam, window_share(learning), learning.vectors,
+        moved = ensemble(learning.options.lam, window_share(learning), learning.vectors,
                          len(domain.columns))
         return vector_plan(self, learning, cost, moved, method=METHOD, theorem="felp",
                            mechanism=mechanism)
 
+    def _ensemble(self, domain: Domain, rows: int | None) -> Ensemble:
+        """Return the parameters with those of the windows: their number and their size."""
+        many = integer(self.repeats, "repeats", 1, LARGEST_ENSEMBLE)
+        share = exact(self.beta, "beta")
+        if not 0 < share <= 1 or many * share.denominator > MOST_SECTORS:
+            raise ParameterError(f"beta is {self.beta}; write a share above 0 and at most 1, of "
+                                 "few decimals, such as 0.9")
+        learning = Ensemble.of(replace(self, beta=share), domain, rows, members=many, share=share)
+        if int(share * learning.units) < learning.options.block * learning.parts:
+            raise ParameterError(f"beta is {self.beta}; of {learning.units} rows or persons it "
+                                 "takes too few for one block: choose a larger beta or smaller "
+                                 "blocks")
+        return learning
+
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """A row turns its vector from one side of the weights to the other."""
+        """Return tables in which a row turns its vector to the other side of the weights."""
         from privsieve.methods.worst import CORNERS, corners, in_two
 
         return {"": in_two(corners(), k=1, reference=CORNERS, beta=1, repeats=2)}
 
 
 class Ensemble(Learning):
-    """The public parameters of one run; its repeats are the members."""
+    """The public parameters of one run; the repeats are the members."""
 
     @property
     def at_once(self) -> int:
-        """One problem is solved after the other."""
+        """The rows of one problem: they are solved one after another."""
         return self.vectors
 
     @property
     def sample(self) -> Windows:
-        """Which units each problem takes: public."""
+        """The units of each problem: public."""
         from privsieve.summaries.moves import Windows
 
-        return Windows(*circle(self.asked.repeats, self.share))
+        return Windows(*circle(self.options.repeats, self.share))
 
 
 # [mechanism]
 def mechanism(summary: Moves, noise: Noise, *, learning: Ensemble, by: VectorNoise,
               ) -> tuple[int, ...]:
-    """The mean of the minimisers meets noise."""
+    """Add noise to the mean of the minimisers."""
     from privsieve.local.solver import minimise
 
-    repeats, sample = learning.asked.repeats, learning.sample
+    repeats, sample = learning.options.repeats, learning.sample
     total = [Fraction(0)] * len(learning.domain.columns)
     for repeat in range(repeats):
-        w = minimise(learning.rows(summary, repeat, sample), float(learning.asked.lam)).w
+        w = minimise(learning.rows(summary, repeat, sample), float(learning.options.lam)).w
         # [exact-mean]
         total = [a + Fraction(b) for a, b in zip(total, w.tolist(), strict=True)]
     return by.add([x / repeats for x in total], noise)
@@ -108,7 +122,7 @@ def mechanism(summary: Moves, noise: Noise, *, learning: Ensemble, by: VectorNoi
 
 
 def circle(many: int, beta: Fraction) -> tuple[int, list[list[int]]]:
-    """How many sectors there are, and cyclic windows of them that each take the share beta.
+    """Return the number of sectors, and cyclic windows of them of the share beta.
 
     >>> circle(2, Fraction(3, 4))
     (8, [[0, 1, 2, 3, 4, 5], [4, 5, 6, 7, 0, 1]])
@@ -121,25 +135,11 @@ def circle(many: int, beta: Fraction) -> tuple[int, list[list[int]]]:
 
 
 def window_share(learning: Learning) -> Fraction:
-    """The largest share of one unit in the mean, over all sectors that it may be in."""
+    """Return the largest share of one unit in the mean, over all sectors that it may be in."""
     from privsieve.local.constants import ensemble_share
 
-    sectors, found = circle(learning.asked.repeats, learning.share)
+    sectors, windows = circle(learning.options.repeats, learning.share)
     # [once] a window has a unit in one row at most
     uses = [[int(sector in window) for sector in range(sectors)]
-            for window in map(frozenset, found)]
-    return ensemble_share(uses, [learning.vectors] * learning.asked.repeats)
-
-
-def _ensemble(asked: FELPOptions, domain: Domain, rows: int | None) -> Ensemble:
-    """The parameters with those of the windows: how many, and how large."""
-    many = integer(asked.repeats, "repeats", 1, LARGEST_ENSEMBLE)
-    share = exact(asked.beta, "beta")
-    if not 0 < share <= 1 or many * share.denominator > MOST_SECTORS:
-        raise ParameterError(f"beta is {asked.beta}; write a share above 0 and at most 1, of few "
-                             "decimals, such as 0.9")
-    learning = Ensemble.of(replace(asked, beta=share), domain, rows, members=many, share=share)
-    if int(share * learning.units) < learning.asked.block * learning.parts:
-        raise ParameterError(f"beta is {asked.beta}; of {learning.units} rows or persons it takes "
-                             "too few for one block: choose a larger beta or smaller blocks")
-    return learning
+            for window in map(frozenset, windows)]
+    return ensemble_share(uses, [learning.vectors] * learning.options.repeats)

@@ -1,8 +1,8 @@
-"""Released weights: what the methods share that release the weights of local learning.
+"""Released weights: the parts that methods share that release the weights of local learning.
 
 Blocks, or single units against public rows, become rows of length up to 1 of a convex problem
-(`summaries/moves.py`); its minimiser is a weight for each column, and leaves with noise on a public
-grid.  Here are the public parameters, the noise, and what a plan and a release say of both.
+(`summaries/moves.py`).  Its minimiser has a weight for each column, and is released with noise on a
+public grid.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 #: 1 on the grid.
 WHOLE = 65535
-#: Numbers of all rows: so many where the size decides the repeats, and the most that are held.
+#: The numbers in all rows where the size decides the repeats, and the most that are held.
 USUAL_NUMBERS, MOST_NUMBERS = 2**27, 2**31
-#: Nanoseconds that a vector takes; bytes that a number of a problem takes while it is solved, and
-#: those of the library that solves it.
+#: Nanoseconds for a vector; bytes for a number of a problem while it is solved, and for the library
+#: that solves it.
 VECTOR, SOLVING, LIBRARY = 2000, 20, 2**25
 #: The usual length that becomes 1, over the root of the number of columns.  Vectors are mostly
-#: longer (measured: .05 to .2), and most rows get length 1; a larger one only wastes signal.
+#: longer (measured: .05 to .2), so most rows get length 1.  A larger clip only wastes signal.
 CLIP = Fraction(1, 20)
 
 
 @declared
 class WeightOptions(Blocked):
-    """What a method is asked for that releases weights."""
+    """The options of a method that releases weights."""
 
     kind = ColumnWeights
     assumes = NUMBERS
@@ -74,22 +74,22 @@ class WeightOptions(Blocked):
 
 @dataclass(frozen=True, repr=False)
 class Learning:
-    """The public parameters by which a table becomes rows, and rows become named columns.
+    """The public parameters by which a table becomes rows, and weights become named columns.
 
-    asked : the options, settled: numbers, and public rows; a block is 1 with a reference
-    share : of the units, that a repeat takes
+    options : as numbers, with the public rows; a block is 1 with a reference
+    share : the share of the units that a repeat takes
     """
 
-    asked: Any
+    options: Any
     domain: Domain
     units: int
     parts: int
     share: Fraction
 
     @classmethod
-    def of(cls, asked: WeightOptions, domain: Domain, rows: int | None, *,
+    def of(cls, options: WeightOptions, domain: Domain, rows: int | None, *,
            members: int | None = None, share: Fraction = Fraction(1)) -> Self:
-        """Read and check the options that all methods share; reads no row.
+        """Check the options that all methods share; reads no row.
 
         members : of an ensemble, in the place of repeats
         """
@@ -97,102 +97,104 @@ class Learning:
 
         d, _ = len(domain.columns), domain.classes
         units = domain.public_units(rows)
-        known = None if asked.reference is None else public_rows(asked.reference, domain)
-        chosen = asked.repeats if members is None else None
-        block, repeats = sizes(units, asked.block, chosen, alone=known is not None)
-        read = replace(asked, n_features_to_select=count_or_positive(asked.n_features_to_select, d),
-                       lam=ridge(asked.lam), clip=_clip(asked.clip, d), block=block,
-                       repeats=members or repeats, reference=known)
+        known = None if options.reference is None else public_rows(options.reference, domain)
+        requested = options.repeats if members is None else None
+        block, repeats = sizes(units, options.block, requested, single=known is not None)
+        read = replace(
+            options, n_features_to_select=count_or_positive(options.n_features_to_select, d),
+            lam=ridge(options.lam), clip=_clip(options.clip, d), block=block,
+            repeats=members or repeats, reference=known)
         learning = cls(read, domain, units, parts_of(units), share)
-        return learning.fitting(chosen=asked.repeats is not None)
+        return learning.fitting(requested=options.repeats is not None)
 
-    def fitting(self, *, chosen: bool) -> Self:
-        """The same with as many repeats as memory holds, unless somebody chose how many."""
-        repeats, each = self.asked.repeats, self.vectors * len(self.domain.columns)
-        if not chosen:
+    def fitting(self, *, requested: bool) -> Self:
+        """Return the parameters with as many repeats as memory holds, or the requested number."""
+        repeats, each = self.options.repeats, self.vectors * len(self.domain.columns)
+        if not requested:
             repeats = max(1, min(repeats, USUAL_NUMBERS // each))
-        held = each * (repeats if self.asked.reference is None else 1)
+        held = each * (repeats if self.options.reference is None else 1)
         # [squares] the squared length of a vector fits 63 bits
         if held > MOST_NUMBERS or len(self.domain.columns) * self.most**2 >= 2**63:
             raise ParameterError(
                 f"{repeats} times {self.vectors} vectors of {len(self.domain.columns)} columns are "
                 "too many to hold: choose larger blocks, fewer repeats or fewer columns")
-        return replace(self, asked=replace(self.asked, repeats=repeats))
+        return replace(self, options=replace(self.options, repeats=repeats))
 
     # [vectors]
     @property
     def vectors(self) -> int:
-        """How many rows a repeat has: public, whoever came."""
-        taken, block = int(self.share * self.units), int(self.asked.block)
-        if self.asked.reference is not None:
+        """The number of rows of a repeat: public."""
+        taken, block = int(self.share * self.units), int(self.options.block)
+        if self.options.reference is not None:
             return max(1, taken)
         return max(1, taken // (block * self.parts)) * self.parts
 
     @property
     def scheme(self) -> Scheme:
-        """How units are put into blocks, from public numbers alone."""
+        """The scheme by which units are put into blocks, from public numbers alone."""
         from privsieve.summaries.blocks import Scheme
 
         coins = None if self.domain.rows_are_public else self.vectors // self.parts
-        return Scheme(self.asked.block, self.asked.repeats, self.parts, coins, 0)
+        return Scheme(self.options.block, self.options.repeats, self.parts, coins, 0)
     # [/vectors]
 
     @property
     def at_once(self) -> int:
-        """Rows of the problems that are solved together: those of all repeats."""
-        return int(self.asked.repeats) * self.vectors
+        """The rows of the problems that are solved together: of all repeats."""
+        return int(self.options.repeats) * self.vectors
 
     @property
     def takes(self) -> Takes:
-        """An estimate for a whole run: vectors, and rows of problems, lie in memory."""
-        d, repeats = len(self.domain.columns), self.asked.repeats
-        held = self.vectors * (repeats if self.asked.reference is None else 1)
+        """An estimate of time and memory, which holds vectors and rows of problems."""
+        d, repeats = len(self.domain.columns), self.options.repeats
+        held = self.vectors * (repeats if self.options.reference is None else 1)
         # Vectors with their places twice, while parts are joined; then the rows of problems.
         vectors = held * (8 + 4 * d)
         least = vectors + max(vectors, self.at_once * (SOLVING * d + 32))
-        made = takes(Extent.of(self.domain, self.units))
-        return made._replace(seconds=made.seconds + VECTOR * held / 1e9,
-                             stages=((LIBRARY + least + part_bytes(self.units, d), 0),))
+        reading = takes(Extent.of(self.domain, self.units))
+        return reading._replace(
+            seconds=reading.seconds + VECTOR * held / 1e9,
+            stages=((LIBRARY + least + part_bytes(self.units, d), 0),))
 
     @property
     def most(self) -> int:
-        """How far a number of a vector counts."""
-        return int(self.asked.block * WHOLE)
+        """The largest number of a vector."""
+        return int(self.options.block * WHOLE)
 
     @property
     def sample(self) -> Sample:
-        """Which units each repeat takes: all."""
+        """The units of each repeat: all."""
         from privsieve.summaries.moves import Whole
 
         return Whole()
 
     def rows(self, moves: Moves, repeat: int, sample: Sample) -> Doubles:
-        """The rows of a repeat: as many as planned, each of length up to 1."""
-        where = (moves.of_repeat(repeat) if self.asked.reference is None
+        """Return the rows of a repeat: the planned number, each of length up to 1."""
+        where = (moves.of_repeat(repeat) if self.options.reference is None
                  else moves.of_sample(sample, repeat))
-        return moves.rows(where, self.vectors, self.most, float(self.asked.clip * self.most))
+        return moves.rows(where, self.vectors, self.most, float(self.options.clip * self.most))
 
     def stacked(self, moves: Moves) -> Doubles:
-        """The rows of all repeats, one repeat after another."""
+        """Return the rows of all repeats, one repeat after another."""
         import numpy as np
 
         many, sample = self.vectors, self.sample
-        rows = np.empty((self.asked.repeats * many, len(self.domain.columns)))
-        for repeat in range(self.asked.repeats):
+        rows = np.empty((self.options.repeats * many, len(self.domain.columns)))
+        for repeat in range(self.options.repeats):
             rows[repeat * many:][:many] = self.rows(moves, repeat, sample)
         return rows
 
     def named(self, weights: Sequence[int]) -> list[str]:
-        """The columns of the largest weights, in the order of the table; ties go to the first."""
+        """Return the columns of the largest weights, in table order; ties go to the first."""
         best = sorted(range(len(weights)), key=lambda j: -weights[j])
-        k = self.asked.n_features_to_select
+        k = self.options.n_features_to_select
         if k == "positive":
             k = max(1, sum(weight > 0 for weight in weights))
         return [self.domain.names[j] for j in sorted(best[:k])]
 
     def settings(self) -> dict[str, Json]:
-        """What a release says of the parameters."""
-        read, known = self.asked, self.asked.reference
+        """Return the parameters that a release lists."""
+        read, known = self.options, self.options.reference
         numbers = {name: exactly(getattr(read, name)) for name in ("lam", "clip", "beta")
                    if hasattr(read, name)}
         return settings(read, **numbers, block=read.block if known is None else None,
@@ -202,45 +204,45 @@ class Learning:
 
 # [summarise]
 def summarise(batches: Iterable[Batch], key: int, *, learning: Learning) -> Moves:
-    """Rows become vectors of blocks, or of units; `key` is fresh, secret and dropped."""
+    """Turn rows into vectors of blocks, or of units; `key` is fresh, secret and dropped."""
     from privsieve.summaries.moves import block_moves, reference_moves
 
-    if learning.asked.reference is not None:
+    if learning.options.reference is not None:
         return reference_moves(batches, key, domain=learning.domain, scheme=learning.scheme,
-                               reference=learning.asked.reference)
+                               reference=learning.options.reference)
     return block_moves(batches, key, domain=learning.domain, scheme=learning.scheme,
                        sample=learning.sample)
 # [/summarise]
 
 
-def vector_plan(asked: WeightOptions, learning: Learning, cost: Cost, moved: Fraction,
+def vector_plan(options: WeightOptions, learning: Learning, cost: Cost, moved: Fraction,
                 **own: Any) -> Plan:
-    """The plan of weights that one unit moves by `moved`, with noise on what was computed."""
+    """Plan weights that one unit moves by `moved`, with noise on the computed weights."""
     from privsieve.local.constants import r_max
     from privsieve.noise.values import VectorNoise
 
     cost.check_units(learning.units)
     by = VectorNoise.of(len(learning.domain.columns), moved, cost)
-    longest = r_max(learning.asked.lam)
-    # the delta is not spent where it would buy nothing
+    longest = r_max(learning.options.lam)
+    # the delta is not spent where it does not reduce the noise
     settings = learning.settings()
     return weights_plan(learning, by, longest=longest, moved=moved, settings=settings,
-                        asked=as_json(asked, settings), warning=warning(by, longest, learning),
+                        asked=as_json(options, settings), warning=warning(by, longest, learning),
                         cost=replace(cost, delta=by.delta, rho=by.rho), **own)
 
 
 def weights_plan(learning: Learning, by: VectorNoise | Perturbing, *, longest: Fraction,
                  moved: Fraction, settings: Mapping[str, Json], mechanism: Any, **own: Any) -> Plan:
-    """The plan of a release of weights.
+    """Plan a release of weights.
 
-    longest, moved : how long weights can be, and how far one unit moves them
-    own : what is the method's own: what was asked, name, theorem, cost, and a warning
+    longest, moved : bounds of the length of weights, and of their move by one unit
+    own : the method's own fields of `Plan`: asked, method, theorem, cost, and a warning
     """
     return Plan(
         kind=ColumnWeights.kind, domain=learning.domain, units=learning.units,
         settings=settings,
         noise=NoiseSize(Fraction(by.length) / moved, "units on the weights"),
-        assumes=learning.asked.assumes, takes=learning.takes, event=by.event,
+        assumes=learning.options.assumes, takes=learning.takes, event=by.event,
         forecast={"noise_each": figure(by.each), "noise_length": figure(by.length),
                   "longest": figure(longest)},
         summarise=partial(summarise, learning=learning),
@@ -250,13 +252,13 @@ def weights_plan(learning: Learning, by: VectorNoise | Perturbing, *, longest: F
 
 def released(q: Sequence[int], *, learning: Learning, by: VectorNoise | Perturbing,
              ) -> dict[str, Json]:
-    """What a release says of weights that left."""
+    """Return the fields of a release of weights."""
     return ColumnWeights(tuple(learning.named(q)), GridNumbers(by.exponent, tuple(q)),
                          NoiseLaw(by.law, figure(by.each))).write()
 
 
 def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | None:
-    """A sentence where the noise is longer than any weights can be."""
+    """Warn where the noise is longer than any weights can be."""
     times = noise.length / float(longest)
     if times <= 1:
         return None
@@ -271,7 +273,7 @@ def warning(noise: VectorNoise, longest: Fraction, learning: Learning) -> str | 
 
 
 def _clip(clip: object, d: int) -> Fraction:
-    """The length that becomes 1, with five decimals where the size decides."""
+    """Return the length that becomes 1, with five decimals where the size decides."""
     if clip is None:
         return Fraction(isqrt(int(d * CLIP**2 * 10**10)), 10**5)
     value = exact(clip, "clip")

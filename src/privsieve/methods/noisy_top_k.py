@@ -1,7 +1,7 @@
 """NoisyTopK: an epsilon-DP set of columns by a score and a race.
 
-What a column is worth is decided by a score (a file in `summaries/scores/`), of which this module
-knows the contract only: a summary of rows, one integer a column, and how far one unit can move it.
+Each score is a file in `summaries/scores/`.  This module knows its contract only: a summary of
+rows, an integer for each column, and the largest move of it by one unit.
 See noisy_top_k.proof.md.
 """
 
@@ -56,7 +56,7 @@ COUNT_SHARE = Fraction(1, 20)
 class NoisyTopKOptions(Choosing):
     """Choose columns under pure epsilon-DP by a score of each column and a race.
 
-    Looks at one column at a time; what matters only together with others is for `RuleSieve`.
+    A score sees one column at a time.  `RuleSieve` finds columns that matter only together.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class NoisyTopKOptions(Choosing):
     assumes = DOUBLES
 
     score: str = option(default="mean-difference", choices=tuple(SCORES), rare=True,
-                        says="what a column is worth; correlation is for a numeric target")
+                        says="how columns are scored; correlation is for a numeric target")
     class_prior: Any = option(
         default="noisy", read=written_shares, metavar="P", setting="class_share", rare=True,
         says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
@@ -80,10 +80,10 @@ class NoisyTopKOptions(Choosing):
         """Plan one selection; reads no row."""
         cost, units = choice.priced(rows)
         domain = choice.domain
-        prior = _prior(self, domain, weighed=score_of(self.score, Public(domain, units)).weighed)
-        terms = choice.settled(Terms, cost, units, class_prior=prior)
+        weighs_classes = score_of(self.score, Public(domain, units)).weighed
+        terms = choice.run(Terms, cost, units, class_prior=self._prior(domain, weighs_classes))
         race = terms.race
-        # [rho] the counts' part is pure
+        # [rho] the noise of the counts is pure
         cost = charged(cost, race, terms.counted**2 / 2)
         terms = replace(terms, delta=cost.delta)
         return selection(
@@ -94,17 +94,30 @@ class NoisyTopKOptions(Choosing):
             summarise=adding(partial(summarise, terms=terms), domain),
             mechanism=partial(choose, terms=terms))
 
+    def _prior(self, domain: Domain, weighs_classes: bool) -> object:  # noqa: FBT001
+        """Return how the classes are weighed, where the score weighs them."""
+        prior = self.class_prior
+        if prior is None or (isinstance(prior, str) and prior == "noisy"):
+            return prior if weighs_classes else None
+        if not weighs_classes:
+            raise ParameterError(f"class_prior is {prior!r}, and score {self.score!r} weighs no "
+                                 "classes; leave class_prior out")
+        if isinstance(prior, str) and not prior[:1].isdigit():
+            raise ParameterError(f'class_prior is {prior!r}; write "noisy", a share between 0 and '
+                                 "1, or None")
+        return shares(prior, domain.classes)
+
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """Those of each score, and of the counts of classes."""
+        """Return the pairs of each score, and of class counts."""
         from privsieve.methods.worst import counted
 
-        of_scores = {name: _score_pair(name) for name in SCORES}
-        return {"": of_scores.pop("mean-difference"), **of_scores, "counts": counted(1)}
+        pairs = {name: _score_pair(name) for name in SCORES}
+        return {"": pairs.pop("mean-difference"), **pairs, "counts": counted(1)}
 
 
 def _score_pair(name: str) -> Pair:
-    """The rows that a score says; else a row takes one unit from a column and gives it another."""
+    """Return the pair of a score; by default a row takes a unit from one column to another."""
     from privsieve.methods.worst import TOP, in_two, of_codes, sides
 
     rows = getattr(score_class(name), "worst_rows", None)
@@ -120,12 +133,12 @@ class Terms(NoisyTopKOptions, Run):
 
     @property
     def public(self) -> Public:
-        """What the score knows."""
+        """The facts that the score knows."""
         return Public(self.domain, self.units)
 
     @property
     def scored(self) -> Score[Any]:
-        """The score that was asked for."""
+        """The score of the columns."""
         return score_of(self.score, self.public)
 
     @property
@@ -136,37 +149,37 @@ class Terms(NoisyTopKOptions, Run):
 
     @property
     def counts(self) -> CountNoise:
-        """The class counts that are drawn before the race."""
+        """The noise of the class counts that are drawn before the race."""
         return CountNoise(self.domain, self.units, self.counted)
 
     @property
     def counted(self) -> Fraction:
-        """The part of epsilon that goes to class counts."""
+        """The epsilon of class counts."""
         return self.epsilon * COUNT_SHARE if self.class_prior == "noisy" else Fraction(0)
 
 
 def summarise(batches: Iterable[Batch], key: int, *, terms: Terms) -> ScoreSummary:
-    """Rows become the sum of the score's summaries."""
+    """Add up the score's summaries of rows."""
     from privsieve.summaries.persons import summed
 
     score = terms.scored
-    found: ScoreSummary = summed(batches, key, domain=terms.domain, zero=score.zero(), of=score.of)
-    return found
+    total: ScoreSummary = summed(batches, key, domain=terms.domain, zero=score.zero(), of=score.of)
+    return total
 
 
 # [choose]
 def choose(summary: ScoreSummary, noise: Noise, *, terms: Terms) -> tuple[int, ...]:
-    """A summary meets noise: class weights, values, race."""
+    """Draw the class weights, and run one race over the values."""
     if terms.places.certain and not terms.ordered:
         return terms.places.columns()
     values, moves, weights = weighed(summary, noise, terms=terms)
     chosen = terms.places.chosen(values, replace(terms.race, sensitivity=moves), noise)
-    return Chosen(chosen, **({} if weights is None else weights.said))
+    return Chosen(chosen, **({} if weights is None else weights.fields))
 
 
 def weighed(summary: ScoreSummary, noise: Noise, *, terms: Terms,
             ) -> tuple[list[int], int, Labellings | None]:
-    """A summary meets noise: values, how far a unit moves one of them, and class weights."""
+    """Return values, the largest move of a value by one unit, and class weights."""
     score = terms.scored
     weights = class_weights(summary.classes, terms, noise) if score.weighed else None
     return list(score.values(summary, weights)), score.sensitivity(weights), weights
@@ -175,7 +188,7 @@ def weighed(summary: ScoreSummary, noise: Noise, *, terms: Terms,
 
 # [class-weights]
 def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellings:
-    """What each class counts for: the same, by declared shares, or by noisy counts."""
+    """Return the weights of classes: equal, or from declared shares or noisy counts."""
     public, known = terms.public, list(counts)
     if terms.class_prior is None:
         return equal(len(known), public.units)
@@ -183,17 +196,3 @@ def class_weights(counts: Iterable[int], terms: Terms, noise: Noise) -> Labellin
         return balanced([int(share * public.units * FINE) for share in terms.class_prior], FINE)
     return terms.counts.balanced(terms.counts.draw(known, noise))
 # [/class-weights]
-
-
-def _prior(asked: NoisyTopKOptions, domain: Domain, *, weighed: bool) -> object:
-    """How the classes are weighed, where the score weighs them."""
-    prior = asked.class_prior
-    if prior is None or (isinstance(prior, str) and prior == "noisy"):
-        return prior if weighed else None
-    if not weighed:
-        raise ParameterError(f"class_prior is {prior!r}, and score {asked.score!r} weighs no "
-                             "classes; leave class_prior out")
-    if isinstance(prior, str) and not prior[:1].isdigit():
-        raise ParameterError(f'class_prior is {prior!r}; write "noisy", a share between 0 and 1, '
-                             "or None")
-    return shares(prior, domain.classes)

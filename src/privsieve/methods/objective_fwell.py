@@ -1,11 +1,11 @@
 """ObjectiveFWELL: the weights of local learning, with noise inside of the problem that is solved.
 
-A random linear term makes the minimiser itself private, if it is the exact one and the change of
-volume is paid for.  What is computed is only near it: a second, far smaller noise covers the rest.
+A random linear term makes the exact minimiser private, if the change of volume is paid for.  The
+computed minimiser is only near the exact one: a second, far smaller noise covers the difference.
 
 J(w) = (1/N) sum log(1 + exp(-w.z)) + lam |w|^2 + b.w / N + D |w|^2 / 2 is, with mu = 2 lam + D,
 c = b / (N mu) and v = w + c, the plain problem in v with the ridge mu / 2 and margins v.z - c.z.
-Its minimiser is short for every b: so one public bound serves for all.  The proof is in
+Its minimiser has a bounded length for every b, so one public bound serves for all.  The proof is in
 objective_fwell.proof.md.
 """
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from privsieve.summaries.moves import Moves
 
 METHOD = "objective-fwell/1"
-#: What the noise for the solver's error costs.
+#: The share of the noise for the solver's error in epsilon.
 SECOND = Fraction(1, 100)
-#: Rounding b adds at most 2^-16 to the distance; a step of what leaves is about 2^-16 of its noise.
+#: Rounding b adds at most 2^-16 to the distance; a step of the grid is about 2^-16 of the noise.
 FINENESS = 16
 #: Rows are cut off to multiples of 2^-30, so that their products with b are whole numbers.
 PLACES = 30
@@ -50,16 +50,16 @@ DIGIT = 2**20
 class ObjectiveFWELLOptions(WeightOptions):
     """Release weights of columns under pure differential privacy, by noise inside of the problem.
 
-    As `OutputFWELL`, whose noise is added to the finished weights.  Noise in the problem is shorter
-    only where `lam` is small and epsilon large: there the finished weights can move far.
+    `OutputFWELL` adds noise to the finished weights.  Noise in the problem is shorter only where
+    `lam` is small and epsilon large: there the finished weights can move far.
 
     Examples
     --------
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
     >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> made = ps.ObjectiveFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
-    >>> made.weights_.shape, int(made.weights_.argmax())
+    >>> weights = ps.ObjectiveFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5).weights_
+    >>> weights.shape, int(weights.argmax())
     ((4,), 2)
     """
 
@@ -69,12 +69,12 @@ class ObjectiveFWELLOptions(WeightOptions):
                           says="how often the table is cut into blocks")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
-        """Plan a release of weights; reads no row.  `reference` is public: it is read here."""
+        """Plan a release of weights; reads no row but the public ones of `reference`."""
         from privsieve.local.constants import output, r_max
 
         cost = Cost.of(self.epsilon, allow_weak=self.allow_weak)
         learning = Learning.of(self, domain, rows)
-        d, many, read = len(domain.columns), learning.vectors, learning.asked
+        d, many, read = len(domain.columns), learning.vectors, learning.options
         by = Perturbing.of(read.lam, many, d, cost.epsilon, partitions=read.repeats)
         longest = r_max(by.problem.ridge)
         moved = output(read.lam, many, d, partitions=read.repeats)
@@ -87,7 +87,7 @@ class ObjectiveFWELLOptions(WeightOptions):
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """A row pulls weights that are far out to either side."""
+        """Return tables in which a row pulls weights that are far out to either side."""
         from privsieve.methods.worst import CORNERS, crowd, in_two
 
         return {"": in_two(crowd(), k=1, lam="0.0006", clip="1", reference=CORNERS)}
@@ -97,14 +97,14 @@ class ObjectiveFWELLOptions(WeightOptions):
 class Problem:
     """The public numbers of one problem.
 
-    rows : of how many vectors a unit decides one; there are as many for each of the partitions
+    rows : the number of vectors of which a unit decides one; each partition has that number
     epsilon : b has density ~ exp(-epsilon |b| / 2)
-    ridge : mu / 2, with what the change of volume needs
+    ridge : mu / 2, with the second ridge for the change of volume
     exponent : b is rounded to multiples of 2^exponent
-    away : `solve` is at most so far from the minimiser for the b that was not rounded
+    away : the largest distance of `solve` from the minimiser for the unrounded b
 
-    >>> found = Problem.of("0.1", 66, 30, Fraction(99, 100))
-    >>> round(float(found.epsilon), 6), found.ridge, float(found.away) < 1e-9
+    >>> problem = Problem.of("0.1", 66, 30, Fraction(99, 100))
+    >>> round(float(problem.epsilon), 6), problem.ridge, float(problem.away) < 1e-9
     (0.971238, Fraction(1, 10), True)
     """
 
@@ -118,7 +118,7 @@ class Problem:
     @classmethod
     def of(cls, lam: object, rows: int, columns: int, epsilon: Fraction, *,
            partitions: int = 1) -> Problem:
-        """The problem whose exact minimiser is epsilon-DP."""
+        """Return the problem whose exact minimiser is epsilon-DP."""
         from privsieve.local.constants import objective
         from privsieve.local.limits import LARGEST_LAM, distance, ridge
 
@@ -138,7 +138,7 @@ class Problem:
 
     @property
     def shift(self) -> Fraction:
-        """What one step of b moves c by."""
+        """The move of c for one step of b."""
         return Fraction(2) ** self.exponent / (2 * self.rows * self.ridge)
 
 
@@ -146,12 +146,12 @@ class Problem:
 class Perturbing:
     """The public numbers of one release.
 
-    problem : what is solved, at the first part of epsilon
+    problem : the problem that is solved, at the first part of epsilon
     fine : the grid on which the second noise is added
-    exponent : of the coarser grid on which the numbers leave
+    exponent : of the coarser grid on which the weights are released
 
-    >>> made = Perturbing.of("0.1", 66, 30, Fraction(1))
-    >>> round(float(made.problem.epsilon), 6), made.exponent, made.second
+    >>> by = Perturbing.of("0.1", 66, 30, Fraction(1))
+    >>> round(float(by.problem.epsilon), 6), by.exponent, by.second
     (0.971238, -16, Fraction(1, 100))
     """
 
@@ -164,7 +164,7 @@ class Perturbing:
     @classmethod
     def of(cls, lam: object, rows: int, columns: int, epsilon: Fraction, *,
            partitions: int = 1) -> Perturbing:
-        """For so many vectors that have one unit each, cut so often."""
+        """Return the release for `rows` vectors of each partition."""
         from privsieve.noise.values import Grid, check_exponent
 
         # [split]
@@ -172,34 +172,34 @@ class Perturbing:
         problem = Problem.of(lam, rows, columns, epsilon - second, partitions=partitions)
         # [sensitivity]
         fine = Grid.of(columns, 2 * problem.away)
-        made = cls(problem, fine, 0, second, partitions)
-        each = made.scale * (isqrt(columns) + 1)
+        by = cls(problem, fine, 0, second, partitions)
+        each = by.scale * (isqrt(columns) + 1)
         exponent = each.numerator.bit_length() - each.denominator.bit_length() - FINENESS
         check_exponent(exponent)
-        return replace(made, exponent=max(fine.exponent, exponent))
+        return replace(by, exponent=max(fine.exponent, exponent))
 
     @property
     def scale(self) -> Fraction:
-        """1 / beta of both noises together, once the first has gone through the problem."""
+        """The scale 1 / beta of both noises together, the first after the problem."""
         problem = self.problem
         first = 1 / (problem.epsilon * problem.rows * problem.ridge)
         return first + 1 / self.fine.beta(self.second)
 
     @property
     def event(self) -> Event:
-        """What both noises do, for an accountant."""
+        """The event of both noises, for an accountant."""
         problem = self.problem
         return Objective(problem.rows, self.partitions, str(problem.ridge), str(problem.epsilon),
                          str(self.fine.sensitivity), str(1 / self.fine.beta(self.second)))
 
     @property
     def length(self) -> Fraction:
-        """How far noise moves the vector on the mean, at most."""
+        """A bound of the mean length of the noise."""
         return self.fine.d * self.scale
 
     @property
     def each(self) -> float:
-        """The standard deviation of one number, at most."""
+        """A bound of the standard deviation of the noise on one number."""
         return float(self.scale) * sqrt(self.fine.d + 1)
 
     @property
@@ -211,19 +211,19 @@ class Perturbing:
 # [mechanism]
 def mechanism(summary: Moves, noise: Noise, *, learning: Learning, by: Perturbing,
               ) -> tuple[int, ...]:
-    """The minimiser over all rows of an objective that met noise."""
+    """Minimise a noisy objective over all rows."""
     return perturbed(learning.stacked(summary), by, noise)
 # [/mechanism]
 
 
 def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
-    """The noisy minimiser for rows up to length 1, in steps of the grid on which it leaves.
+    """Return the noisy minimiser for rows up to length 1, in steps of the released grid.
 
     >>> import numpy as np
     >>> from privsieve.noise.streams import replay
-    >>> made = Perturbing.of(1, 1, 2, Fraction(1000))
-    >>> q = perturbed(np.array([[1.0, 0.0]]), made, replay(1))
-    >>> [round(x * 2.0**made.exponent, 2) for x in q]
+    >>> by = Perturbing.of(1, 1, 2, Fraction(1000))
+    >>> q = perturbed(np.array([[1.0, 0.0]]), by, replay(1))
+    >>> [round(x * 2.0**by.exponent, 2) for x in q]
     [0.22, -0.0]
     """
     from privsieve.noise.values import gamma_drawn
@@ -235,16 +235,16 @@ def perturbed(Z: Doubles, by: Perturbing, noise: Noise) -> tuple[int, ...]:
     # [near]
     near = fine.integers(solve(Z, b, problem))
     # [second]
-    more = gamma_drawn(fine.d, fine.beta(by.second), fine.exponent, noise)
+    added = gamma_drawn(fine.d, fine.beta(by.second), fine.exponent, noise)
     # [leave]
     places = by.exponent - fine.exponent
     half = 1 << places >> 1
-    return tuple(max(-LARGEST, min(LARGEST, (at + add + half) >> places))
-                 for at, add in zip(near, more, strict=True))
+    return tuple(max(-LARGEST, min(LARGEST, (at + noise + half) >> places))
+                 for at, noise in zip(near, added, strict=True))
 
 
 def solve(Z: Doubles, b: Sequence[int], problem: Problem) -> list[Fraction]:
-    """A point near the minimiser for rows up to length 1 and the linear term b, in steps.
+    """Return a point near the minimiser for rows up to length 1 and the linear term b, in steps.
 
     Z holds the rows of all partitions.
 
@@ -268,7 +268,7 @@ def solve(Z: Doubles, b: Sequence[int], problem: Problem) -> list[Fraction]:
 
 
 def products(whole: NDArray[np.int64], b: Sequence[int]) -> list[int]:
-    """The products of rows, of whole numbers and up to 2^30 long, with b: exactly.
+    """Return the exact products of rows, of whole numbers and up to 2^30 long, with b.
 
     >>> import numpy as np
     >>> products(np.array([[3, -4], [0, 1]]), [2**70 + 1, 2**70])
@@ -283,26 +283,26 @@ def products(whole: NDArray[np.int64], b: Sequence[int]) -> list[int]:
         total += place * (whole @ np.array(digits, np.int64)).astype(object)
         rest = [(x - digit) // DIGIT for x, digit in zip(rest, digits, strict=True)]
         place *= DIGIT
-    found: list[int] = total.tolist()
-    return found
+    products: list[int] = total.tolist()
+    return products
 
 
 def _log2(value: Fraction) -> int:
-    """A power of two that is at most the value, and more than a quarter of it."""
+    """Return k for a power 2^k that is at most the value, and above a quarter of it."""
     return value.numerator.bit_length() - value.denominator.bit_length() - 1
 
 
 def _warning(learning: Learning, by: Perturbing, epsilon: Fraction) -> str | None:
-    """A sentence where noise moves weights by more than any weights are long."""
+    """Warn where the noise is longer than any weights can be."""
     from privsieve.local.constants import r_max
 
-    longest, enough, more = r_max(by.problem.ridge), epsilon, by
+    longest, enough, larger = r_max(by.problem.ridge), epsilon, by
     if by.length <= longest:
         return None
-    while more.length > r_max(more.problem.ridge) and enough < LARGEST_EPSILON:
+    while larger.length > r_max(larger.problem.ridge) and enough < LARGEST_EPSILON:
         enough *= 2
-        more = Perturbing.of(learning.asked.lam, learning.vectors, by.fine.d, enough,
-                             partitions=learning.asked.repeats)
+        larger = Perturbing.of(learning.options.lam, learning.vectors, by.fine.d, enough,
+                               partitions=learning.options.repeats)
     return (f"the weights will be mostly noise: it moves them by about {float(by.length):.2g}, "
             f"and no table's weights are longer than {float(longest):.2g}; they could be as long "
             f"from an epsilon of about {float(enough):.2g}, and are usually shorter: take more "

@@ -1,8 +1,8 @@
 """OutputFWELL: the weights of local learning in random blocks, released with noise.
 
-The vectors of all blocks are the rows of one convex problem; a unit decides one row of each repeat,
-so its share in the problem is one row of a repeat, however often the table is cut.  The minimiser
-leaves with noise for how far that can move it.  See output_fwell.proof.md.
+The vectors of all blocks are the rows of one convex problem.  A unit decides one row of each
+repeat, so its share in the problem does not grow with the number of repeats.  The minimiser is
+released with noise for its largest move.  See output_fwell.proof.md.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ METHOD = "output-fwell/1"
 class OutputFWELLOptions(WeightOptions):
     """Release weights of columns under differential privacy, by local learning in random blocks.
 
-    The weights are those under which rows of another class are farther than rows of the same, found
-    in blocks of few units, with noise on each.  `weights_` has them, in the order of the columns.
-    To choose columns alone, `BlockFWELL` needs far fewer rows, and `RuleSieve` fewer still.
+    Under these weights rows of another class are farther away than rows of the same class.  They
+    are found in blocks of few units, and each gets noise.  `weights_` has them, in the order of the
+    columns.  To choose columns alone, `BlockFWELL` needs far fewer rows, and `RuleSieve` fewer
+    still.
 
     Examples
     --------
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(40000.0).reshape(10000, 4) % 97 / 97
     >>> domain = ps.Domain.box(0.0, 1.0, classes=(0, 1))
-    >>> made = ps.OutputFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5)
-    >>> made.weights_.shape, int(made.weights_.argmax())
-    ((4,), 2)
+    >>> int(ps.OutputFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 2] > 0.5).weights_.argmax())
+    2
     """
 
     theorems = ("output-fwell",)
@@ -50,20 +50,20 @@ class OutputFWELLOptions(WeightOptions):
              "columns")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
-        """Plan a release of weights; reads no row.  `reference` is public: it is read here."""
+        """Plan a release of weights; reads no row but the public ones of `reference`."""
         from privsieve.local.constants import output
 
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
         learning = Learning.of(self, domain, rows)
         # [sensitivity]
-        moved = output(learning.asked.lam, learning.vectors, len(domain.columns),
-                       partitions=learning.asked.repeats)
+        moved = output(learning.options.lam, learning.vectors, len(domain.columns),
+                       partitions=learning.options.repeats)
         return vector_plan(self, learning, cost, moved, method=METHOD, theorem="output-fwell",
                            mechanism=mechanism)
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """A row turns its vector from one side of the weights to the other."""
+        """Return tables in which a row turns its vector to the other side of the weights."""
         from privsieve.methods.worst import CORNERS, corners, in_two
 
         return {"": in_two(corners(), k=1, lam="0.1", reference=CORNERS)}
@@ -72,9 +72,9 @@ class OutputFWELLOptions(WeightOptions):
 # [mechanism]
 def mechanism(summary: Moves, noise: Noise, *, learning: Learning, by: VectorNoise,
               ) -> tuple[int, ...]:
-    """The minimiser over all rows meets noise."""
+    """Add noise to the minimiser over all rows."""
     from privsieve.local.solver import minimise
 
-    least = minimise(learning.stacked(summary), float(learning.asked.lam))
+    least = minimise(learning.stacked(summary), float(learning.options.lam))
     return by.add(least.w.tolist(), noise)
 # [/mechanism]

@@ -1,12 +1,11 @@
 """RuleSieve where the target is a number: two ways to compare a column with it.
 
-ranks : covariance of rules on a column with cuts of the target at 15 fixed ranks; pairs and
+ranks : the covariance of rules on a column with cuts of the target at 15 fixed ranks; pairs and
     products against the halves of the target; one race.
 median-cut : a noisy median by a tenth of epsilon, then the classes above and below it.
 
-With "auto" units times epsilon decide: few go to ranks and one race, more to the median, to
-pairs and to rounds.
-The proofs are in `rule_sieve_numeric.proof.md`.
+With "auto" units times epsilon decide: few go to ranks and one race, others to the median, to pairs
+and to rounds.  The proofs are in `rule_sieve_numeric.proof.md`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,14 @@ from privsieve.methods import branches
 from privsieve.methods.branches import ONE
 from privsieve.methods.choosing import COSTS, ColumnChoice, Run, charged, selection
 from privsieve.methods.method import BITS
+from privsieve.noise.race import Race
 from privsieve.public.canonical import EPSILON_UNITS, Json
 from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.public.event import together
 from privsieve.public.option import declared, settings
 from privsieve.public.plan import Chosen, Cost, Plan, Takes
+from privsieve.summaries.stages import passes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
 METHOD = "rule-sieve-numeric/3"
 #: Scores are integers below 2 n^2; this many units keep them in 63 bits.
 LARGEST = 2**29
-#: The part of epsilon that goes to the noisy median; where its cut is likely, steps between bounds.
+#: Epsilon over the epsilon of the noisy median; the steps between bounds at which a cut is likely.
 MEDIAN_SHARE, STEPS = 10, 512
 #: Units times epsilon, for each column chosen, from which "auto" cuts at a median and begins with
 #: a set (three causes in four copies each: .7 of them by ranks, all by the median).
 AUTO_FROM = 100
+#: The square, in millionths, of the constant for products of three (0.1).
+TRIPLE_SQUARE = 10_000
 
 
 @declared
@@ -61,16 +64,16 @@ class NumberRules(Run):
 
     @property
     def reach(self) -> Fraction:
-        """How far a gap of 1 puts a column ahead: a covariance is half of a gain."""
+        """The lead of a column whose gap is 1: a covariance is half of a gain."""
         return Fraction(self.units, 2)
 
 
-def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> Plan:
+def planned(options: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> Plan:
     """Plan one selection for a numeric target; reads no row.
 
     >>> import privsieve as ps
     >>> box = ps.Domain.box(0, 1, columns=30, target=(0, 9))
-    >>> [made.settings["numeric"] for made in (
+    >>> [plan.settings["numeric"] for plan in (
     ...     ps.plan("rule-sieve", box, k=3, epsilon=1, rows=rows) for rows in (200, 9000))]
     ['ranks', 'median-cut']
     """
@@ -79,14 +82,14 @@ def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> 
     if units > LARGEST:
         raise ParameterError(f"the table has {units} rows; a choice for a numeric target takes at "
                              f"most {LARGEST}")
-    way = _way(asked, domain)
+    way = _checked_way(options, domain)
     if way == "median-cut":
-        return _cut_plan(asked, choice, cost, units)
-    if way == "auto" and (made := _auto(asked, choice, cost, units)):
-        return made
+        return _cut_plan(options, choice, cost, units)
+    if way == "auto" and (plan := _auto_plan(options, choice, cost, units)):
+        return plan
     table = branches.Extent.of(domain, units)
-    deep, grid = branches.depth(table, asked.depth, asked.max_ops)
-    rules = choice.settled(NumberRules, cost, units, depth=deep, grid=grid)
+    deep, grid = branches.depth(table, options.depth, options.max_ops)
+    rules = choice.run(NumberRules, cost, units, depth=deep, grid=grid)
     race = rules.race
     cost = charged(cost, race)
     rules = replace(rules, delta=cost.delta)
@@ -103,9 +106,9 @@ def planned(asked: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -> 
 
 def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: int = 0,
               ) -> NumberTables:
-    """Rows of persons become tables, one row for each person.
+    """Sum rows of persons into tables, one row for each person.
 
-    size : bytes that all rows take; where there is less room for them, sums are made of parts
+    size : bytes of all rows; without room for them, sums are made of parts
     """
     from privsieve.summaries.numbers import number_tables
     from privsieve.summaries.persons import fix_persons
@@ -117,9 +120,7 @@ def summarise(batches: Iterable[Batch], key: int, *, rules: NumberRules, size: i
 
 
 def _summary(rules: NumberRules, takes: Takes) -> Callable[[Iterable[Batch], int], NumberTables]:
-    """How rows become tables: in passes, where each row is a unit."""
-    from privsieve.summaries.stages import passes
-
+    """Return the summary of a plan: in passes, where each row is a unit."""
     if rules.domain.person is not None:
         return partial(summarise, rules=rules, size=takes.whole)
     return passes(partial(_passes, rules), 4, takes.whole, columns=len(rules.domain.columns),
@@ -141,14 +142,14 @@ def _passes(rules: NumberRules) -> NumberPasses:
 
 # [number-mechanism]
 def mechanism(summary: NumberTables, noise: Noise, *, rules: NumberRules) -> tuple[int, ...]:
-    """Tables meet noise: scores, race."""
+    """Run one race over the scores of tables."""
     score, sensitivity = scored(summary, rules)
     chosen = rules.places.chosen(score, replace(rules.race, sensitivity=sensitivity), noise)
     return Chosen(chosen, branch=ONE.name)
 
 
 def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
-    """Integer scores, and how far one unit moves any of them; private."""
+    """Return integer scores, and the largest move of a score by one unit; private."""
     from privsieve.summaries.layout import Layout
     from privsieve.summaries.numbers import PARTS, Depth, halved, scores
 
@@ -162,7 +163,7 @@ def scored(summary: NumberTables, rules: NumberRules) -> tuple[list[int], int]:
 
 
 def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
-    """What the best rule on one column reaches on noise, in eighths and n-fold; public but for n.
+    """Return the gain on noise of the best rule on one column, in eighths and n-fold.
 
     0.8 sqrt(r (n - r) / n) rows where r lie below the cut; more for subsets of levels.
     """
@@ -172,25 +173,21 @@ def _offsets(n: int, layout: Layout) -> npt.NDArray[np.int64]:
     from privsieve.summaries.numbers import CUTS, PARTS, spread
 
     below = spread(n, CUTS)
-    found = np.zeros((len(below), len(layout.kind)), np.int64)
+    gains = np.zeros((len(below), len(layout.kind)), np.int64)
     for cut, r in enumerate(below):
         # millionths of n^2 times the square of the offset
         square = 640_000 * n * r * (n - r)
         for j, kind in enumerate(layout.kind):
             levels = int(layout.levels[j]) if kind == SUBSETS else 0
             wide = max(640_000, 159_155 * levels)
-            found[cut, j] = isqrt(PARTS**2 * square * wide // 640_000 // 1_000_000)
-    return found
-
-
-#: The square, in millionths, of the constant for products of three (0.1).
-TRIPLE_SQUARE = 10_000
+            gains[cut, j] = isqrt(PARTS**2 * square * wide // 640_000 // 1_000_000)
+    return gains
 
 
 # [cut-mechanism]
 def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan, target: Any,
                   ) -> tuple[int, ...]:
-    """A noisy cell cuts the target; the rest is RuleSieve for classes that are then known."""
+    """Cut the target at a noisy cell; then run RuleSieve for the two classes."""
     from privsieve.summaries.layout import cell_edges
 
     # [median-moves]
@@ -203,7 +200,7 @@ def cut_mechanism(held: Held, noise: Noise, *, share: Fraction, inner: Plan, tar
 
 def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noise, *,
                 edges: Ints | None = None) -> int:
-    """The cell after which about half of the units lie below.
+    """Return a cell such that about half of the units lie up to its end.
 
     A unit moves twice a count, less the total, by at most `moves`: 2 if replaced, 1 if it leaves.
     A cut is likely at public `edges`.
@@ -215,7 +212,7 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
     import numpy as np
 
     from privsieve.methods.rounds import favoured
-    from privsieve.noise.race import Race, top_k
+    from privsieve.noise.race import top_k
 
     # [median-sensitivity] what is added to likely cells is public
     utility = -np.abs(2 * np.cumsum(counts)[:-1] - sum(counts))
@@ -225,26 +222,25 @@ def median_cell(counts: Sequence[int], moves: int, epsilon: Fraction, noise: Noi
 # [/cut-mechanism]
 
 
-def _auto(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan | None:
-    """Where nothing was asked for: the plan by cuts of the target, or None for ranks."""
+def _auto_plan(options: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int,
+               ) -> Plan | None:
+    """Return the plan of "auto" by cuts of the target, or None for ranks."""
     domain, k = choice.domain, choice.places.total
-    joint = asked.joint or "auto"
+    joint = options.joint or "auto"
     # [auto] of public numbers alone, before there is a row
     strong = joint != "none" and units * cost.epsilon >= AUTO_FROM * k
     plain = joint in ("auto", "none") and (not strong or cost.units < MEDIAN_SHARE)
     if plain and domain.replaces:
         return None
     # [no-ranks] under add-remove there are none to fall back on
-    made = _cut_plan(asked, choice, cost, units)
-    one = made.settings["branches"] == [ONE.name]
-    return None if one and domain.replaces else made
+    plan = _cut_plan(options, choice, cost, units)
+    return None if plan.settings["branches"] == [ONE.name] and domain.replaces else plan
 
 
-def _cut_plan(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan:
-    """The plan where a noisy cell makes two classes of the target."""
+def _cut_plan(options: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: int) -> Plan:
+    """Return the plan in which a noisy cell makes two classes of the target."""
     from privsieve.methods.rule_sieve import by_classes
-    from privsieve.noise.race import Race
-    from privsieve.summaries.numbers import MEDIAN_GRID
+    from privsieve.summaries.numbers import MEDIAN_GRID, hold
 
     # [cut-shares] whole ledger units, and at least one for each
     first = -(-cost.units // MEDIAN_SHARE)
@@ -253,64 +249,53 @@ def _cut_plan(asked: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units: 
                              "need a share of at least 1e-9 each: choose a larger epsilon")
     share = Fraction(first, EPSILON_UNITS)
     domain = choice.domain
-    halves = replace(domain, target=Label(_name(domain), (0, 1)))
+    halves = replace(domain, target=Label(_target_name(domain), (0, 1)))
 
-    def left(whole: Cost) -> Plan:
+    def remaining(whole: Cost) -> Plan:
         spent = Fraction(-(-whole.units // MEDIAN_SHARE), EPSILON_UNITS)
-        rest = replace(asked, epsilon=whole.epsilon - spent, class_prior=None, numeric=None,
+        rest = replace(options, epsilon=whole.epsilon - spent, class_prior=None, numeric=None,
                        allow_weak=True)
         return by_classes(rest, ColumnChoice(rest, halves, halves), units, cut=True)
 
-    inner = left(cost)
+    inner = remaining(cost)
     # the cut is a race for one cell
     cell = Race(MEDIAN_GRID - 1, 1, 1, share).event
     free = inner.cost.epsilon == 0
     # [cut-rho] the median is pure
     rho = inner.cost.rho and inner.cost.rho + share**2 / 2
+    forecasts: dict[str, Any] = {Cost(whole).text: remaining(Cost(whole)).forecast
+                                 for whole in sorted({*COSTS, cost.epsilon})}
+    by_cost: dict[str, Json] = {text: forecast["found_percent"][forecast["usual_gap"]]
+                                for text, forecast in forecasts.items()}
     return choice.plan(
         method=METHOD, units=units, noise=inner.noise, warning=inner.warning, takes=inner.takes,
         shows=inner.shows, certain=inner.certain,
         cost=inner.cost if free else replace(cost, delta=inner.cost.delta, rho=rho),
         settings={**inner.settings, "numeric": "median-cut"},
-        forecast={**inner.forecast, "by_cost": _by_cost(cost, left)},
+        forecast={**inner.forecast, "by_cost": by_cost},
         theorem="rule-sieve-numeric", assumes=inner.assumes,
         event=inner.event if free else together(cell, inner.event),
-        summarise=partial(hold_rows, domain=domain),
+        summarise=partial(hold, domain=domain),
         mechanism=partial(cut_mechanism, share=share, inner=inner, target=domain.target))
 
 
-def _by_cost(cost: Cost, left: Callable[[Cost], Plan]) -> dict[str, Json]:
-    """What the choice finds on a usual table, by the cost of all together."""
-    found: dict[str, Any] = {Cost(whole).text: left(Cost(whole)).forecast
-                             for whole in sorted({*COSTS, cost.epsilon})}
-    return {text: told["found_percent"][told["usual_gap"]] for text, told in found.items()}
-
-
-def hold_rows(batches: Iterable[Batch], key: int, *, domain: Domain) -> Held:
-    """Rows are kept until a noisy median has made classes of them."""
-    from privsieve.summaries.numbers import hold
-
-    return hold(batches, key, domain=domain)
-
-
-def _way(asked: RuleSieveOptions, domain: Domain) -> str:
-    """Which way is asked for; refuses what makes no sense."""
-    way = asked.numeric or "auto"
-    assert isinstance(domain.target, Number)
-    joined = asked.joint not in ("auto", "none", None)
+def _checked_way(options: RuleSieveOptions, domain: Domain) -> str:
+    """Return the option `numeric`; refuse options that contradict it."""
+    way = options.numeric or "auto"
+    joined = options.joint not in ("auto", "none", None)
     if way == "ranks" and not domain.replaces:
         raise ParameterError("under add-remove the number of rows is private, and ranks of a "
                              'numeric target are not proved there: say numeric="median-cut", or '
                              'neighbours = "replace-one"')
-    if asked.class_prior not in ("auto", None):
-        raise ParameterError(f"class_prior is {asked.class_prior!r}, and the target "
-                             f"{_name(domain)!r} is a number without classes; leave it out")
+    if options.class_prior not in ("auto", None):
+        raise ParameterError(f"class_prior is {options.class_prior!r}, and the target "
+                             f"{_target_name(domain)!r} is a number without classes; leave it out")
     if joined and way == "ranks":
-        raise ParameterError(f'joint="{asked.joint}" names columns for classes above and below a '
+        raise ParameterError(f'joint="{options.joint}" names columns for classes above and below a '
                              'cut of a target; write numeric="median-cut", or leave numeric out')
     return way
 
 
-def _name(domain: Domain) -> str:
+def _target_name(domain: Domain) -> str:
     assert isinstance(domain.target, Number)
     return domain.target.name
