@@ -39,6 +39,7 @@ from privsieve.containment.labelled import (
 )
 from privsieve.containment.measures import closed, read
 from privsieve.containment.publishable import by_method, publishable, rule_of
+from privsieve.entries import import_library
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.extras.steward.curves import Area, ColumnCost, CurvePoint, Findable, Shut, Strangers
 from privsieve.kernels.patterns import Rule, pattern_table
@@ -336,10 +337,9 @@ def ranked(score: Floats, yes: Bools) -> float:
 
 def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
     """For each pattern the score of each class; equal rows are fitted once, with their number."""
-    from sklearn.linear_model import LogisticRegression
-
+    models = import_library("sklearn.linear_model", "sklearn", "a model of the patterns")
     pairs, many = np.unique(np.stack([pattern, y]), axis=1, return_counts=True)
-    model = LogisticRegression(max_iter=2000)
+    model = models.LogisticRegression(max_iter=2000)
     model.fit(patterns[pairs[0]], pairs[1], sample_weight=many)
     found = np.asarray(model.decision_function(patterns), np.float64)
     return found.reshape(len(patterns), -1)
