@@ -23,7 +23,7 @@ BELOW = {
     "_version": set(),
     "kernels": set(),
     # Where each extra begins; what it loads is a string.
-    "entries": set(),
+    "entries": {"errors"},
     "public": {"errors", "entries"},
     # A folder that is written whole or not at all.
     "folder": {"errors"},
@@ -69,8 +69,7 @@ BELOW = {
 #: An extra may import any part of the core; nothing imports an extra, but through `entries`.
 BELOW["extras"] = set(BELOW) - {"__init__", "__main__", "papers"}
 #: What a room without NumPy may load all the same, by file.
-NEEDS = {"check/audit.py": {"numpy", "scipy"}, "check/events.py": {"numpy"},
-         "check/table.py": {"pyarrow"}, "check/views.py": {"numpy"}}
+NEEDS = {"check/audit.py": {"numpy"}, "check/events.py": {"numpy"}, "check/views.py": {"numpy"}}
 NOISES = ("noise", "streams")
 NUMPY = {"numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn", "flint"}
 SLOW = {"pandas", "polars", "pyarrow", "scipy", "sklearn", "jinja2", "cryptography"}

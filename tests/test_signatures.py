@@ -647,7 +647,7 @@ def test_without_cryptography(folder, cli, monkeypatch):
     only(ps.verify(folder, signers=BOTH), "cannot be checked")
     only(ps.verify(folder, plan=folder / "signatures.json"), "cannot be checked")
     code, _, err = cli("key", "make", str(folder.parent / "k.pem"))
-    assert (2, True) == (code, "pip install 'privsieve[sign]'" in " ".join(err.split()))
+    assert (2, True) == (code, 'pip install "privsieve[sign]"' in " ".join(err.split()))
 
 
 def test_old_folders_are_not_asked_for_signatures(whole):

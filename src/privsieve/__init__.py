@@ -5,10 +5,11 @@ Rows meet a summary; a summary meets noise; only a release leaves.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from privsieve._version import __version__
-from privsieve.entries import METHODS
+from privsieve.entries import METHODS, import_library
 
 if TYPE_CHECKING:
     from privsieve.check.audit import audit as audit
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from privsieve.session import KernelRidgeSession as KernelRidgeSession
     from privsieve.trust.signers import Signers as Signers
 
-#: Where each public name lives.  Names are imported when they are asked for: a program that
-#: plans or verifies needs no NumPy, and nothing but an estimator needs scikit-learn.
+#: The module of each public name.  A name is imported at its first use: a program that plans or
+#: verifies does not load NumPy, and only estimators load scikit-learn.
 _HOMES = {
     "Category": "public.columns",
     "Date": "public.columns",
@@ -69,6 +70,8 @@ _HOMES = {
     "verify": "check.folder",
     **{estimator: "estimators" for _file, estimator in METHODS.values()},
 }
+#: Modules of classes that inherit from scikit-learn's.
+_NEED_SKLEARN = {"estimators", "local.fwell", "containment.estimators"}
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are the keys above
 
@@ -79,11 +82,11 @@ def __getattr__(name: str) -> object:
         from privsieve.public.dropped import explain
 
         raise AttributeError(explain(name, f"module 'privsieve' has no attribute {name!r}"))
-    from importlib import import_module
-
-    found = getattr(import_module(f"privsieve.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    if _HOMES[name] in _NEED_SKLEARN:
+        import_library("sklearn", "sklearn", f"privsieve.{name}")
+    value = getattr(import_module(f"privsieve.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,15 +1,16 @@
-"""Entries: where each method lives, and where each extra begins.
+"""Entries: what is imported by name: methods, extras, and libraries that may be absent.
 
-The core calls an extra through this table alone.
-
-Beside them stand parts of the core that a noun calls and that know this noun: files of a domain,
-what prints a plan or a release, the page beside a release, the store of a ledger.
+The core calls an extra through this table alone.  The kind "core" lists modules that lie above
+the module that calls them: the files of a domain, the printers of a plan or release, the page
+beside a release, the store of a ledger.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+
+from privsieve.errors import ParameterError
 
 #: Where each method lives: its file, and its estimator, after which its options are called.
 METHODS = {
@@ -64,3 +65,22 @@ def load(kind: str, name: str) -> Any:
     path, _, attribute = ENTRIES[kind][name].partition(":")
     module = import_module(f"privsieve.{path}")
     return getattr(module, attribute) if attribute else module
+
+
+class LibraryMissing(ParameterError, ImportError):
+    """A library that only an extra installs is missing."""
+
+
+def import_library(name: str, extra: str, purpose: str) -> Any:
+    """Import a library that an extra installs, or say how to install it.
+
+    >>> import_library("no_such_library", "spark", "a Spark frame")
+    Traceback (most recent call last):
+    privsieve.entries.LibraryMissing: a Spark frame needs no_such_library, which is not installed: \
+pip install "privsieve[spark]"
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise LibraryMissing(f"{purpose} needs {name.partition('.')[0]}, which is not installed: "
+                             f'pip install "privsieve[{extra}]"') from None

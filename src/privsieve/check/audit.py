@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsieve.check.views import Failed, Flat, Floats, Guess, flat, scores
+from privsieve.entries import import_library
 from privsieve.errors import ParameterError
 
 #: Runs on each table, of which one half learns the event and the other counts it.
@@ -81,6 +82,7 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
         raise ParameterError(f"epsilon is {epsilon} and delta is {delta}; "
                              "choose epsilon from 0 and delta from 0 to below 1")
     learn, count = _runs(profile)
+    import_library("scipy.special", "sklearn", "an audit")  # before the runs, which take long
     tables = table0, table1
     event = _event([_outputs(mechanism, table, learn) for table in tables], delta)
     # The event is fixed: from here on, runs are fresh and only counted.
@@ -237,6 +239,7 @@ def _lowest(hits: int, count: int, log_wrong: float) -> float:
     >>> round(_lowest(5, 10, math.log(0.05)), 4)
     0.2224
     """
-    from scipy.special import betaincinv  # comes with scikit-learn; nothing else here needs it
-
-    return float(betaincinv(hits, count - hits + 1, math.exp(log_wrong))) * LESS if hits else 0.0
+    if not hits:
+        return 0.0
+    special = import_library("scipy.special", "sklearn", "an audit")
+    return float(special.betaincinv(hits, count - hits + 1, math.exp(log_wrong))) * LESS

@@ -264,8 +264,8 @@ class FolderCheck:
         except (CheckFailed, Unreadable) as error:
             self.reasons.append(str(error))
             return
-        except ImportError:
-            why = "cryptography is not installed (pip install privsieve[sign])"
+        except ImportError as error:
+            why = str(error)
             self.unchecked[SIGNATURES] = why
             due = due or self.unchecked.get(REPORT) == _FOREIGN  # nothing binds that page
             self.reasons.extend([f"the signatures cannot be checked: {why}"] * due)

@@ -86,8 +86,8 @@ def _plan(plan: str | Path) -> tuple[Statement, list[str]]:
         with open(os.fspath(plan), "rb") as file:  # noqa: PTH123  # no import
             envelope = Envelope.read(file.read(LARGEST_ENVELOPE + 1))
         return envelope.statement, [key.fingerprint for key in envelope.signatures]
+    except ImportError as error:
+        raise CheckFailed(f"the plan cannot be checked: {error}") from None
     except (CheckFailed, OSError, ValueError) as error:
         words = str(error) if isinstance(error, CheckFailed) else "it cannot be read"
         raise CheckFailed(f"the plan is not one that was signed: {words}") from None
-    except ImportError:
-        raise CheckFailed("the plan cannot be checked: cryptography is not installed") from None

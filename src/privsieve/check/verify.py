@@ -10,7 +10,7 @@ and nobody can recount them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tu
 
     try:
         demand_certificate(certificate)
-        wrong = [*_claim(certificate)]
+        wrong = [*_claim(certificate), *_theorem(certificate)]
         return tuple(wrong or plan_reasons(certificate, public, plan_again(certificate, public)))
     except Unreadable as error:
         return (str(error),)
@@ -124,12 +124,13 @@ def _read(source: Source, what: str) -> dict[str, Any]:
 def _paid(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: object,
           ) -> tuple[list[str], list[str]]:
     """Reasons and notes of a certificate that an epsilon was paid for."""
-    reasons = [*_claim(body)]
+    reasons = [*_claim(body), *_needing_methods(_theorem, body)]
     notes = [*failed({"the table was not read: fresh noise cannot be recounted": table is None})]
     if body["ledger"] is not None:
         reasons += _entries(body)
     if release is not None:
-        reasons += _release(body, release)
+        reasons += [reason for reason in _needing_methods(_release, body, release)
+                    if reason not in reasons]
         notes += failed({"the target was not found: a class has a noisy count near none, and the "
                          "names may answer another question; check the domain file":
                          bool(reasons) or not Release(release, None).missing})
@@ -154,9 +155,23 @@ def _contained(body: Mapping[str, Any], release: Mapping[str, Any] | None, table
         "the table was not given: its level was not recounted": table is not None})]
 
 
-def _claim(body: Mapping[str, Any]) -> Iterator[str]:
+def _needing_methods(check: Callable[..., Iterable[str]], *parameters: object) -> list[str]:
+    """Return the reasons of a check that imports methods, or that a library is missing for it."""
+    try:
+        return [*check(*parameters)]
+    except ModuleNotFoundError as error:
+        return [(f"the plan was not made again: this needs {error.name}, which is not installed: "
+                "install privsieve with all its requirements")]
+
+
+def _theorem(body: Mapping[str, Any]) -> Iterator[str]:
     from privsieve.check.replan import is_proved
 
+    return failed({"the theorem or an assumption is none of this version":
+                   is_proved(body["claim"])})
+
+
+def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     claim, plan = body["claim"], body["plan"]
     epsilon, delta = exact(claim["epsilon"], "epsilon"), exact(claim["delta"], "delta")
     event: Event = msgspec.convert(plan["event"], Event)
@@ -164,8 +179,6 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     return failed({
         "the claim names no known kind of release": claim["kind"] in KINDS,
         "the claimed delta is no chance below 1": delta < 1,
-        "the theorem or an assumption is none of this version":
-            is_proved(claim),
         "the account is not the one of the claimed delta":
             claim["account"] == ("approximate" if delta else "pure"),
         "the epsilon of the plan is not the claimed one": plan["epsilon"] == claim["epsilon"],

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import click
 
@@ -34,9 +32,8 @@ def make(file: str, *, passphrase: bool = False) -> None:
 
     passphrase : encrypt the key; the terminal asks, or $PRIVSIEVE_PASSPHRASE holds the passphrase
     """
-    with needing_cryptography():
-        key = PrivateKey.make()
-        data = key.pem(_read_passphrase(new=True) if passphrase else None)
+    key = PrivateKey.make()
+    data = key.pem(_read_passphrase(new=True) if passphrase else None)
     with new_file(file, "of the private key") as write:
         write(data)
     tell(Outcome({"fingerprint": key.public.fingerprint, "key": file},
@@ -60,18 +57,7 @@ def show(file: str, *, out: File | None = None) -> None:
 
 def opened(path: str) -> PrivateKey:
     """Read the private key in a file."""
-    with needing_cryptography():
-        return PrivateKey.read(path, _read_passphrase)
-
-
-@contextmanager
-def needing_cryptography() -> Iterator[None]:
-    """Explain how to install the package for signatures if it is missing."""
-    try:
-        yield
-    except ImportError:
-        raise ParameterError("signing needs the cryptography package: pip install "
-                             "'privsieve[sign]'") from None
+    return PrivateKey.read(path, _read_passphrase)
 
 
 def _read_passphrase(*, new: bool = False) -> str:

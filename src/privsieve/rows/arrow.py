@@ -1,4 +1,4 @@
-"""Arrow tables and streams, polars: imported only where a source needs pyarrow.
+"""Arrow tables and streams, polars: imported only for a source that needs pyarrow.
 
 The kernel gives numbers, dates, and true and false their codes, many columns in one call; texts are
 told apart, and the rules of `cells` see each different one.  Without the kernel those rules see all
@@ -18,21 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.rows.room import Room, limited
-
-if limited():
-    # A limit counts what a pool reserves: a gigabyte at once, whatever is read.  Arrow asks when
-    # it is loaded, and not again: who loads it before has to say this on their own.
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-
-import pyarrow as pa
-
+from privsieve.entries import import_library
 from privsieve.errors import SchemaError
 from privsieve.kernels import contract
 from privsieve.public.canonical import is_whole
 from privsieve.public.columns import ColumnKind
 from privsieve.public.domain import Domain
 from privsieve.rows.cells import CellRule, Codes, Encode, encoder
+from privsieve.rows.room import Room, limited
 from privsieve.rows.source import (
     TARGET,
     RawColumn,
@@ -42,6 +35,13 @@ from privsieve.rows.source import (
     foreign,
     one_of_each,
 )
+
+if limited():
+    # A limit counts what a pool reserves: a gigabyte at once, whatever is read.  Arrow asks when
+    # it is loaded, and not again: who loads it before has to say this on their own.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+pa = import_library("pyarrow", "parquet", "a Parquet file, polars frame or Arrow table")
 
 #: The kernel's letters for types of cells: those of Arrow's format strings, and a digit for a time.
 _LETTERS = {pa.int8(): "c", pa.uint8(): "C", pa.int16(): "s", pa.uint16(): "S", pa.int32(): "i",

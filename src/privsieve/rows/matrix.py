@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
+from privsieve.entries import import_library
 from privsieve.errors import SchemaError
 from privsieve.public.canonical import quoted
 from privsieve.rows.arrays import demand_inside
@@ -264,8 +265,7 @@ def _saved(arrays: Mapping[str, npt.NDArray[Any]]) -> Items:
 
 def _built(form: str, parts: Sequence[npt.NDArray[Any]], shape: tuple[int, int]) -> Any:
     """Build a sparse matrix, of which SciPy says whether its parts fit together."""
-    from scipy import sparse
-
+    sparse = import_library("scipy.sparse", "sklearn", "a sparse matrix")
     first, second, data = parts
     native = data.astype(data.dtype.newbyteorder("="), copy=False)
     with suppress(Exception):

@@ -516,15 +516,13 @@ def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
 
 
 def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
-    import pyarrow as pa
-
     from privsieve.rows import arrow
 
     if "polars" in home and hasattr(X, "columns"):
-        return arrow.open_table(foreign(lambda: pa.table(X), SchemaError(
+        return arrow.open_table(foreign(lambda: arrow.pa.table(X), SchemaError(
             "a column of the frame is of a type that Arrow does not know; cast it to a number, a "
             "text or a date")), target)
-    if isinstance(X, (pa.Table, pa.RecordBatch)):
+    if isinstance(X, (arrow.pa.Table, arrow.pa.RecordBatch)):
         return arrow.open_table(X, target)
     return arrow.open_stream(X, target)
 

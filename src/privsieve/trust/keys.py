@@ -15,8 +15,9 @@ from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from privsieve.entries import import_library
 from privsieve.errors import ParameterError
 from privsieve.public.plain import read
 
@@ -98,11 +99,11 @@ class PublicKey:
 
     def signed(self, message: bytes, signature: bytes) -> bool:
         """Whether the signature is this key's, of this message."""
+        key_kind = _ed25519().Ed25519PublicKey
         from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         try:
-            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, message)
+            key_kind.from_public_bytes(self.raw).verify(signature, message)
         except (InvalidSignature, ValueError):
             return False
         return True
@@ -118,15 +119,13 @@ class PrivateKey:
     @classmethod
     def make(cls) -> Self:
         """A new key, of the system's entropy."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        return cls(Ed25519PrivateKey.generate())
+        return cls(_ed25519().Ed25519PrivateKey.generate())
 
     @classmethod
     def read(cls, path: str | Path, passphrase: Callable[[], str]) -> Self:
         """The key in a file; `passphrase` is asked where the file is encrypted."""
+        key_kind = _ed25519().Ed25519PrivateKey
         from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         data = own_bytes(path)
@@ -139,7 +138,7 @@ class PrivateKey:
             wrong = "the passphrase is wrong, or the" if word is not None else "the"
             raise ParameterError(f"{wrong} file holds no private key in PEM; take one that "
                                  "privsieve key make wrote") from None
-        if not isinstance(key, Ed25519PrivateKey):
+        if not isinstance(key, key_kind):
             raise ParameterError("the key is of another kind than Ed25519; make one with "
                                  "privsieve key make")
         return cls(key)
@@ -157,6 +156,12 @@ class PrivateKey:
         """The signature of a message."""
         found: bytes = self._key.sign(message)
         return found
+
+
+def _ed25519() -> Any:
+    """Import the keys of `cryptography`, or say how to install it."""
+    return import_library("cryptography.hazmat.primitives.asymmetric.ed25519", "sign",
+                          "a signature")
 
 
 def own_bytes(path: str | Path, made_by: str = "privsieve key make") -> bytes:

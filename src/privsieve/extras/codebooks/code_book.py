@@ -19,8 +19,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from privsieve.entries import import_library
 from privsieve.errors import DomainError, SchemaError
-from privsieve.extras import library
 from privsieve.public.blocks import expanded
 from privsieve.public.canonical import FLAGS, is_whole, plain, quoted
 from privsieve.public.columns import Category, Date, Flag, Number
@@ -259,7 +259,7 @@ def _csv_lines(data: bytes) -> Lines:
 
 def _sheet(path: Path) -> Lines:
     """The first sheet of an Excel file."""
-    openpyxl = library("openpyxl", "codebooks", "an Excel file")
+    openpyxl = import_library("openpyxl", "codebooks", "an Excel file")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
@@ -293,7 +293,7 @@ def _frictionless(data: bytes) -> Lines:
 
 def _statistics(path: Path, reader: str) -> list[Proposal]:
     """Variables of an SPSS, Stata or SAS file, from its dictionary; its rows are not read."""
-    readers = library("pyreadstat", "codebooks", "a file of SPSS, Stata or SAS")
+    readers = import_library("pyreadstat", "codebooks", "a file of SPSS, Stata or SAS")
     # Codes for missing are told by a reader of SPSS only if it is asked for them.
     more: dict[str, Any] = {"output_format": "dict"}
     if reader == "read_sav":

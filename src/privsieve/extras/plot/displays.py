@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
+from privsieve.entries import import_library
 from privsieve.errors import ParameterError, SchemaError
-from privsieve.extras import library
 from privsieve.public.canonical import exact, factor, visible
 from privsieve.release import (
     WRONG,
@@ -59,7 +59,7 @@ class _Display:
             where to draw; a new figure where it is left out.
         """
         if ax is None:
-            plt = library("matplotlib.pyplot", "plot", "a figure")
+            plt = import_library("matplotlib.pyplot", "plot", "a figure")
             _, ax = plt.subplots(layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         for side in ("top", "right"):

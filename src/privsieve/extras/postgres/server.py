@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, unquote
 
+from privsieve.entries import import_library
 from privsieve.errors import LedgerError, ParameterError
-from privsieve.extras import library
 from privsieve.ledger import sql
 from privsieve.ledger.chain import GENESIS, Entry
 
@@ -245,7 +245,7 @@ class Session:
 
 
 def _connect(path: str) -> psycopg.Connection[Any]:
-    library("psycopg", "postgres", "a ledger on a server")
+    import_library("psycopg", "postgres", "a ledger on a server")
     import psycopg
 
     more: dict[str, Any] = {"sslmode": ssl} if (ssl := transport(path)) else {}

@@ -17,8 +17,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
+from privsieve.entries import import_library
 from privsieve.errors import SchemaError
-from privsieve.extras import library
 from privsieve.public.plan import LONGEST_QUERY
 from privsieve.rows.arrow import Stretch, alone, cut, source_of
 from privsieve.rows.room import LEAST_MEMORY, free_memory
@@ -107,7 +107,7 @@ def _chosen(table: Source, kept: list[int], tested: Mapping[str, int], where: An
 
 def _connected(connect: Path | None) -> Any:
     """A database of DuckDB that is only read; or none, after some statements."""
-    duckdb = library("duckdb", "queries", "a query")
+    duckdb = import_library("duckdb", "queries", "a query")
     if connect is not None and not connect.is_file():
         raise SchemaError("the connection file does not exist; check the path (--connect)")
     text = ""

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from privsieve._version import __version__
+from privsieve.entries import import_library
 from privsieve.errors import ParameterError, ReleaseFailed, SchemaError
-from privsieve.extras import library
 from privsieve.extras.spark import cluster
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH, Batch, coded, joined
 from privsieve.rows.source import RawColumn, Source, Type, foreign
@@ -146,7 +146,7 @@ def open_spark(frame: Any, y: Any) -> Source:
     if not hasattr(frame, "mapInArrow"):
         raise SchemaError("X is of Spark and no frame; give a DataFrame (of pandas on Spark: its "
                           "to_spark())")
-    library("pyspark", "spark", "a Spark frame")
+    import_library("pyspark", "spark", "a Spark frame")
     refusal = SchemaError("the Spark frame gives no schema; its query or its session is broken")
     schema, live = foreign(lambda: (frame.schema, frame.isStreaming), refusal)
     if live:

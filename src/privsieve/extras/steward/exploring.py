@@ -38,6 +38,7 @@ from privsieve.containment.labelled import (
 )
 from privsieve.containment.measures import closed, read
 from privsieve.containment.publishable import by_method, publishable, rule_of
+from privsieve.entries import import_library
 from privsieve.errors import ParameterError, PrivsieveError, SchemaError
 from privsieve.extras.steward.curves import (
     Area,
@@ -332,10 +333,9 @@ def area_of(items: Items, y: Codes, marked: Bools) -> float | None:
 
 def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
     """Return the score of each class for each pattern; equal rows are fitted once, weighted."""
-    from sklearn.linear_model import LogisticRegression
-
+    models = import_library("sklearn.linear_model", "sklearn", "a model of the patterns")
     pairs, many = np.unique(np.stack([pattern, y]), axis=1, return_counts=True)
-    model = LogisticRegression(max_iter=2000)
+    model = models.LogisticRegression(max_iter=2000)
     model.fit(patterns[pairs[0]], pairs[1], sample_weight=many)
     scores = np.asarray(model.decision_function(patterns), np.float64)
     return scores.reshape(len(patterns), -1)
