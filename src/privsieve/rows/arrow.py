@@ -31,8 +31,8 @@ from privsieve.errors import SchemaError
 from privsieve.kernels import contract
 from privsieve.public.canonical import is_whole
 from privsieve.public.columns import ColumnKind
-from privsieve.public.domain import Domain
-from privsieve.rows.cells import CellRule, Codes, Encode, encoder
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.cells import CellRule, Codes, Encode, encoder, limits
 from privsieve.rows.source import (
     TARGET,
     RawColumn,
@@ -231,8 +231,8 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     positions = source.positions([name for name in names if name != TARGET])
     inside = parts[:len(domain.columns)] if TARGET in names else parts
     kinds = [source.arrow.types[j] for j in positions]
-    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.signs)
-    apart = encoder(parts[-1], domain.csv.signs) if TARGET in names else None
+    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv)
+    apart = encoder(parts[-1], domain.csv.signs, domain.csv.missing) if TARGET in names else None
 
     # Of the others, and of persons, Python makes something, one after another in their order.
     later = sorted({*coder.others, *([len(positions) - 1] if domain.person is not None else [])})
@@ -362,14 +362,14 @@ class _Coder:
     Columns that are declared alike share a rule: a table may have tens of thousands.
     """
 
-    def __init__(self, columns: Sequence[tuple[Any, ColumnKind]], signs: str) -> None:
+    def __init__(self, columns: Sequence[tuple[Any, ColumnKind]], csv: Csv) -> None:
         self._native = contract.extension.ArrowColumns()
         rules: dict[Any, tuple[CellRule, int | None]] = {}
         found: list[tuple[CellRule, int | None]] = []
         for kind, part in columns:
             how = (kind, type(part), *(value for key, value in vars(part).items() if key != "name"))
             if how not in rules:
-                rule = CellRule.of(part, signs)
+                rule = CellRule.of(part, csv.signs, csv.missing)
                 rules[how] = rule, self._place(kind, rule)
             found.append(rules[how])
         self._rules = [rule for rule, _ in found]
@@ -407,7 +407,7 @@ class _Coder:
         if letter is None:
             return None
         if letter in "uUzZv":
-            signs = tuple(map(ord, f"{rule.signs:\0<2}"))
+            signs = (*map(ord, f"{rule.signs.rstrip('<>'):\0<2}"), limits(rule.signs))
             return int(self._native.add_text(letter, rule.native(), signs)) if hasattr(
                 contract.extension, "CsvRecords") else None
         if (letter in "D0369") != (rule.form != ""):
