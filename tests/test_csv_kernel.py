@@ -37,7 +37,8 @@ WIDE = Domain(
 FORMS = [Csv(), Csv(";", ",", "cp1252"), Csv("\t"), Csv("|", encoding="latin-1"), Csv(" "),
          Csv("5"), Csv("e"), Csv(".", ","), Csv("-"), Csv(encoding="ascii"),
          Csv("\x1f", ",", "iso8859-15"), Csv(";", ",", thousands="."), Csv(thousands=","),
-         Csv(thousands=" ")]
+         Csv(thousands=" "), Csv(";", ",", thousands=".", censored=["<5", ">"]),
+         Csv(missing=["5", "1.5", "-"], censored="<")]
 BODIES = int(os.environ.get("PRIVSIEVE_BODIES", "400"))
 #: The same files in each run of `make test`.
 SAME = "PRIVSIEVE_BODIES" not in os.environ
@@ -67,7 +68,7 @@ digits = st.text("0123456789", max_size=24)
 groups = st.lists(st.sampled_from(["1", "12", "032", "999", "", "0000"]), min_size=1, max_size=4)
 numbers = st.one_of(
     st.builds(lambda sign, parts, sep, rest: sign + sep.join(parts) + rest,
-              st.sampled_from(["", "-", "+"]), groups, st.sampled_from(".,' "),
+              st.sampled_from(["", "-", "+", "<", "> ", "<="]), groups, st.sampled_from(".,' "),
               st.sampled_from(["", ",5", ".25", ".", "e1"])),
     st.floats().map(repr), st.integers().map(str), st.from_regex(
         r"[ \t]{0,2}[+-]?[0-9]{0,25}[.,]?[0-9]{0,25}([eE][+-]?[0-9]{1,4})?[ \t]?", fullmatch=True),

@@ -37,9 +37,9 @@ size_t add_number(Columns& self, char type, const Grade& grade) {
 }
 
 size_t add_text(Columns& self, char type, std::shared_ptr<const csv::CellRule> rule,
-                std::tuple<u8, u8> signs) {
+                std::tuple<u8, u8, u8> signs) {
     return self.add_text(type, std::move(rule),
-                         {char(std::get<0>(signs)), char(std::get<1>(signs))});
+                         {char(std::get<0>(signs)), char(std::get<1>(signs)), std::get<2>(signs)});
 }
 
 size_t add_whole(Columns& self, char type, In<i64, 1> keys, In<u16, 1> codes, u16 other) {

@@ -12,12 +12,12 @@ using csv::Records;
 
 namespace {
 
-void make(Records* at, std::tuple<u8, u8, u8> signs, In<u16, 1> points, size_t width, size_t need,
+void make(Records* at, std::tuple<u8, u8, u8, u8> signs, In<u16, 1> points, size_t width, size_t need,
           size_t longest) {
-    const auto [delimiter, decimal, thousands] = signs;
+    const auto [delimiter, decimal, thousands, limits] = signs;
     std::vector<u16> table(points.data(), points.data() + points.shape(0));
-    new (at) Records({char(delimiter), {char(decimal), char(thousands)}, std::move(table), width, need,
-                      longest});
+    new (at) Records({char(delimiter), {char(decimal), char(thousands), limits}, std::move(table), width,
+                      need, longest});
 }
 
 // `other` is the code of a text that is none of the words, where neither numbers nor dates are read.

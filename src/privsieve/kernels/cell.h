@@ -11,9 +11,11 @@ namespace privsieve::csv {
 
 using Text = std::string_view;
 
-// The decimal sign, and what may stand between groups of three digits (0: nothing).
+// The decimal sign, what may stand between groups of three digits (0: nothing), and which signs of a
+// limit are read as its number: 1 for `<`, 2 for `>`, 3 for both.
 struct Signs {
     char decimal = '.', thousands = 0;
+    u8 limits = 0;
 };
 
 // The number that a text says, by the rule of `cells.number_cell`; NaN where it says none.

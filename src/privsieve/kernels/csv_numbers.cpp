@@ -159,6 +159,11 @@ static double grouped(Text text, Signs signs) {
 
 double number(Text text, Signs signs) {
     text = stripped(text);
+    if (!text.empty() && ((signs.limits & 1 && text[0] == '<') || (signs.limits & 2 && text[0] == '>'))) {
+        text.remove_prefix(1);
+        if (!text.empty() && text[0] == '=') text.remove_prefix(1);
+        text = stripped(text);
+    }
     const char* end = text.data() + text.size();
     double value = NONE;
     if (leading_number(text.data(), end, signs.decimal, value) == end) return value;

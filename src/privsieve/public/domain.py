@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import os
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -22,6 +23,7 @@ from privsieve.public.canonical import (
     canonical,
     check_name,
     digest,
+    hidden,
     is_formula,
     quoted,
     read_flag,
@@ -30,6 +32,7 @@ from privsieve.public.canonical import (
 from privsieve.public.columns import (
     CODES,
     KINDS,
+    MOST_CODES,
     Column,
     ColumnKind,
     Graded,
@@ -48,6 +51,8 @@ LARGEST_ROWS = 2**40
 FEW_CODES = 8
 #: So many columns are named; and the part of its distance from `near` that a step is at most.
 _NAMED, _PART = 3, "0.2 %"
+#: A cell that says a limit, or its sign alone.
+_CENSORED = r"[<>]=?[ ]*(?:[+-]?[0-9.,' ]*[0-9])?"
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
 
@@ -62,8 +67,15 @@ class Csv:
     header: bool = True
     #: What parts groups of three digits: nothing, or one of . , ' and a blank.
     thousands: str = ""
+    #: Texts that stand for an empty cell in every column.
+    missing: Sequence[str] = ()
+    #: Signs of a limit whose number is read: < and >, each alone or in an example such as "<5".
+    censored: Sequence[str] | str = ()
+    #: Whether a quoted cell may hold line breaks.
+    line_breaks: bool = False
 
     def __post_init__(self) -> None:
+        self._check_cells()
         one = isinstance(self.delimiter, str) and len(self.delimiter) == 1
         if not one or self.delimiter in '"\r\n\0' or not self.delimiter.isascii():
             raise DomainError(f"csv.delimiter is {quoted(self.delimiter)}; write one character "
@@ -85,13 +97,34 @@ class Csv:
         if not plain:
             raise DomainError(f"csv.encoding is {quoted(self.encoding)}; write utf-8, cp1252 or "
                               "another encoding that keeps ASCII (convert UTF-16 first)")
-        if not isinstance(self.header, bool):
-            raise DomainError(f"csv.header is {quoted(self.header)}; write true or false")
+        for name in ("header", "line_breaks"):
+            if not isinstance(getattr(self, name), bool):
+                raise DomainError(f"csv.{name} is {quoted(getattr(self, name))}; write true or "
+                                  "false")
+        if self.line_breaks and not self.header:
+            raise DomainError("csv.line_breaks needs a header, which says how many fields a row "
+                              "has; write a line of column names, or save the table as Parquet")
+
+    def _check_cells(self) -> None:
+        """Read the words for missing and the signs of limits."""
+        words = [self.missing] if isinstance(self.missing, str) else self.missing
+        if not isinstance(words, Sequence) or len(words) > MOST_CODES or not all(
+                isinstance(word, str) and text_of(word) and not any(map(hidden, word))
+                for word in words):
+            raise DomainError(f"csv.missing is {quoted(self.missing)}; write a list of at most "
+                              f'{MOST_CODES} texts, for example missing = ["k.A.", "-"]')
+        object.__setattr__(self, "missing", tuple(dict.fromkeys(map(text_of, words))))
+        forms = [self.censored] if isinstance(self.censored, str) else self.censored
+        if not isinstance(forms, Sequence) or not all(
+                isinstance(form, str) and re.fullmatch(_CENSORED, form) for form in forms):
+            raise DomainError(f'csv.censored is {quoted(self.censored)}; write "<", ">" or both, '
+                              'each alone or as an example of such a cell: censored = ["<5", ">"]')
+        object.__setattr__(self, "censored", tuple(sorted({form[0] for form in forms})))
 
     @property
     def signs(self) -> str:
-        """The decimal sign, and behind it what parts thousands, if anything does."""
-        return self.decimal + self.thousands
+        """The decimal sign, what parts thousands, if anything does, and the signs of limits."""
+        return "".join((self.decimal, self.thousands, *self.censored))
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,8 +169,23 @@ class Domain(Printed):
         if self.person is None and self.rows_per_person != 1:
             raise DomainError("table.rows_per_person needs table.person: the column that says "
                               "whose row it is")
+        self._check_csv()
         if self.neighbours == "add-remove":
             self.public_units(None)
+
+    def _check_csv(self) -> None:
+        """Refuse a word for missing that is a value, and line breaks where rows are counted."""
+        parts = [*self.columns, *([self.target] if self.target else [])]
+        for part, word in ((part, word) for part in parts if self.csv.missing
+                           for word in self.csv.missing):
+            if not part.graded and (word.lower() if part.ignore_case else word) in part.table:
+                raise DomainError(f"column {part.name!r}: {quoted(word)} is one of its values, and "
+                                  "csv.missing says that it is none; take it out of one of them")
+        if self.csv.line_breaks and self.rows_are_public:
+            raise DomainError(
+                "csv.line_breaks is true and rows are replaced: their number is public, and only "
+                'the texts of the rows would say which lines are one row; write unit = "person" '
+                'and person, or neighbours = "add-remove" and rows, or save the table as Parquet')
 
     def _check_columns(self) -> None:
         if not self.columns:

@@ -23,8 +23,8 @@ from privsieve.errors import SchemaError
 from privsieve.kernels import contract
 from privsieve.public.canonical import is_whole
 from privsieve.public.columns import ColumnKind
-from privsieve.public.domain import Domain
-from privsieve.rows.cells import CellRule, Codes, Encode, encoder
+from privsieve.public.domain import Csv, Domain
+from privsieve.rows.cells import CellRule, Codes, Encode, encoder, limits
 from privsieve.rows.room import Room, limited
 from privsieve.rows.source import (
     TARGET,
@@ -231,8 +231,8 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     positions = source.positions([name for name in names if name != TARGET])
     inside = parts[:len(domain.columns)] if TARGET in names else parts
     kinds = [source.arrow.types[j] for j in positions]
-    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv.signs)
-    apart = encoder(parts[-1], domain.csv.signs) if TARGET in names else None
+    coder = _Coder(list(zip(kinds, inside, strict=False)), domain.csv)
+    apart = encoder(parts[-1], domain.csv.signs, domain.csv.missing) if TARGET in names else None
 
     # Of the others, and of persons, Python makes something, one after another in their order.
     later = sorted({*coder.others, *([len(positions) - 1] if domain.person is not None else [])})
@@ -363,7 +363,7 @@ class _Coder:
     Columns that are declared alike share a rule: a table may have tens of thousands.
     """
 
-    def __init__(self, columns: Sequence[tuple[Any, ColumnKind]], signs: str) -> None:
+    def __init__(self, columns: Sequence[tuple[Any, ColumnKind]], csv: Csv) -> None:
         self._native = contract.extension.ArrowColumns()
         rules: dict[Any, tuple[CellRule, int | None]] = {}
         coded_columns: list[tuple[CellRule, int | None]] = []
@@ -371,7 +371,7 @@ class _Coder:
             own = (value for key, value in vars(declared).items() if key != "name")
             how = (kind, type(declared), *own)
             if how not in rules:
-                rule = CellRule.of(declared, signs)
+                rule = CellRule.of(declared, csv.signs, csv.missing)
                 rules[how] = rule, self._place(kind, rule)
             coded_columns.append(rules[how])
         self._rules = [rule for rule, _ in coded_columns]
@@ -409,7 +409,7 @@ class _Coder:
         if letter is None:
             return None
         if letter in "uUzZv":
-            signs = tuple(map(ord, f"{rule.signs:\0<2}"))
+            signs = (*map(ord, f"{rule.signs.rstrip('<>'):\0<2}"), limits(rule.signs))
             return int(self._native.add_text(letter, rule.native(), signs)) if hasattr(
                 contract.extension, "CsvRecords") else None
         if (letter in "D0369") != (rule.form != ""):

@@ -289,7 +289,7 @@ def demand_readable(source: Source, domain: Domain) -> None:
             "path of the file"))
         column = parts.get(place[j])
         if column is not None:
-            encoder(column, domain.csv.signs)(cells)
+            encoder(column, domain.csv.signs, domain.csv.missing)(cells)
 
 
 def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
@@ -411,7 +411,8 @@ class _Encoder:
     def parts(self) -> list[Encode]:
         """For each part; only where they are needed: tens of thousands take their time."""
         parts = [*self.domain.columns, *([self.domain.target] if self.domain.target else [])]
-        return [encoder(column, self.domain.csv.signs) for column in parts]
+        csv = self.domain.csv
+        return [encoder(column, csv.signs, csv.missing) for column in parts]
 
     def piece(self, raw: Sequence[RawColumn]) -> Piece:
         """Encode the columns, the target and the person, in this order."""
@@ -425,7 +426,8 @@ class _Encoder:
         row = np.arange(at, at + codes.shape[1], dtype=np.uint64)
         who: list[str] = []
         if person is not None:
-            who = texts(person)
+            gone = self.domain.csv.missing
+            who = ["" if text in gone else text for text in texts(person)]
             # [nobody] a row without an id is no person's: it weighs nothing, in any method
             named = np.flatnonzero(np.array(who, object) != "")
             if len(named) < len(who):

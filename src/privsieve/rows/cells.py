@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from privsieve.kernels import contract
 from privsieve.public.canonical import BLANK, plain, text_of
-from privsieve.public.columns import CODES, DAY, MIDDLE, MISSING, ColumnKind, Number
+from privsieve.public.columns import CODES, DAY, MIDDLE, ColumnKind, Number
 from privsieve.rows.source import RawColumn
 
 #: A decimal number, in ASCII.
@@ -57,8 +57,11 @@ def text_cell(cell: object) -> str:
 def number_cell(cell: object, signs: str = ".") -> float:
     """The number that a cell says; NaN where it says none, or none that is finite.
 
-    signs : the decimal sign, and behind it what parts thousands, if anything does.
+    signs : the decimal sign, what parts thousands, if anything does, and `<` and `>` where a limit
+        such as "<5" is read as its number.
 
+    >>> number_cell("<5"), number_cell("< 5", ".<"), number_cell(">=1.000", ",.<>")
+    (nan, 5.0, 1000.0)
     >>> number_cell("1.032,3", ",."), number_cell("1.5", ",."), number_cell("12 000", ". ")
     (1032.3, nan, 12000.0)
     >>> number_cell("1e3"), number_cell(" -2.5"), number_cell("1,5", ","), number_cell("1_000")
@@ -172,10 +175,13 @@ def _decimal_text(cell: Decimal) -> str:
 
 def _number(cell: object, signs: str) -> float:
     if isinstance(cell, (str, bytes)):
-        text, decimal, parting = _text(cell), signs[0], re.escape(signs[1:])
+        text, decimal, thousands = _text(cell), signs[0], signs[1:].rstrip("<>")
+        if text[:1] and text[0] in signs[1:].removeprefix(thousands):
+            text = text[1:].removeprefix("=").strip(BLANK)
+        parting = re.escape(thousands)
         if parting and re.fullmatch(
                 rf"[+-]?[0-9]{{1,3}}(?:{parting}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?", text):
-            text = text.replace(signs[1:], "")
+            text = text.replace(thousands, "")
         if decimal != ".":
             if "." in text:
                 return math.nan
@@ -230,9 +236,9 @@ _STEPS = {letter: bytes([at]) for at, letter in enumerate("YymdHMS", 1)}
 _ISO = ("%Y-%m-%d", *(f"%Y-%m-%d{sign}%H:%M{rest}" for sign in "T " for rest in ("", ":%S")))
 
 
-def encoder(kind: ColumnKind, signs: str = ".") -> Encode:
-    """The function from a raw column to codes; what depends on the domain alone is done here."""
-    return CellRule.of(kind, signs).codes
+def encoder(kind: ColumnKind, signs: str = ".", missing: Sequence[str] = ()) -> Encode:
+    """Return the function from a raw column to codes."""
+    return CellRule.of(kind, signs, missing).codes
 
 
 class CellRule(NamedTuple):
@@ -244,7 +250,7 @@ class CellRule(NamedTuple):
     table : codes of texts, in small letters where `lower` says that capitals do not matter
     grade : how numbers become codes; None where the texts of the table are all that is read
     form : of dates how they are written; "" where no dates are read, None for ISO 8601
-    signs : the decimal sign, and behind it what parts thousands, if anything does
+    signs : how numbers are written (`number_cell`)
     """
 
     table: Mapping[str, int]
@@ -255,15 +261,17 @@ class CellRule(NamedTuple):
     signs: str
 
     @classmethod
-    def of(cls, kind: ColumnKind, signs: str = ".") -> CellRule:
-        """Return the rule of a part of a domain.
+    def of(cls, kind: ColumnKind, signs: str = ".", missing: Sequence[str] = ()) -> CellRule:
+        """Return the rule of a part of a domain; `missing` are texts that stand for an empty cell.
 
         >>> from privsieve.public.columns import Category
         >>> rule = CellRule.of(Category("ward", ["A", "B"]))
         >>> rule.codes(["B", " A ", "C", None]).tolist()
         [1, 0, 2, 2]
         """
-        return cls(kind.table, kind.other, kind.ignore_case,
+        # A list reads such a text as `other` anyhow: none of its values is one.
+        table = {**dict.fromkeys(missing, kind.other), **kind.table} if kind.graded else kind.table
+        return cls(table, kind.other, kind.ignore_case,
                    NumberRule.of(kind) if kind.graded else None,
                    kind.format if kind.is_date else "", signs)
 
@@ -279,8 +287,9 @@ class CellRule(NamedTuple):
         codes = self.grade.codes(days(column, self.form) if self.form != "" else
                                  numbers(column, self.signs))
         if self.table:
-            listed = levels(column, self.table, MISSING, lower=self.lower)
-            codes = np.where(listed == MISSING, codes, listed)
+            none = min({*range(len(self.table) + 1)}.difference(self.table.values()))
+            listed = levels(column, self.table, none, lower=self.lower)
+            codes = np.where(listed == none, codes, listed)
         return codes
 
     def native(self) -> Any:
@@ -304,6 +313,11 @@ class CellRule(NamedTuple):
                 readable.append(b"".join(_STEPS[step[1]] if step[0] == "%" else step.encode()
                                       for step in steps))
         return readable
+
+
+def limits(signs: str) -> int:
+    """How the kernels know which limits are read as numbers: 1 for `<`, 2 for `>`, 3 for both."""
+    return ("<" in signs) + 2 * (">" in signs)
 
 
 def _spellings(word: str) -> set[str]:

@@ -22,7 +22,7 @@ from privsieve.errors import DomainError, SchemaError
 from privsieve.kernels import contract
 from privsieve.public.canonical import BLANK, check_name
 from privsieve.public.domain import Csv, Domain
-from privsieve.rows.cells import NUMBER, CellRule, Codes
+from privsieve.rows.cells import NUMBER, CellRule, Codes, limits, text_cell
 from privsieve.rows.room import Room
 from privsieve.rows.source import RawColumn, Source, Type, foreign, repeated
 
@@ -60,6 +60,53 @@ class File:
         return LARGEST_LINE + LARGEST_CELL * (self.width or max(positions) + 1)
 
     def blocks(self, longest: int) -> Iterator[bytes]:
+        """Whole records, a block of the file at a time; the last may lack its end."""
+        return self._rows(longest) if self.csv.line_breaks else self._lines(longest)
+
+    def _rows(self, longest: int) -> Iterator[bytes]:
+        """The same where cells may hold line breaks: of each row these become blanks.
+
+        A row begins at each line that is a whole row, or that begins one by its own text, and
+        reaches to the next such line at most.  So no row depends on another one.
+        """
+        row, size = list[bytes](), 0
+        for block in self._lines(longest):
+            found = []
+            for line in block.removesuffix(b"\n").split(b"\n"):
+                if self.begins(line):
+                    found += [self.whole(row)] if row else []
+                    row, size = [line], len(line)
+                elif row and size <= longest:  # a longer row is no record, whatever follows
+                    row.append(line)
+                    size += len(line) + 1
+            yield b"".join(one + b"\n" for one in found)
+        if row:
+            yield self.whole(row)
+
+    def begins(self, line: bytes) -> bool:
+        """Whether a row begins here: a whole row, or some fields and a cell with an open quote."""
+        if self.record(line, 1) is not None:
+            return True
+        if b'"' not in line or b"\0" in line:
+            return False
+        part = re.escape(self.csv.delimiter)
+        quoted, bare = r'"(?:[^"]|"")*+', rf'[^"{part}]*+'
+        try:
+            text = line.decode(self.csv.encoding, "replace")
+        except UnicodeError:
+            return False
+        return re.fullmatch(rf'(?:(?:{quoted}"|{bare}){part})++{quoted}', text) is not None
+
+    def whole(self, row: Sequence[bytes]) -> bytes:
+        """The lines of a row as one: as few of them as are a whole row, else all."""
+        for end, line in enumerate(row, 1):
+            if end == 1 or b'"' in line:
+                text = b" ".join(each.removesuffix(b"\r") for each in row[:end])
+                if self.record(text, 1) is not None:
+                    return text
+        return b" ".join(row)
+
+    def _lines(self, longest: int) -> Iterator[bytes]:
         """Whole lines, a block of the file at a time; the last may lack its end."""
         tail = b""
         with self.path.open("rb") as file:
@@ -154,7 +201,12 @@ def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[
         for start in range(0, len(lines), batch_rows):
             records: list[Sequence[Any]] = [file.record(line, need) or blank
                                             for line in lines[start:start + batch_rows]]
-            yield [[record[j] for record in records] for j in positions]
+            yield [_cells([record[j] for record in records], file.csv.missing) for j in positions]
+
+
+def _cells(cells: list[Any], missing: Sequence[str]) -> list[Any]:
+    """Return the cells, without texts that stand for an empty one."""
+    return [None if text_cell(cell) in missing else cell for cell in cells] if missing else cells
 
 
 def _header(head: bytes, first: list[str] | None, how: Csv) -> tuple[str, ...]:
@@ -197,7 +249,7 @@ def records_of(csv: Csv, width: int | None, need: int, longest: int) -> Any:
     if codecs.lookup(csv.encoding).name != "utf-8":
         points = np.array([ord(bytes([byte]).decode(csv.encoding, "replace"))
                            for byte in range(256)], np.uint16)
-    signs = tuple(map(ord, (csv.delimiter, csv.decimal, csv.thousands or "\0")))
+    signs = (*map(ord, (csv.delimiter, csv.decimal, csv.thousands or "\0")), limits(csv.signs))
     return contract.extension.CsvRecords(signs, points, width or 0, need, longest)
 
 
@@ -224,7 +276,7 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
     positions = source.positions(names)
     records = records_of(domain.csv, source.file.width, max(positions) + 1,
                          source.file.longest(positions))
-    rules = [CellRule.of(column, domain.csv.signs) for column in parts]
+    rules = [CellRule.of(column, domain.csv.signs, domain.csv.missing) for column in parts]
     for position, rule in zip(positions, rules, strict=False):
         records.add(position, rule.native())
     if domain.person is not None:

@@ -110,8 +110,9 @@ class Source:
 
     @property
     def record(self) -> Literal["row", "line"]:
-        """What one record is: of a CSV file a physical line, whatever its quotes say."""
-        return "line" if self.by in ("header", "field") else "row"
+        """What one record is: of a CSV file a line, unless its cells may hold line breaks."""
+        lines = self.by in ("header", "field") and not (self.file and self.file.csv.line_breaks)
+        return "line" if lines else "row"
 
     def raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
         """The body in batches: these columns, in this order."""
