@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 #: The table, its two domain files as pages show them, and the releases.
 TABLES = ROOT / "examples" / "made_up.py"
-DOMAINS = {"domain.toml": "tutorials/steward.md", "cost.toml": "how-to/number-as-target.md"}
+DOMAINS = {"domain.toml": "tutorials/steward.md", "cost.toml": "numeric-targets.md"}
 PAID = "--ledger budget.db --population clinic-2026"
 CUT = ("--target readmitted -k 20 --without patient,died,cost,weekday --cut age=40,65,80 "
        "--cut stay=3,7 --cut bmi=20,25,30")
