@@ -171,9 +171,6 @@ BEFORE = {
     "docs/extras/bridges.md": prepared,
     "docs/certificate.md": lambda reader: reader.read(
         page("docs/quickstart.md").partition("## 6.")[0]),
-    "docs/choosing-k.md": lambda reader: reader.read(
-        "\n".join(f"```python\n{body}```" for _, _, body in BLOCK.findall(
-            page("docs/choosing-k.md")) if 'open("patients.csv", "w")' in body)),
     "docs/command-line.md": lambda reader: (
         prepared(reader), (reader.folder / "domain.toml").unlink()),
     "docs/inspect.md": prepared,

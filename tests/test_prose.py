@@ -175,10 +175,12 @@ def test_what_the_volume_costs():
 
 
 def test_constants_of_rule_sieve():
-    """rule-sieve: shares, limits and counts are the code's."""
-    assert says("rule-sieve", "if they show a class below 15 %", "a tenth of epsilon, and only "
-                "where units times epsilon is at least 200", "(below 1/512 centred labels)",
-                "persons of at most ten rows", "up to six classes all of them")
+    """how-to/rare-class, rule-sieve: shares, limits and counts are the code's."""
+    assert says("how-to/rare-class", "if they show a class below 15 %",
+                "a tenth of epsilon, and only where units times epsilon is at least 200",
+                "(below 1/512 centred labels)",
+                "persons of at most ten rows")
+    assert says("rule-sieve", "up to six classes all of them")
 
     assert (Fraction(3, 20), Fraction(1, 10), 200, Fraction(1, 512), 10, 6) == (
         labels.RARE, labels.AUTO_SHARE, labels.AUTO_FROM, labels.RAREST, EXACT_ROWS,
