@@ -36,26 +36,31 @@ MADE = "`make options` writes this page from the code.\n"
 OPTIONS_HEAD = f"""\
 # Options of the methods
 
-Each method has these options. Python and the command line read them by the same rules, and a release
-records them. Every method also takes `epsilon` and `allow_weak`. Every estimator also takes `domain`
-and `ledger`. {MADE}
-Python reads a text as the command line does: `ordered="no"` is False, `depth="2"` is 2. It reads values of
-NumPy as values of Python. It refuses a value of another type, such as `ordered=1`, before the charge.
+Each method has these options. Python and the command line read them by the same rules, and a
+release records them. Every method also takes `epsilon` and `allow_weak`. Every estimator also
+takes `domain` and `ledger`.
+
+{MADE}
+Python reads a text as the command line does: `ordered="no"` is False, `depth="2"` is 2.
+It reads values of NumPy as values of Python. It refuses a value of another type, such as
+`ordered=1`, before the charge.
 """
 COMMAND_LINE_HEAD = f"""\
 # The command line
 
-`privsieve VERB --help` lists the usual options of a verb, and `--help-all` lists all of them. This page holds
-the same texts. {MADE}
-- **Output.** Results go to stdout, and messages go to stderr. So `privsieve select ... > names.txt` writes the
-  names and nothing else.
+`privsieve VERB --help` lists the usual options of a verb, and `--help-all` lists all of them.
+This page holds the same texts.
+
+{MADE}
+- **Output.** Results go to stdout, and messages go to stderr. So `privsieve select ... >
+  names.txt` writes the names and nothing else.
 - **For programs.** Every verb takes `--json` and then prints one canonical JSON object.
 - **Colour.** `NO_COLOR=1` switches colours off. Without a terminal there are none.
 - **Failure.** A refusal is one sentence on stderr with an [exit code](errors.md#exit-codes).
-- **Ctrl-C.** Before the charge it ends the command at no cost. During the charge it has no effect. After the
-  charge it ends the command with exit code 6.
-- **Debugging.** `PRIVSIEVE_DEBUG=1` prints the traceback of an internal error. An error between the charge and
-  the release never has a traceback.
+- **Ctrl-C.** Before the charge it ends the command at no cost. During the charge it has no
+  effect. After the charge it ends the command with exit code 6.
+- **Debugging.** `PRIVSIEVE_DEBUG=1` prints the traceback of an internal error. An error between
+  the charge and the release never has a traceback.
 - **Module.** `python -m privsieve` is the same command.
 
 ## TAB completion
@@ -71,11 +76,14 @@ TAB completes verbs, options, methods and files. Add one line to the start file 
 PYTHON_HEAD = f"""\
 # Python reference
 
-`import privsieve as ps` gives these names. `help(ps.RuleSieve)` prints the same texts, and the site has a
-page with all parameters for each section below. The guide [privsieve with scikit-learn](scikit-learn.md) shows
-how the names work together. {MADE}
-The package loads a name when you first use it. `ps.plan` and `ps.verify` do not load NumPy, and only an
-estimator loads scikit-learn. The package is typed: mypy and pyright read it without stubs.
+`import privsieve as ps` gives these names. `help(ps.RuleSieve)` prints the same texts, and the
+site has a page with all parameters for each section below. The guide [privsieve with
+scikit-learn](scikit-learn.md) shows how the names work together.
+
+{MADE}
+The package loads a name when you first use it. `ps.plan` and `ps.verify` do not load
+NumPy, and only an estimator loads scikit-learn. The package is typed: mypy and pyright read it
+without stubs.
 """
 
 
@@ -102,8 +110,8 @@ def _row(known, about) -> str:
 
 def glossary() -> str:
     """Return each term of the reports with its meaning."""
-    head = ("# Glossary\n\nThese are the words that the reports and pages of privsieve use. A report "
-            "explains those\nthat it uses.\n")
+    head = ("# Glossary\n\nThese are the words that the reports and pages of privsieve use. A "
+            "report explains those\nthat it uses.\n")
     return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{text}\n"
                               for term, text in words_of().items())])
 
@@ -167,8 +175,8 @@ def _verb(words, command, options, common) -> str:
     if isinstance(command, click.Group):
         return "\n".join(lines)
     if command.epilog:
-        lines += [f"Usage: `{usage} [OPTIONS]`. Example: "
-                  f"`{command.epilog.removeprefix('Example: ')}`", ""]
+        example = command.epilog.removeprefix("Example: ")
+        lines += [f"Usage: `{usage} [OPTIONS]`. Example: `{example}`", ""]
     own = {name: pair for name, pair in options.items() if (name, pair[0]) not in common}
     if own:
         lines += ["| option | meaning |", "|---|---|"]
@@ -195,9 +203,10 @@ def python() -> str:
         text = (DOCS / "reference" / f"{name}.rst").read_text(encoding="utf-8")
         title, _, words = (paragraph.strip() for paragraph in text.partition("\n=="))
         words = re.split(r"\n\s*\n", words)[1]
-        parts.append(f"## {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n" + "".join(
+        parts.append(f"## {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n")
+        parts[-1] += "".join(
             f"| `{public}{_signature(public)}` | {_cell(_first(public))} |\n" for public in
-            re.findall(r"^\.\. auto(?:class|function):: (\w+)", text, re.MULTILINE)))
+            re.findall(r"^\.\. auto(?:class|function):: (\w+)", text, re.MULTILINE))
     parts.append("## Errors\n\nAll errors are in `privsieve.errors`; the page [Errors](errors.md) "
                  "lists them. `ps.__version__` is the\nversion.\n")
     return "\n".join(parts)

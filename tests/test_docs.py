@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import options
 import privsieve as ps
 from privsieve import errors
 from reading import BLOCK, NOT_RUN, Reader, lines, not_run
@@ -24,7 +25,7 @@ EXAMPLES = ROOT / "examples"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.md"),
                 *EXAMPLES.glob("*.md"), *ROOT.glob("src/**/*.md")])
 #: Pages of which every line is run: the first hours of a newcomer.
-LESSONS = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("how-to/*.md")]
+LESSONS = [*DOCS.glob("how-to/*.md")]
 #: The made-up tables of lessons and notebooks.
 TABLES = EXAMPLES / "made_up.py"
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
@@ -52,6 +53,11 @@ def test_every_public_name_is_documented():
     text = page("docs/python.md")
 
     assert set() == {name for name in ps.__all__ if not re.search(rf"\b{name}\b", text)}
+
+
+def test_the_page_of_python_is_made_from_docstrings():
+    """`docs/python.md` is what `make options` writes."""
+    assert options.python() == page("docs/python.md")
 
 
 def test_every_error_is_documented():
@@ -167,12 +173,9 @@ def prepared(reader):
 
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
-    "README.md": lambda reader: (prepared(reader), (reader.folder / "domain.toml").unlink()),
     "docs/extras/bridges.md": prepared,
     "docs/certificate.md": lambda reader: reader.read(
-        page("docs/quickstart.md").partition("## 6.")[0]),
-    "docs/command-line.md": lambda reader: (
-        prepared(reader), (reader.folder / "domain.toml").unlink()),
+        page("docs/quickstart.md").partition("## 7.")[0]),
     "docs/inspect.md": prepared,
     "docs/signatures.md": prepared,
 }

@@ -221,9 +221,9 @@ def test_the_noise_of_a_table(neighbours, persons, times):
     assert times / Fraction(1, 2) == made.noise.amount
 
 
-def test_choosing_epsilon():
-    """choosing-epsilon: the figures beside its examples."""
-    assert says("choosing-epsilon", "# 0.0178: the lam to take at epsilon 1",
+def test_epsilon_and_lam():
+    """how-much-epsilon: the figures beside its examples."""
+    assert says("how-much-epsilon", "# 0.0178: the lam to take at epsilon 1",
                 "# 0.023: noise, and ridge at its worst", "is epsilon 0.046 with lam 0.046",
                 "For epsilon 1 Theorem 2 names lam 0.01", "is 5.0: more than guessing the middle",
                 "at most 0.105 of the mean error", "0.01 is an error of a twentieth of the range")
