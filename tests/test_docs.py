@@ -269,6 +269,30 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+def test_the_figures_beside_selectkbest(tmp_path, monkeypatch, capsys):
+    """docs/compared-with-selectkbest.md has the accuracies that its notebook measures."""
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((EXAMPLES / "selectkbest.ipynb").read_text(encoding="utf-8"))["cells"]
+    space = {"__name__": "notebook"}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "selectkbest", "exec"), space)
+    capsys.readouterr()
+    rows = re.findall(r"^\| ([^|]*) \| ([0-9.]+) \(([0-9.]+)\) \| ([0-9.]+) \(([0-9.]+)\) \|$",
+                      page("docs/compared-with-selectkbest.md"), re.MULTILINE)
+    names = {"`SelectKBest`": "SelectKBest", "chance": "any columns",
+             "(all columns)": "all columns",
+             **{f"`RuleSieve`, epsilon {value}": f"epsilon {value}" for value in ("3", "1", "0.3")}}
+
+    assert set(names) == {row[0] for row in rows}
+    for name, *figures in rows:
+        for table, mean, error in zip(("breast cancer", "digits"), figures[::2], figures[1::2],
+                                      strict=True):
+            measured = space["measured"][table][names[name]][:, 0].mean()
+            limit = 8 * float(error) if "epsilon" in name else 0.01
+            assert abs(float(mean) - measured) < limit, (name, table)
+
+
 def test_examples_of_the_folder_run(tmp_path):
     """Each program in `examples/` runs in an empty folder, and says something."""
     for path in sorted((ROOT / "examples").glob("*.py")):
