@@ -91,7 +91,7 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
 	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
 
-options: $(VENV)/.run  ## docs/options.md and docs/glossary.md, from the code
+options: $(VENV)/.run  ## the pages of docs/ that are made from the code
 	@$(PY) tests/options.py
 
 proof: $(VENV)/.run  ## digests of proved functions: make proof NAME=top_k

@@ -38,6 +38,7 @@ html_theme = "furo"
 html_title = "privsieve"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_additional_pages = {"index": "redirect.html"}

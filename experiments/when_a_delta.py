@@ -1,4 +1,4 @@
-"""When a delta is worth it: the table of `docs/when-a-delta.md`, from public numbers alone."""
+"""When a delta is worth it: the table of `docs/how-much-epsilon.md`, from public numbers alone."""
 
 from __future__ import annotations
 

@@ -1,37 +1,98 @@
-"""Pages that are made from the code: `make options` writes docs/options.md and docs/glossary.md."""
+"""Write the reference pages from the code: `make options`.
+
+The pages are docs/options.md, docs/glossary.md, docs/command-line.md and docs/python.md.
+"""
 
 from __future__ import annotations
 
+import inspect
+import re
+import sys
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
+import click
+
+import privsieve
+from privsieve.cli import verbs
 from privsieve.cli.options import flag
 from privsieve.methods import METHODS, options_of
 from privsieve.public.option import abouts
 from privsieve.report.frame import glossary as words_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "options.md"
-GLOSSARY = PAGE.with_name("glossary.md")
-HEAD = """\
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "options.md"
+GLOSSARY = DOCS / "glossary.md"
+COMMAND_LINE = DOCS / "command-line.md"
+PYTHON = DOCS / "python.md"
+#: The pages of the reference from docstrings, in the order of a reader's work.
+REFERENCE = ("public", "choosing", "numbers", "spending", "publishing", "originals")
+#: Verbs whose options are also those of a method, which docs/options.md lists.
+METHODICAL = ("plan", "select", "regress", "synthesize")
+#: An option that this many commands explain in the same words has one common row.
+COMMON = 3
+MADE = "`make options` writes this page from the code.\n"
+OPTIONS_HEAD = f"""\
 # Options of the methods
 
-Each option is one field of its method's options. This page, the constructor, `ps.plan`, the command
-line and the settings of a release are made from it (`make options` writes it). Every method takes
-`epsilon` and `allow_weak` as well, and every estimator `domain` and `ledger`.
+Each method has these options. Python and the command line read them by the same rules, and a
+release records them. Every method also takes `epsilon` and `allow_weak`. Every estimator also
+takes `domain` and `ledger`.
 
-Python reads a value as the command line does, by the option's field and before the charge. A text
-is what it would be on the command line: `ordered="no"` is False, `depth="2"` is 2. Values of NumPy
-are read as Python's. A value of another kind is refused in a sentence: `ordered=1` and
-`depth=True` are.
+{MADE}
+Python reads a text as the command line does: `ordered="no"` is False, `depth="2"` is 2.
+It reads values of NumPy as values of Python. It refuses a value of another type, such as
+`ordered=1`, before the charge.
+"""
+COMMAND_LINE_HEAD = f"""\
+# The command line
+
+`privsieve VERB --help` lists the usual options of a verb, and `--help-all` lists all of them.
+This page holds the same texts.
+
+{MADE}
+- **Output.** Results go to stdout, and messages go to stderr. So `privsieve select ... >
+  names.txt` writes the names and nothing else.
+- **For programs.** Every verb takes `--json` and then prints one canonical JSON object.
+- **Colour.** `NO_COLOR=1` switches colours off. Without a terminal there are none.
+- **Failure.** A refusal is one sentence on stderr with an [exit code](errors.md#exit-codes).
+- **Ctrl-C.** Before the charge it ends the command at no cost. During the charge it has no
+  effect. After the charge it ends the command with exit code 6.
+- **Debugging.** `PRIVSIEVE_DEBUG=1` prints the traceback of an internal error. An error between
+  the charge and the release never has a traceback.
+- **Module.** `python -m privsieve` is the same command.
+
+## TAB completion
+
+TAB completes verbs, options, methods and files. Add one line to the start file of your shell:
+
+| shell | file | line |
+|---|---|---|
+| bash | `~/.bashrc` | `eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)"` |
+| zsh | `~/.zshrc`, after `compinit` | `eval "$(_PRIVSIEVE_COMPLETE=zsh_source privsieve)"` |
+| fish | `~/.config/fish/config.fish` | `_PRIVSIEVE_COMPLETE=fish_source privsieve \\| source` |
+"""
+PYTHON_HEAD = f"""\
+# Python reference
+
+`import privsieve as ps` gives these names. `help(ps.RuleSieve)` prints the same texts, and the
+site has a page with all parameters for each section below. The guide [privsieve with
+scikit-learn](scikit-learn.md) shows how the names work together.
+
+{MADE}
+The package loads a name when you first use it. `ps.plan` and `ps.verify` do not load
+NumPy, and only an estimator loads scikit-learn. The package is typed: mypy and pyright read it
+without stubs.
 """
 
 
 def page(methods=METHODS) -> str:
-    """A section for each method, with a table of its options."""
-    parts = [HEAD]
+    """Return a section for each method, with a table of its options."""
+    parts = [OPTIONS_HEAD]
     for method in methods:
         kind = options_of(method)
-        known = {one.name: one for one in fields(kind)}
+        known = {each.name: each for each in fields(kind)}
         parts.append(f"## {method}\n\n| option | where left out | on the command line "
                      "| what for |\n|---|---|---|---|\n")
         parts += [_row(known[name], about) for name, about in abouts(kind).items()
@@ -48,13 +109,127 @@ def _row(known, about) -> str:
 
 
 def glossary() -> str:
-    """Each term of the reports, and what it means."""
-    head = ("# Glossary\n\nThe words of privsieve's reports and pages. A "
-            "report explains\nthose that it uses.\n")
-    return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{said}\n"
-                              for term, said in words_of().items())])
+    """Return each term of the reports with its meaning."""
+    head = ("# Glossary\n\nThese are the words that the reports and pages of privsieve use. A "
+            "report explains those\nthat it uses.\n")
+    return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{text}\n"
+                              for term, text in words_of().items())])
+
+
+def commands(group=verbs, words=()):
+    """Yield each command with the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.resolve_command(context, [name])[1]
+        yield (*words, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+
+
+def _options(words, command) -> dict[str, tuple[str, bool]]:
+    """Return what help says of each option of a command, and whether the option is required."""
+    context = click.Context(command, info_name=words[-1])
+    own = command.params if words[0] in METHODICAL else command.get_params(context)
+    texts = {}
+    for param in own:
+        if isinstance(param, click.Option) and param.help and not param.hidden and (
+                param.opts[-1] not in ("--help", "--help-all")):
+            value = "" if param.is_flag else f" {param.make_metavar(context)}"
+            default = param.default if getattr(param, "show_default", False) else None
+            texts[f"`{param.opts[0]}{value}`"] = (
+                param.help + (f" Default: {default}." if default is not None else ""),
+                param.required)
+    return texts
+
+
+def _cell(text: str) -> str:
+    """Return a text that Markdown shows as it is, in a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*")
+
+
+def command_line() -> str:
+    """Return a section for each verb, and a table of the options that many verbs share."""
+    known = [(words, command, _options(words, command)) for words, command in commands()]
+    uses = Counter((name, text) for _, _, options in known
+                   for name, (text, _) in options.items())
+    common = {pair: None for pair, count in uses.items() if count >= COMMON}
+    parts = [COMMAND_LINE_HEAD]
+    for words, command, options in known:
+        parts.append(_verb(words, command, options, common))
+    parts.append("## Common options\n\nThese options mean the same wherever a verb lists them.\n\n"
+                 "| option | meaning |\n|---|---|\n" + "".join(
+                     f"| {_cell(name)} | {_cell(text)} |\n" for name, text in common))
+    return "\n".join(parts)
+
+
+def _verb(words, command, options, common) -> str:
+    """Return the section of one verb."""
+    level = "#" * (len(words) + 1)
+    context = click.Context(command, info_name=" ".join(("privsieve", *words)))
+    arguments = [param.make_metavar(context) for param in command.params
+                 if isinstance(param, click.Argument)]
+    usage = " ".join(("privsieve", *words, *arguments))
+    first, *others = re.split(r"\n\s*\n", (command.help or "").strip())
+    lines = [f"{level} privsieve {' '.join(words)}", "", _text(first), ""]
+    lines += [line for other in others for line in (_text(other), "")]
+    if isinstance(command, click.Group):
+        return "\n".join(lines)
+    if command.epilog:
+        example = command.epilog.removeprefix("Example: ")
+        lines += [f"Usage: `{usage} [OPTIONS]`. Example: `{example}`", ""]
+    own = {name: pair for name, pair in options.items() if (name, pair[0]) not in common}
+    if own:
+        lines += ["| option | meaning |", "|---|---|"]
+        lines += [f"| {_cell(name)} | {_cell(text)}{' Required.' if required else ''} |"
+                  for name, (text, required) in own.items()] + [""]
+    shared = [name + (" (required)" if options[name][1] else "")
+              for name in options if name not in own]
+    if shared:
+        lines += [f"[Common options](#common-options): {', '.join(shared).replace('|', chr(124))}.",
+                  ""]
+    if words[0] in METHODICAL:
+        lines += ["This verb also takes the [options of its method](options.md).", ""]
+    return "\n".join(lines)
+
+
+def _text(paragraph: str) -> str:
+    return " ".join(paragraph.split())
+
+
+def python() -> str:
+    """Return each public name with its signature and the first paragraph of its docstring."""
+    parts = [PYTHON_HEAD]
+    for name in REFERENCE:
+        text = (DOCS / "reference" / f"{name}.rst").read_text(encoding="utf-8")
+        title, _, words = (paragraph.strip() for paragraph in text.partition("\n=="))
+        words = re.split(r"\n\s*\n", words)[1]
+        parts.append(f"## {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n")
+        parts[-1] += "".join(
+            f"| `{public}{_signature(public)}` | {_cell(_first(public))} |\n" for public in
+            re.findall(r"^\.\. auto(?:class|function):: (\w+)", text, re.MULTILINE))
+    parts.append("## Errors\n\nAll errors are in `privsieve.errors`; the page [Errors](errors.md) "
+                 "lists them. `ps.__version__` is the\nversion.\n")
+    return "\n".join(parts)
+
+
+def _signature(name: str) -> str:
+    """Return the parameters of a public name, without types."""
+    parameters = inspect.signature(getattr(privsieve, name)).parameters.values()
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+    return str(inspect.Signature(bare)).replace("|", "\\|")
+
+
+def _first(name: str) -> str:
+    """Return the first paragraph of a docstring."""
+    return re.split(r"\n\s*\n", inspect.getdoc(getattr(privsieve, name)) or "")[0]
+
+
+def main() -> None:
+    """Write all pages."""
+    for path, text in ((PAGE, page()), (GLOSSARY, glossary()), (COMMAND_LINE, command_line()),
+                       (PYTHON, python())):
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    GLOSSARY.write_text(glossary(), encoding="utf-8")
+    sys.exit(main())

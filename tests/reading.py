@@ -22,6 +22,7 @@ from privsieve.public.domain_file import parse
 BLOCK = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What no test can run, by how it begins, with the reason.
 NOT_RUN = {
+    "pip install": "changes the environment; the tests run over an installed package",
     "make": "sets up an environment of its own; .ci/run runs the same words",
     "javac": "needs the library of ARX; tests/extras/test_bridges.py parses the program",
     "java": "needs the library of ARX, as above",

@@ -901,9 +901,10 @@ def test_documented():
                 assert f"`{option.opts[0]}" in named, (words, option.opts)
 
 
-def test_the_page_of_options_is_made_of_their_fields():
-    """docs/options.md is what `make options` writes."""
+def test_pages_of_options_are_made_from_the_code():
+    """docs/options.md and docs/command-line.md are what `make options` writes."""
     assert options.page() == options.PAGE.read_text(encoding="utf-8")
+    assert options.command_line() == options.COMMAND_LINE.read_text(encoding="utf-8")
 
 
 def test_threads_may_not_seal():

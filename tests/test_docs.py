@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import options
 import privsieve as ps
 from privsieve import errors
 from reading import BLOCK, NOT_RUN, Reader, lines, not_run
@@ -24,7 +25,7 @@ EXAMPLES = ROOT / "examples"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.md"),
                 *EXAMPLES.glob("*.md"), *ROOT.glob("src/**/*.md")])
 #: Pages of which every line is run: the first hours of a newcomer.
-LESSONS = [*DOCS.glob("tutorials/*.md"), *DOCS.glob("how-to/*.md")]
+LESSONS = [*DOCS.glob("how-to/*.md")]
 #: The made-up tables of lessons and notebooks.
 TABLES = EXAMPLES / "made_up.py"
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
@@ -52,6 +53,11 @@ def test_every_public_name_is_documented():
     text = page("docs/python.md")
 
     assert set() == {name for name in ps.__all__ if not re.search(rf"\b{name}\b", text)}
+
+
+def test_the_page_of_python_is_made_from_docstrings():
+    """`docs/python.md` is what `make options` writes."""
+    assert options.python() == page("docs/python.md")
 
 
 def test_every_error_is_documented():
@@ -167,15 +173,9 @@ def prepared(reader):
 
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
-    "README.md": lambda reader: (prepared(reader), (reader.folder / "domain.toml").unlink()),
     "docs/extras/bridges.md": prepared,
     "docs/certificate.md": lambda reader: reader.read(
-        page("docs/quickstart.md").partition("## 6.")[0]),
-    "docs/choosing-k.md": lambda reader: reader.read(
-        "\n".join(f"```python\n{body}```" for _, _, body in BLOCK.findall(
-            page("docs/choosing-k.md")) if 'open("patients.csv", "w")' in body)),
-    "docs/command-line.md": lambda reader: (
-        prepared(reader), (reader.folder / "domain.toml").unlink()),
+        page("docs/quickstart.md").partition("## 7.")[0]),
     "docs/inspect.md": prepared,
     "docs/signatures.md": prepared,
 }
@@ -267,6 +267,30 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch, capsys):
     for cell in code:
         exec(compile(cell, path.name, "exec"), space)
     assert capsys.readouterr().out
+
+
+def test_the_figures_beside_selectkbest(tmp_path, monkeypatch, capsys):
+    """docs/compared-with-selectkbest.md has the accuracies that its notebook measures."""
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((EXAMPLES / "selectkbest.ipynb").read_text(encoding="utf-8"))["cells"]
+    space = {"__name__": "notebook"}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "selectkbest", "exec"), space)
+    capsys.readouterr()
+    rows = re.findall(r"^\| ([^|]*) \| ([0-9.]+) \(([0-9.]+)\) \| ([0-9.]+) \(([0-9.]+)\) \|$",
+                      page("docs/compared-with-selectkbest.md"), re.MULTILINE)
+    names = {"`SelectKBest`": "SelectKBest", "chance": "any columns",
+             "(all columns)": "all columns",
+             **{f"`RuleSieve`, epsilon {value}": f"epsilon {value}" for value in ("3", "1", "0.3")}}
+
+    assert set(names) == {row[0] for row in rows}
+    for name, *figures in rows:
+        for table, mean, error in zip(("breast cancer", "digits"), figures[::2], figures[1::2],
+                                      strict=True):
+            measured = space["measured"][table][names[name]][:, 0].mean()
+            limit = 8 * float(error) if "epsilon" in name else 0.01
+            assert abs(float(mean) - measured) < limit, (name, table)
 
 
 def test_examples_of_the_folder_run(tmp_path):

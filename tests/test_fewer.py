@@ -282,10 +282,10 @@ def test_without_it_a_plan_says_what_fewer_names_would_be_worth():
 
 
 def test_the_table_of_the_page_is_that_of_its_experiment(monkeypatch):
-    """docs/choosing-epsilon.md has the forecast that the code makes."""
+    """docs/how-much-epsilon.md has the forecast that the code makes."""
     root = Path(__file__).parents[1]
     monkeypatch.syspath_prepend(root / "experiments")
     from fewer_columns import forecast
 
-    text = (root / "docs" / "choosing-epsilon.md").read_text(encoding="utf-8")
+    text = (root / "docs" / "how-much-epsilon.md").read_text(encoding="utf-8")
     assert "\n".join(forecast()[2:]) in text

@@ -175,10 +175,12 @@ def test_what_the_volume_costs():
 
 
 def test_constants_of_rule_sieve():
-    """rule-sieve: shares, limits and counts are the code's."""
-    assert says("rule-sieve", "if they show a class below 15 %", "a tenth of epsilon, and only "
-                "where units times epsilon is at least 200", "(below 1/512 centred labels)",
-                "persons of at most ten rows", "up to six classes all of them")
+    """how-to/rare-class, rule-sieve: shares, limits and counts are the code's."""
+    assert says("how-to/rare-class", "if they show a class below 15 %",
+                "a tenth of epsilon, and only where units times epsilon is at least 200",
+                "(below 1/512 centred labels)",
+                "persons of at most ten rows")
+    assert says("rule-sieve", "up to six classes all of them")
 
     assert (Fraction(3, 20), Fraction(1, 10), 200, Fraction(1, 512), 10, 6) == (
         labels.RARE, labels.AUTO_SHARE, labels.AUTO_FROM, labels.RAREST, EXACT_ROWS,
@@ -219,9 +221,9 @@ def test_the_noise_of_a_table(neighbours, persons, times):
     assert times / Fraction(1, 2) == made.noise.amount
 
 
-def test_choosing_epsilon():
-    """choosing-epsilon: the figures beside its examples."""
-    assert says("choosing-epsilon", "# 0.0178: the lam to take at epsilon 1",
+def test_epsilon_and_lam():
+    """how-much-epsilon: the figures beside its examples."""
+    assert says("how-much-epsilon", "# 0.0178: the lam to take at epsilon 1",
                 "# 0.023: noise, and ridge at its worst", "is epsilon 0.046 with lam 0.046",
                 "For epsilon 1 Theorem 2 names lam 0.01", "is 5.0: more than guessing the middle",
                 "at most 0.105 of the mean error", "0.01 is an error of a twentieth of the range")

@@ -92,11 +92,11 @@ def test_what_is_said_to_be_better_is(epsilon, delta):
 
 
 def test_the_table_of_the_documents_is_computed():
-    """docs/when-a-delta.md holds the table that the code gives."""
+    """docs/how-much-epsilon.md holds the table that the code gives."""
     sys.path.insert(0, str(ROOT / "experiments"))
     import when_a_delta
 
-    text = (ROOT / "docs" / "when-a-delta.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-much-epsilon.md").read_text(encoding="utf-8")
 
     assert "\n".join(when_a_delta.rows()) in text
 

@@ -112,7 +112,7 @@ def test_a_picture_is_small_and_its_notes_are_on_the_page(name):
 
 #: Pages with wide tables, long lines, pictures and signatures.
 WIDE = ("docs/index", "docs/reports", "docs/options", "docs/command-line", "docs/guarantees",
-        "docs/reference/choosing", "docs/tutorials/steward", "docs/how-to/shop-log",
+        "docs/reference/choosing", "docs/quickstart", "docs/for-officers", "docs/how-to/visits",
         "examples/survey", "src/privsieve/noise/race.proof", "README", "search")
 LOOKS = ("light", "screen"), ("dark", "screen"), ("light", "print")
 #: What sticks out to the right, and does not lie in something that scrolls by itself.
@@ -139,12 +139,32 @@ def look(driver, width, scheme, media):
         "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
 
-@pytest.mark.browser
-def test_the_site_fits():
-    """No page of the built site scrolls sideways or complains; all have a main part and a heading.
+#: What a user types into the search of the site, and the page that has to be the first hit.
+SEARCHES = {
+    "thousands separator": {"Cleaning your file", "How a table is read", "Inspect a table"},
+    "duplicate columns": {"Duplicate and correlated columns"},
+    "GDPR": {"Data minimisation"},
+    "cross-validation": {"privsieve with scikit-learn"},
+    "data minimisation": {"Data minimisation"},
+    "SelectKBest": {"Compared with SelectKBest"},
+    "epsilon": {"How much epsilon?"},
+    "anonymous": {"For data protection officers", "What k-anonymity protects"},
+    "pandas": {"privsieve with scikit-learn", "How a table is read"},
+}
+#: Pages that come after all others.
+FOR_REVIEWERS = ("src/", "docs/decisions/", "experiments/", "docs/guarantees", "docs/papers",
+                 "docs/known-gaps", "docs/reliability", "docs/add-a-selector", "CONTRIBUTING",
+                 "SECURITY", "CHANGELOG", "README")
+#: The titles and the addresses of what the search shows.
+HITS = """
+return [...document.querySelectorAll('#search-results li > a')].map(
+    link => [link.textContent, link.getAttribute('href')]);
+"""
 
-    On three widths, light, dark and on paper, with a contrast that can be read.
-    """
+
+@pytest.fixture
+def browser():
+    """Open Chromium, which can reach nothing outside, where the site is built."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="Chromium needs selenium")
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("Chromium and its driver are not installed")
@@ -152,24 +172,50 @@ def test_the_site_fits():
         pytest.skip("the site is not built: make docs")
     options = webdriver.ChromeOptions()
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for one in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
-                "host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(f"--{one}")
+    for switch in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
+                   "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{switch}")
     driver = webdriver.Chrome(options=options,
                               service=webdriver.ChromeService(shutil.which("chromedriver")))
-    try:
-        found = {}
-        for name in WIDE:
-            look(driver, 360, "light", "screen")  # a telephone, and then others look at it
-            driver.get((BUILT / f"{name}.html").as_uri())
-            for width, (scheme, media) in product((360, 768, 1280), LOOKS):
-                look(driver, width, scheme, media)
-                found[name, width, scheme, media] = (
-                    driver.execute_script(OUT)[:3],
-                    [*driver.execute_script(MARKS), driver.execute_script(CONTRAST) >= 4.5])
-            found[name] = [one for one in driver.get_log("browser") if one["level"] == "SEVERE"]
-    finally:
-        driver.quit()
+    yield driver
+    driver.quit()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("words", SEARCHES)
+def test_the_search_finds_guides_first(browser, words):
+    """The search finds the page that answers, and pages for reviewers come last."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    address = (BUILT / "search.html").as_uri()
+    browser.get(f"{address}?q={words.replace(' ', '+')}")
+    WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(
+        "return document.querySelector('#search-results .search-summary')?.textContent"
+        ".includes('found')"))
+    WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(HITS))
+    hits = browser.execute_script(HITS)
+
+    assert hits[0][0].startswith(tuple(SEARCHES[words]))
+    late = [page.startswith(FOR_REVIEWERS) for _, page in hits]
+    assert late == sorted(late)
+
+
+@pytest.mark.browser
+def test_the_site_fits(browser):
+    """No page of the built site scrolls sideways or complains; all have a main part and a heading.
+
+    On three widths, light, dark and on paper, with a contrast that can be read.
+    """
+    driver, found = browser, {}
+    for name in WIDE:
+        look(driver, 360, "light", "screen")  # a telephone, and then others look at it
+        driver.get((BUILT / f"{name}.html").as_uri())
+        for width, (scheme, media) in product((360, 768, 1280), LOOKS):
+            look(driver, width, scheme, media)
+            found[name, width, scheme, media] = (
+                driver.execute_script(OUT)[:3],
+                [*driver.execute_script(MARKS), driver.execute_script(CONTRAST) >= 4.5])
+        found[name] = [one for one in driver.get_log("browser") if one["level"] == "SEVERE"]
 
     right = ([False], [1, 1, "en", True])
     assert {} == {page: said for page, said in found.items() if said not in (right, [])}

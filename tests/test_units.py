@@ -489,7 +489,7 @@ def test_plain(text, expected):
 
 def test_the_page_lists_the_types():
     """The page's table of kinds and types is the one that is kept."""
-    page = (Path(__file__).parents[1] / "docs" / "from-file-to-units.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "reader.md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in page.splitlines() if line.startswith("| `")]
     words = ("number", "flag", "text", "date", "unreadable")

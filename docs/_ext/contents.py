@@ -12,7 +12,7 @@ import re
 INDEX = "docs/index"
 #: Pages whose children are files of a kind, and not a list that somebody keeps.
 ALL_OF = {"docs/guarantees": "/src/privsieve/**", "docs/decisions/README": "*",
-          "docs/reference/README": "*",
+          "docs/python": "reference/*",
           "experiments/README": "results/*"}
 ENTRY = re.compile(r"^( *)- \[[^\]]*\]\(([^)#:]+)\)")
 

@@ -1,7 +1,7 @@
-"""Make `docs/reports.md` and its pictures: each report, with numbers that notes below it explain.
+"""Make the pictures of `docs/reports.md`: each report, with numbers that notes below it explain.
 
-Every release is made for it, from a made-up table, through the command line; the noise is real, so
-names and figures differ from run to run.  Chromium takes the pictures: `make pictures`.
+The command line makes every release from a made-up table.  The noise is real, so names and figures
+differ from run to run.  Chromium takes the pictures: `make pictures`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from selenium import webdriver
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-#: The table, its two domain files as pages show them, and the releases.
+#: The table, its two domain files, and the releases.
 TABLES = ROOT / "examples" / "made_up.py"
-DOMAINS = {"domain.toml": "tutorials/steward.md", "cost.toml": "how-to/number-as-target.md"}
+DOMAINS = ("domain.toml", "cost.toml")
 PAID = "--ledger budget.db --population clinic-2026"
 CUT = ("--target readmitted -k 20 --without patient,died,cost,weekday --cut age=40,65,80 "
        "--cut stay=3,7 --cut bmi=20,25,30")
@@ -40,14 +40,8 @@ COMMANDS = (
 #: What stands on each picture: a title, its page, a sentence, and notes.
 PICTURES = tomllib.loads((HERE / "notes.toml").read_text(encoding="utf-8"))
 WIDE, HIGHEST = 900, 1500
-HEAD = """\
-# The reports, with notes
-
-Each release folder holds `report.html`: one page for people, without a program in it, which can be
-mailed, printed and archived. Here is the beginning of each kind of page, with notes. All tables are
-made up, and the pictures are made by a script (`make pictures`). How the pages are built, and what
-they never say: [the report](report.md).
-"""
+#: The heading of the page after the pictures.
+AFTER = "## Details\n"
 #: Numbers beside the elements, at the left edge.
 MARK = """
 document.body.style.paddingLeft = '34px';
@@ -68,14 +62,9 @@ return document.querySelectorAll(last[0])[last[1]].getBoundingClientRect().botto
 
 
 def releases(folder: Path) -> None:
-    """Make every release of the pictures, as a reader of the guides would."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from test_docs import BLOCK
-
-    for name, page in DOMAINS.items():
-        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-        (folder / name).write_text(next(body for _, file, body in BLOCK.findall(text)
-                                        if file == name), encoding="utf-8")
+    """Make every release of the pictures."""
+    for name in DOMAINS:
+        shutil.copy(HERE / name, folder)
     subprocess.run([sys.executable, TABLES, "hospital"], cwd=folder, check=True)  # noqa: S603
     for command in COMMANDS:
         print("·", command)
@@ -110,8 +99,8 @@ def taken(driver, page: Path, notes: list) -> bytes:
 
 
 def main() -> None:
-    """Releases, pictures, and the page that shows them."""
-    parts = [HEAD]
+    """Write the pictures, and their part of the page."""
+    parts = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         releases(folder)
@@ -127,7 +116,11 @@ def main() -> None:
                     told["notes"], 1)) + "\n")
         finally:
             driver.quit()
-    (ROOT / "docs" / "reports.md").write_text("\n".join(parts), encoding="utf-8")
+    page = ROOT / "docs" / "reports.md"
+    text = page.read_text(encoding="utf-8")
+    head = text.partition(parts[0].partition("\n")[0])[0]
+    page.write_text("\n".join([head.rstrip("\n") + "\n", *parts, AFTER + text.partition(AFTER)[2]]),
+                    encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg, which reaches PostgreS
 DIGEST = "ab" * 32
 CLAIM = {"claim": {"epsilon": "0.5"}, "software": {}}
 KILLS = int(os.environ.get("PRIVSIEVE_KILLS", "20"))
-ROLES = Path(__file__).parents[2] / "docs" / "extras" / "ledger-roles.md"
+ROLES = Path(__file__).parents[2] / "docs" / "ledger.md"
 
 
 @pytest.fixture

@@ -510,8 +510,8 @@ def test_a_sensitive_column_is_said_and_never_chosen():
 
 @pytest.mark.slow
 def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
-    """docs/choosing-k.md: its table, and what it says of all people, are those of its command."""
-    text = (Path(__file__).parents[2] / "docs" / "choosing-k.md").read_text(encoding="utf-8")
+    """docs/k-anonymity.md: its table, and what it says of all people, are those of its command."""
+    text = (Path(__file__).parents[2] / "docs" / "k-anonymity.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
     line = re.search(r"^privsieve explore (.*)$", text, re.MULTILINE)[1]
@@ -537,8 +537,8 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
 
 
 def test_thresholds_of_others_are_the_same_in_page_and_document():
-    """The page and docs/choosing-k.md name the same k, and the same sources."""
-    text = (Path(__file__).parents[2] / "docs" / "choosing-k.md").read_text(encoding="utf-8")
+    """The page and docs/k-anonymity.md name the same k, and the same sources."""
+    text = (Path(__file__).parents[2] / "docs" / "k-anonymity.md").read_text(encoding="utf-8")
     page = harmless(explored_page(told())).words
 
     for k, source in (("3", "OECD Glossary of Statistical Terms"), ("5", "Cell Size Precedents"),

@@ -89,7 +89,7 @@ def among_all(sample, people):
 @pytest.mark.parametrize("kind", ["even", "skew", "flags", "heavy"])
 @pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9, 1.0])
 def test_estimates_are_near_the_truth(kind, fraction):
-    """docs/choosing-k.md: a match is right as often as estimated, but for .04.
+    """docs/k-anonymity.md: a match is right as often as estimated, but for .04.
 
     Means over eight samples.  Uniques are not under-estimated, by .01; of a tenth far too many are
     expected; from nine tenths on the share is near, but for .03, and of everybody both are exact.

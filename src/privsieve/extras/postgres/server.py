@@ -356,7 +356,7 @@ _BUSY = "other processes kept the ledger busy for a minute; try again"
 #: By the beginning of an error's code.
 _SAID: Mapping[str, str] = {
     "": _GONE, "08": _GONE, "57": _GONE, "40": _BUSY, "55": _BUSY, "25P": _GONE,
-    "42501": "this user may not do that in the shared ledger; docs/ledger-roles.md says what to "
+    "42501": "this user may not do that in the shared ledger; docs/ledger.md says what to "
              "grant to whoever grants, spends or reads",
     "25006": "the ledger's server only reads; name the one that writes",
     "53": "the ledger's server has no room: its disk is full, or it has too many connections",
