@@ -98,7 +98,7 @@ def bad_names(path):
 
 
 def texts(path):
-    """Yield the line and the words of each docstring, comment and message, or paragraph of a page."""
+    """Yield the line and the words of each docstring, comment and text, or paragraph of a page."""
     source = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         fenced = re.sub(r"^(`{3,}).*?^\1$", lambda code: "\n" * code[0].count("\n"), source,
@@ -174,7 +174,8 @@ def count():
 def main(paths):
     """Print each place of some files or folders, or the figures of all."""
     if paths == ["--count"]:
-        return count()
+        count()
+        return
     for start in map(Path, paths):
         for path in [start] if start.is_file() else sorted(start.rglob("*")):
             if path.suffix in (".py", ".md", ".txt"):
