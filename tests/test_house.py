@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 
 import privsieve
+from plain import bad_names, bad_words, groups
 from privsieve.cli import run
 from privsieve.methods import METHODS
 
 SRC = Path(privsieve.__file__).parent
 #: Lines of Python in the core, and in all extras together.
 MOST_LINES, MOST_LINES_OF_EXTRAS = 44_816, 4_903
+#: Names that say nothing about their value, and words of texts that are not plain English.
+MOST_BAD_NAMES, MOST_BAD_WORDS = 1_480, 839
 #: Functions with more than six arguments.
 MOST_WIDE = 8
 #: Files of the core that know a kind of release by its name.
@@ -148,3 +151,11 @@ def test_the_middle_has_no_circles():
 
     assert [] == [name for name in trees() if name.removeprefix("privsieve.").startswith(
         WITHOUT_CIRCLES) and name in reached(name)]
+
+
+def test_names_and_words_are_plain():
+    """Few names say nothing about their value, and few words of texts are not plain English."""
+    paths = [path for files in groups().values() for path in files]
+
+    assert MOST_BAD_NAMES >= sum(len(bad_names(path)) for path in paths if path.suffix == ".py")
+    assert MOST_BAD_WORDS >= sum(len(list(bad_words(path))) for path in paths)
