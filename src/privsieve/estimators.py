@@ -201,7 +201,7 @@ class WeightSelector(Selector):
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """A released model: predictions are free for ever."""
+    """Predict with a released model; predictions cost nothing."""
 
     way_out = ("bounds have to be public facts; give domain=Domain([...], target=Number(name, "
                "low, high)) or, for an array, domain=Domain.box(low, high, target=(0, 100))")
