@@ -327,6 +327,19 @@ def test_wrong_weights_are_refused(options, words):
         ps.Domain(ILL, **options)
 
 
+def test_a_hopeless_plan_counts_rows_of_the_largest_weight():
+    """The warning does not depend on the unit of the weights: noise grows with the maximum."""
+    texts = [planned(weighted(most), rows=rows, **options).warning for most in (1, 4)
+             for rows, options in ((3, {}), (30, {"delta": "1e-6"}))]
+
+    assert "column w, from 0 to 4" in str(planned(weighted(4)))
+    largest = " rows of the largest weight on average"
+    assert texts[2] == texts[0].replace(" rows on average", largest)
+    assert "rows of the largest weight or more are named, and there are 30 rows" in texts[3]
+    assert planned(weighted(4), rows=100).warning is None
+    assert "expected_error" not in planned(weighted(4)).forecast
+
+
 # refused elsewhere
 
 

@@ -530,23 +530,24 @@ def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None
             row_weight: int = 1) -> str | None:
     """A sentence where the table will be mostly noise, with the largest one that would not.
 
-    Noise and threshold are told in rows of the largest weight.
+    Noise and threshold are given in rows of the largest weight.
 
     >>> warning([Axis(Number("age", 0, 110), 50)] * 2, 1000, 2.8, None)[:61]
     'a cell holds 0.4 rows on average and noise of about 2.8: the '
     """
     size, each = cells(axes), each / row_weight
+    rows = "rows" if row_weight == 1 else "rows of the largest weight"
     if threshold is not None:
         threshold = -(-threshold // row_weight)
         if units >= FEW * threshold:
             return None
-        return (f"only cells of about {threshold} rows or more are named, and there are {units} "
+        return (f"only cells of about {threshold} {rows} or more are named, and there are {units} "
                 f"rows: at most {units // threshold} cells can be; a larger epsilon or delta "
                 "would help")
     if units >= each * size:
         return None
     sensible = max(1, int(units / each))
-    return (f"a cell holds {units / size:.2g} rows on average and noise of about {each:.2g}: the "
+    return (f"a cell holds {units / size:.2g} {rows} on average and noise of about {each:.2g}: the "
             f"table will be mostly noise; at this epsilon up to {sensible} cells make sense "
             f"({fewer(axes, sensible)}), or take a larger epsilon")
 
