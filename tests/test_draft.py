@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_makers import csv_file
-from privsieve.errors import DomainError, ParameterError, SchemaError
+from privsieve.errors import DomainError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number, label_of
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse
@@ -124,34 +124,32 @@ def test_levels_of_a_type_are_taken_where_the_caller_vouches():
                           "on": pd.Categorical([True, False]), "t": ["secret", "x"],
                           "user_id": pd.Categorical(["hidden", "b"]),
                           "ill": pd.Categorical(["no", "no"], categories=["no", "yes"])})
-    text = Domain.draft(frame, "ill", levels="dtype")
+    text = Domain.draft(frame, "ill", code_book="dtype")
     polars = pl.DataFrame({"ward": pl.Series(["B"], dtype=pl.Enum(["A", "B", "C"])), "n": [1],
                            "c": pl.Series(["hidden"], dtype=pl.Categorical)})
 
     assert Domain([Category("ward", ["A", "B", "C"]), Number("n"), Category("grade", [1, 2, 3]),
                    Flag("on")], Label("ill", ["no", "yes"])) == parse(text)
     assert "declared them public" in text
-    assert text == Domain.draft(frame.iloc[:0], "ill", levels="dtype")
+    assert text == Domain.draft(frame.iloc[:0], "ill", code_book="dtype")
     assert (Category("ward", ["A", "B", "C"]), Number("n")) == parse(
-        Domain.draft(polars, levels="dtype")).columns
-    assert not any(word in text + Domain.draft(polars, levels="dtype")
+        Domain.draft(polars, code_book="dtype")).columns
+    assert not any(word in text + Domain.draft(polars, code_book="dtype")
                    for word in ("secret", "hidden"))
 
 
 def test_levels_of_a_list(tmp_path):
-    """A mapping of columns to lists is a code book, and stands before a column's type."""
+    """A mapping of columns to lists is a code book."""
     frame = pd.DataFrame({"ward": pd.Categorical(["hidden"]), "grade": [1]})
     book = {"ward": ["A", "B"], "grade": range(1, 4)}
 
     expected = (Category("ward", ["A", "B"]), Category("grade", [1, 2, 3]))
     assert expected == parse(Domain.draft(frame, code_book=book)).columns
-    assert expected == parse(Domain.draft(frame, code_book=book, levels="dtype")).columns
     assert expected == parse(Domain.draft(csv_file(tmp_path, b"A,1\n", b"ward,grade\n"),
                                           code_book=book)).columns
 
 
 @pytest.mark.parametrize(("arguments", "error", "reason"), [
-    ({"levels": "rows"}, ParameterError, 'levels is \'rows\'; write "dtype"'),
     ({"code_book": {"word": ["A"]}}, SchemaError, "'word', which is no column"),
     ({"code_book": {"ward": [0.5]}}, DomainError, "neither a text nor a whole number"),
     ({"code_book": {"ward": "AB"}}, DomainError, "list every value")])
@@ -163,7 +161,7 @@ def test_levels_that_cannot_be_listed(arguments, error, reason):
               pl.DataFrame({"a": pl.Series(["x"], dtype=pl.Categorical)}),
               pa.table({"a": pa.array(["x"]).dictionary_encode()})):
         with pytest.raises(SchemaError, match="no column lists its levels in its type"):
-            Domain.draft(X, levels="dtype")
+            Domain.draft(X, code_book="dtype")
 
 
 @pytest.mark.parametrize(("head", "expected"), [

@@ -270,7 +270,7 @@ class Domain(Printed):
     def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
               person: str | None = None,
               code_book: str | os.PathLike[str] | Mapping[str, Sequence[Scalar]] | None = None,
-              look: bool = False, levels: Literal["dtype"] | None = None) -> str:
+              look: bool = False) -> str:
         """The text of a domain file for a table: a proposal, from names and types alone.
 
         Save it, correct it by a code book, and read it with `Domain.from_toml`.
@@ -282,13 +282,12 @@ class Domain(Printed):
         target : the column to be predicted.
         classes : its classes, where it has some.
         person : the column that says whose row it is, where persons are protected.
-        code_book : what is public about the columns: a file, or the list of values of each
-            category by its name.
+        code_book : what is public about the columns: a file; a mapping from the names of categories
+            to their values; or "dtype", for the levels that a frame's types declare (pandas
+            `category`, polars Enum).  You vouch that these are public.  `astype("category")`
+            without a list takes them from the rows, and they then reveal who is in the table.
         look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
             is replaced by a public fact.
-        levels : "dtype" lists the levels that a frame's types declare: pandas `category`, polars
-            Enum.  You vouch that they are public.  `astype("category")` without a list takes them
-            from the rows, and such levels reveal who is in the table.
 
         Examples
         --------
@@ -299,8 +298,8 @@ class Domain(Printed):
         Label(name='ill', values=('no', 'yes'), default='no', ignore_case=True, \
 words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         """
-        text: str = load("core", "draft-domain")(X, target, classes, person=person, look=look,
-                                                 code_book=code_book, levels=levels)
+        text: str = load("core", "draft-domain")(X, target, classes, person=person,
+                                                 code_book=code_book, look=look)
         return text
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from privsieve.entries import load
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.errors import SchemaError
 from privsieve.public.canonical import FLAGS, is_whole, quoted
 from privsieve.public.columns import Category
 from privsieve.public.domain import Csv
@@ -48,36 +48,35 @@ _CODES = r"-?(9+|9*8|9*7|8+)|-1"
 
 
 def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
-                code_book: Any, look: bool, levels: str | None) -> str:
+                code_book: Any, look: bool) -> str:
     """Draft a domain file for a table; `Domain.draft` says what each argument is."""
     source, csv = opened(X, look=look)
-    book = {} if levels is None else _declared_levels(X, source, levels)
-    if isinstance(code_book, Mapping):
-        book |= _listed_levels(code_book, source.columns)
+    by_dtype, book = isinstance(code_book, str) and code_book == "dtype", None
+    if by_dtype:
+        book = _listed_levels(_declared_levels(X, source), source.columns)
+    elif isinstance(code_book, Mapping):
+        book = _listed_levels(code_book, source.columns)
     elif code_book is not None:
-        book |= load("source", "code-book")(code_book, source.columns)
-    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv,
-                       by_dtype=levels is not None)
+        book = load("source", "code-book")(code_book, source.columns)
+    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv, by_dtype=by_dtype)
     return drafted(source, facts, book=book, look=look)
 
 
-def _declared_levels(X: Any, source: Source, levels: str) -> dict[str, Proposal]:
-    """Return the categories that the column types of a frame list; no row is read.
+def _declared_levels(X: Any, source: Source) -> dict[str, Any]:
+    """Return the levels that the column types of a frame list; no row is read.
 
     A name that is an identifier's or a free text's, and a column of true and false, stay what they
     are.  A polars Categorical and an Arrow dictionary take their levels from the rows.
     """
-    if levels != "dtype":
-        raise ParameterError(f'levels is {quoted(levels)}; write "dtype", or leave it out')
     dtypes = dict(zip(source.columns, getattr(X, "dtypes", ()), strict=False))
     listed = {name: dtype.categories.to_list() for name, dtype in dtypes.items()
               if type(dtype).__name__ in _LISTING_DTYPES}
     if not listed:
-        raise SchemaError('levels is "dtype", and no column lists its levels in its type; give a '
-                          "pandas frame with category columns, or a polars frame with Enum columns")
+        raise SchemaError('code_book is "dtype", and no column lists its levels in its type; give '
+                          "a pandas frame with category columns, or a polars frame with Enum")
     kinds = dict(zip(source.columns, source.types, strict=True))
-    return _listed_levels({name: values for name, values in listed.items() if kinds[name] != "flag"
-                           and not proposed(name, kinds[name]).why}, source.columns)
+    return {name: values for name, values in listed.items()
+            if kinds[name] != "flag" and not proposed(name, kinds[name]).why}
 
 
 def _listed_levels(lists: Mapping[Any, Any], columns: Sequence[str]) -> dict[str, Proposal]:
