@@ -51,7 +51,7 @@ def weighted(most, **options):
 def weights_of(cells, most):
     """The weights that cells are read as."""
     domain = weighted(most)
-    codes = encoder(domain.read.columns[-1], ".")(cells)
+    codes = encoder(domain.with_weight.columns[-1], ".")(cells)
     rows = np.column_stack([np.zeros(len(codes), np.uint16), codes])
     return declared_weights(tables.batch(rows, np.zeros(len(rows))), domain).tolist()
 
@@ -169,7 +169,8 @@ def test_rows_of_a_person_each_have_their_weight():
 MOST = 2
 
 
-CODES = dict(zip((None, 0, 1, 2), encoder(weighted(MOST).read.columns[-1], ".")([None, 0, 1, 2]),
+WEIGHTS = [None, 0, 1, 2]
+CODES = dict(zip(WEIGHTS, encoder(weighted(MOST).with_weight.columns[-1], ".")(WEIGHTS),
                  strict=True))
 ROWS = list(itertools.product((0, 1), CODES))
 
@@ -301,7 +302,7 @@ def test_a_domain_without_weights_is_as_before():
     plain = ps.Domain(ILL)
 
     assert not {"weight", "weight_max"} & plain.json().keys()
-    assert plain.read is plain
+    assert plain.with_weight is plain
     assert {"weight": "w", "weight_max": 9}.items() <= weighted(9).json().items()
     assert weighted(9).digest() not in (plain.digest(), weighted(8).digest())
 

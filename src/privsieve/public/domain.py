@@ -338,10 +338,10 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         return self.weight_max or 1
 
     @property
-    def read(self) -> Domain:
-        """The domain by which a table is read: a declared weight is its last column.
+    def with_weight(self) -> Domain:
+        """Return the domain by which a table is read: a declared weight is its last column.
 
-        Weights are numbers from 0 to `weight_max`; a missing one has a code of its own.
+        A weight is a number from 0 to `weight_max`; a missing one has a code of its own.
         """
         if self.weight is None:
             return self

@@ -235,7 +235,7 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     """
     # The file as it is written, what the domain names and the table lacks, then the body.
     declared = Domain.of(domain)
-    domain = declared.read  # a declared weight is looked at as a number
+    domain = declared.with_weight  # a declared weight is looked at as a number
     remarks: tuple[Remark, ...] = ()
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
             and Path(X).is_file():

@@ -427,7 +427,7 @@ def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
     if shape.by == "position":
         _check_positions(domain, shape)
     else:
-        _check_names(domain.read, shape, strict=strict)
+        _check_names(domain.with_weight, shape, strict=strict)
     return domain
 
 

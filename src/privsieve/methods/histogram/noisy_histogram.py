@@ -246,15 +246,14 @@ def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) ->
             warning(axes, units, each, run.threshold, run.domain.row_weight)]
     settings = _settings(run)
     return Plan(
-        method=METHOD, kind=Histogram.kind, domain=run.domain, reads=run.domain.read, cost=cost,
-        units=units,
-        settings=settings, asked=as_json(asked, settings),
+        method=METHOD, kind=Histogram.kind, domain=run.domain, reads=run.domain.with_weight,
+        cost=cost, units=units, settings=settings, asked=as_json(asked, settings),
         noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
         event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=run.assumes,
         summarise=partial(summarise, run=run) if run.sieve else adding(
-            partial(summarise, run=run), run.domain.read),
+            partial(summarise, run=run), run.domain.with_weight),
         mechanism=partial(mechanism, run=run),
         says=partial(says, run=run), takes=_takes(run, units),
     )
@@ -355,7 +354,7 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
         return table_of(list(on_axes(axes, batch, domain)), sizes,
                         declared_weights(batch, domain), sparse=sparse)
 
-    return kept(batches, key, domain, of(Batch.empty(len(domain.read.columns))), of)
+    return kept(batches, key, domain, of(Batch.empty(len(domain.with_weight.columns))), of)
 
 
 def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
