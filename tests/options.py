@@ -36,14 +36,25 @@ MADE = "`make options` writes this page from the code.\n"
 OPTIONS_HEAD = f"""\
 # Options of the methods
 
-Each method has these options. Python and the command line read them by the same rules, and a
-release records them. Every method also takes `epsilon` and `allow_weak`. Every estimator also
-takes `domain` and `ledger`.
+Python and the command line read these options by the same rules, and a release records them.
 
 {MADE}
 Python reads a text as the command line does: `ordered="no"` is False, `depth="2"` is 2.
 It reads values of NumPy as values of Python. It refuses a value of another type, such as
 `ordered=1`, before the charge.
+
+## Every estimator
+
+| option | on the command line | what for |
+|---|---|---|
+| `epsilon` | `--epsilon` | the privacy cost of the release, read as the decimal number that you write |
+| `allow_weak` | `--allow-weak` | accept an epsilon above 10 |
+| `domain` | `--domain` | the public facts: [the domain file](domain-file.md) |
+| `ledger` | `--ledger`, `--population` | where the budget is kept: [the ledger](ledger.md) |
+| `max_memory` | `--max-memory` | the memory for the rows: [large tables](scale.md) |
+| `n_jobs` | `--jobs` | the number of threads |
+| `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
+[why](scikit-learn.md#cross-validation-and-grid-search) |
 """
 COMMAND_LINE_HEAD = f"""\
 # The command line
@@ -182,11 +193,11 @@ def _verb(words, command, options, common) -> str:
         lines += ["| option | meaning |", "|---|---|"]
         lines += [f"| {_cell(name)} | {_cell(text)}{' Required.' if required else ''} |"
                   for name, (text, required) in own.items()] + [""]
-    shared = [name + (" (required)" if options[name][1] else "")
-              for name in options if name not in own]
+    shared = [(name.strip("`").split()[0], required) for name, (_, required) in options.items()
+              if name not in own]
     if shared:
-        lines += [f"[Common options](#common-options): {', '.join(shared).replace('|', chr(124))}.",
-                  ""]
+        lines += ["[Common options](#common-options): " + ", ".join(
+            f"`{name}`{' (required)' if required else ''}" for name, required in shared) + ".", ""]
     if words[0] in METHODICAL:
         lines += ["This verb also takes the [options of its method](options.md).", ""]
     return "\n".join(lines)
