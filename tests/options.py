@@ -168,6 +168,7 @@ def command_line() -> str:
     for words, command, options in known:
         parts.append(_verb(words, command, options, common))
     parts.append("## Common options\n\nThese options mean the same wherever a verb lists them.\n\n"
+                 "Every verb takes `--json`.\n\n"
                  "| option | meaning |\n|---|---|\n" + "".join(
                      f"| {_cell(name)} | {_cell(text)} |\n" for name, text in common))
     return "\n".join(parts)
@@ -194,7 +195,7 @@ def _verb(words, command, options, common) -> str:
         lines += [f"| {_cell(name)} | {_cell(text)}{' Required.' if required else ''} |"
                   for name, (text, required) in own.items()] + [""]
     shared = [(name.strip("`").split()[0], required) for name, (_, required) in options.items()
-              if name not in own]
+              if name not in own and name != "`--json`"]
     if shared:
         lines += ["[Common options](#common-options): " + ", ".join(
             f"`{name}`{' (required)' if required else ''}" for name, required in shared) + ".", ""]
@@ -208,7 +209,7 @@ def _text(paragraph: str) -> str:
 
 
 def python() -> str:
-    """Return each public name with its signature and the first paragraph of its docstring."""
+    """Return each public name with the first paragraph of its docstring."""
     parts = [PYTHON_HEAD]
     for name in REFERENCE:
         text = (DOCS / "reference" / f"{name}.rst").read_text(encoding="utf-8")
@@ -216,18 +217,21 @@ def python() -> str:
         words = re.split(r"\n\s*\n", words)[1]
         parts.append(f"## {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n")
         parts[-1] += "".join(
-            f"| `{public}{_signature(public)}` | {_cell(_first(public))} |\n" for public in
+            f"| `{_call(public)}` | {_cell(_first(public))} |\n" for public in
             re.findall(r"^\.\. auto(?:class|function):: (\w+)", text, re.MULTILINE))
     parts.append("## Errors\n\nAll errors are in `privsieve.errors`; the page [Errors](errors.md) "
                  "lists them. `ps.__version__` is the\nversion.\n")
     return "\n".join(parts)
 
 
-def _signature(name: str) -> str:
-    """Return the parameters of a public name, without types."""
-    parameters = inspect.signature(getattr(privsieve, name)).parameters.values()
-    bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
-    return str(inspect.Signature(bare)).replace("|", "\\|")
+def _call(name: str) -> str:
+    """Return a public name, and of a function its parameters, without types."""
+    named = getattr(privsieve, name)
+    if isinstance(named, type):
+        return name
+    bare = [each.replace(annotation=inspect.Parameter.empty)
+            for each in inspect.signature(named).parameters.values()]
+    return f"{name}{inspect.Signature(bare)}".replace("|", "\\|")
 
 
 def _first(name: str) -> str:
