@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import fields
 from pathlib import Path
 
@@ -47,7 +47,7 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 
 | option | on the command line | what for |
 |---|---|---|
-| `epsilon` | `--epsilon` | the privacy cost of the release, read as the decimal number that you write |
+| `epsilon` | `--epsilon` | the privacy cost of the release, read as a decimal number |
 | `allow_weak` | `--allow-weak` | accept an epsilon above 10 |
 | `domain` | `--domain` | the public facts: [the domain file](domain-file.md) |
 | `ledger` | `--ledger`, `--population` | where the budget is kept: [the ledger](ledger.md) |
@@ -56,6 +56,7 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 | `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
 [why](scikit-learn.md#cross-validation-and-grid-search) |
 """
+OPTION_TABLE = ("| option | where left out | on the command line | what for |", "|---|---|---|---|")
 COMMAND_LINE_HEAD = f"""\
 # The command line
 
@@ -99,24 +100,39 @@ without stubs.
 
 
 def page(methods=METHODS) -> str:
-    """Return a section for each method, with a table of its options."""
+    """Return a section for each method, and a table of the options that methods share."""
+    rows = {method: _rows(options_of(method)) for method in methods}
+    users = defaultdict(list)
+    for method, texts in rows.items():
+        for row in texts.values():
+            users[row].append(method)
+    shared = [f"{row} {', '.join(names)} |" for row, names in users.items() if len(names) > 1]
     parts = [OPTIONS_HEAD]
-    for method in methods:
-        kind = options_of(method)
-        known = {each.name: each for each in fields(kind)}
-        parts.append(f"## {method}\n\n| option | where left out | on the command line "
-                     "| what for |\n|---|---|---|---|\n")
-        parts += [_row(known[name], about) for name, about in abouts(kind).items()
-                  if name not in ("epsilon", "allow_weak")]
-    return "\n".join(part if part.endswith("|\n") else f"{part}\n" for part in parts).replace(
-        "|\n\n|", "|\n|").rstrip() + "\n"
+    if shared:
+        parts += ["## Options of several methods\n", f"{OPTION_TABLE[0]} methods |",
+                  f"{OPTION_TABLE[1]}---|", *shared, ""]
+    for method, texts in rows.items():
+        own = [row for row in texts.values() if len(users[row]) == 1]
+        names = [f"`{name}`" for name, row in texts.items() if len(users[row]) > 1]
+        parts += [f"## {method}\n", *(OPTION_TABLE if own else ()), *own, *([""] if own else [])]
+        if names:
+            parts.append("[Options of several methods](#options-of-several-methods): "
+                         + ", ".join(names) + ".\n")
+    return "\n".join(parts)
+
+
+def _rows(kind) -> dict[str, str]:
+    """Return the row of each option of a method, by its name."""
+    known = {each.name: each for each in fields(kind)}
+    return {name: _row(known[name], about) for name, about in abouts(kind).items()
+            if name not in ("epsilon", "allow_weak")}
 
 
 def _row(known, about) -> str:
     line = f"`{flag(known)}`" if flag(known) else ""
     left = "needed" if known.default is None and about.needed else f"`{known.default!r}`"
     words = f"; one of {', '.join(about.choices)}" if about.choices else ""
-    return f"| `{known.name}` | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
+    return f"| `{known.name}` | {left} | {line} | {_cell(about.says + words)} |"
 
 
 def glossary() -> str:

@@ -71,7 +71,8 @@ def test_every_error_is_documented():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_option_is_documented(method):
     """Each parameter of an estimator has a row in the section of its method, or of all methods."""
-    sections = {section.partition("\n")[0]: set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
+    option = re.compile(r"(?:^\| |: |, )`(\w+)`(?= \||[,.])", re.MULTILINE)
+    sections = {section.partition("\n")[0]: set(option.findall(section))
                 for section in page("docs/options.md").split("\n## ")[1:]}
     common, own = sections["Every estimator"], sections[method]
     parameters = inspect.signature(getattr(ps, METHODS[method][1])).parameters
