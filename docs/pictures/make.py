@@ -106,14 +106,14 @@ def main() -> None:
         releases(folder)
         driver = browser()
         try:
-            for name, picture in PICTURES.items():
-                data = taken(driver, folder / picture["page"], picture["notes"])
+            for name, entry in PICTURES.items():
+                data = taken(driver, folder / entry["page"], entry["notes"])
                 (HERE / f"{name}.png").write_bytes(data)
                 print(f"{name}.png", len(data))
-                parts.append(f"## {picture['title']}\n\n{picture['words']}\n\n![The beginning of "
-                             f"the page, with the numbers of the list below](pictures/{name}.png)\n")
+                parts.append(f"## {entry['title']}\n\n{entry['words']}\n\n![The beginning of the "
+                             f"page, with the numbers of the list below](pictures/{name}.png)\n")
                 parts.append("\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(
-                    picture["notes"], 1)) + "\n")
+                    entry["notes"], 1)) + "\n")
         finally:
             driver.quit()
     page = ROOT / "docs" / "reports.md"
