@@ -112,7 +112,7 @@ def test_each_extra_has_tests_a_page_and_an_entry():
     assert set(NAMES) == reached
     for name in NAMES:
         assert list(Path(__file__).parent.glob(f"test_{name}*.py")), name
-        page, = re.findall(rf"^\| `{name}` \| \[[^\]]*\]\(([\w-]+\.md)", index, re.MULTILINE)
+        page, = re.findall(rf"^\| `{name}` \| \[[^\]]*\]\(([\w/-]+\.md)", index, re.MULTILINE)
         assert f"privsieve.extras.{name}" in (
             ROOT / "docs" / page).read_text(encoding="utf-8"), name
 
