@@ -133,7 +133,8 @@ class Road:
             body = [pages.form("/save", pages.columns_fields(form, verdicts), "Save the columns")]
         look = pages.form("/look", [], "Inspect the rows (PRIVATE)") if saved else ""
         return self._page("columns", [
-            pages.wrong(fields.get("error", "")), pages.wrong(looked), *body, look,
+            pages.wrong(fields.get("error", "")),
+            pages.right(looked) if looked.startswith("fine") else pages.wrong(looked), *body, look,
             pages.ways(commands, [f'domain = ps.Domain.from_toml("{DOMAIN}")'])],
             private=bool(verdicts))
 

@@ -35,6 +35,7 @@ def command(folder: Annotated[str, "DIR"] = ".", *, port: Annotated[int | None, 
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port or 0))
+            listener.listen()  # so that the printed address answers at once
         except (OSError, OverflowError):
             raise ParameterError(f"port {port} is not free; leave --port out") from None
         token, number = secrets.token_urlsafe(32), listener.getsockname()[1]
