@@ -112,7 +112,7 @@ class Road:
 
     # --- columns ---------------------------------------------------------------------------------
 
-    def columns(self, fields: Fields, form: columns.Form | None = None) -> Response:
+    def columns(self, fields: Fields, form: columns.TableForm | None = None) -> Response:
         """Show the columns as the domain file declares them, or as their names propose."""
         choices = self.desk.choices
         if choices.file not in self.desk.tables():

@@ -32,7 +32,7 @@ FIELDS = ("low", "high", "values")
 _LISTS = ("missing", "censored", "values")
 
 
-class Row(NamedTuple):
+class ColumnEntry(NamedTuple):
     """A column in the form: its kind, what is declared of it, and why it is left out."""
 
     name: str
@@ -41,16 +41,16 @@ class Row(NamedTuple):
     why: str = ""
 
 
-class Form(NamedTuple):
+class TableForm(NamedTuple):
     """The form of a table: how its file is written, whose rows, the columns, the target."""
 
     table: Mapping[str, Any]
-    rows: list[Row]
+    rows: list[ColumnEntry]
     target: str = ""
     target_facts: Mapping[str, Any] = {}
 
 
-def form_of(folder: Path, file: str) -> Form:
+def form_of(folder: Path, file: str) -> TableForm:
     """Return the form of a table: as its domain file says, or as names and types propose."""
     path = folder / file
     source = open_source(path, csv=recognised(path)) if (
@@ -67,19 +67,19 @@ def form_of(folder: Path, file: str) -> Form:
         entry = proposed(name, kind)
         if columns:
             own = columns.get(name, {})
-            rows.append(Row(name, own.get("kind", ""), own, entry.aside if not own else ""))
+            rows.append(ColumnEntry(name, own.get("kind", ""), own, entry.aside if not own else ""))
         else:
-            rows.append(Row(name, "" if entry.aside else entry.kind, entry.facts, entry.aside))
+            rows.append(ColumnEntry(name, "" if entry.aside else entry.kind, entry.facts, entry.aside))
     written = {}
     if path.suffix.lower() in TEXT_FILES:
         how = recognised(path)
         written = {"delimiter": how.delimiter, "decimal": how.decimal, "encoding": how.encoding}
     table = known.get("table", {})
-    return Form({**table, "csv": {**written, **table.get("csv", {})} if written else {}}, rows,
+    return TableForm({**table, "csv": {**written, **table.get("csv", {})} if written else {}}, rows,
                 target.get("name", ""), target)
 
 
-def filled(form: Form, fields: Mapping[str, str]) -> Form:
+def filled(form: TableForm, fields: Mapping[str, str]) -> TableForm:
     """Return a form as a user filled it in; a field of a list is separated by commas."""
     def facts(place: str, old: Mapping[str, Any], kind: str) -> dict[str, Any]:
         # What the form does not show stays as it was, for a column of the same kind.
@@ -88,7 +88,7 @@ def filled(form: Form, fields: Mapping[str, str]) -> Form:
         return {**kept, **{key: _value(key, text) for key in FIELDS
                            if (text := fields.get(f"{key}-{place}", "").strip())}}
 
-    rows = [Row(row.name, kind, facts(str(at), row.facts, kind), row.why)
+    rows = [ColumnEntry(row.name, kind, facts(str(at), row.facts, kind), row.why)
             for at, row in enumerate(form.rows)
             for kind in [fields.get(f"kind-{at}", row.kind)]]
     csv_facts = {key: _value(key, text) for key in WRITTEN
@@ -105,11 +105,11 @@ def filled(form: Form, fields: Mapping[str, str]) -> Form:
                   if (text := fields.get(key, "").strip())}
     kind = fields.get("target-kind", "label")
     target = fields.get("target", "")
-    return Form(table, rows, target, {"kind": kind, **facts(
+    return TableForm(table, rows, target, {"kind": kind, **facts(
         "target", form.target_facts, kind)} if target else {})
 
 
-def text_of(form: Form) -> str:
+def text_of(form: TableForm) -> str:
     """Return the domain file of a form; raise DomainError for what is missing or wrong in it."""
     names = (form.target, form.table.get("person"))
     content: dict[str, Any] = {
@@ -125,7 +125,7 @@ def text_of(form: Form) -> str:
     return to_toml(parse(tomli_w.dumps(content)))
 
 
-def _own(row: Row) -> dict[str, Any]:
+def _own(row: ColumnEntry) -> dict[str, Any]:
     return {key: value for key, value in row.facts.items() if key not in ("name", "kind")}
 
 

@@ -9,7 +9,15 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from privsieve.extras.desk.columns import FIELDS, KINDS, TARGETS, WRITTEN, Form, Row, written_value
+from privsieve.extras.desk.columns import (
+    FIELDS,
+    KINDS,
+    TARGETS,
+    WRITTEN,
+    ColumnEntry,
+    TableForm,
+    written_value,
+)
 from privsieve.telling import html
 from privsieve.telling.document import Code, Document, clean, literal
 
@@ -155,7 +163,7 @@ def name(text: str) -> Markup:
     return Markup('<code translate="no"><bdi>{}</bdi></code>').format(clean(text))
 
 
-def columns_fields(shown: Form, verdicts: Mapping[str, str]) -> list[Markup]:
+def columns_fields(shown: TableForm, verdicts: Mapping[str, str]) -> list[Markup]:
     """Return the form of the columns, with the verdict of a private inspection beside each."""
     names = {"": "-", **{row.name: clean(row.name) for row in shown.rows}}
     written = shown.table.get("csv") or {}
@@ -193,7 +201,7 @@ def _bounds(place: str, facts: Mapping[str, Any]) -> list[Markup]:
             for key in FIELDS]
 
 
-def _row(at: int, row: Row, verdicts: Mapping[str, str]) -> list[Markup]:
+def _row(at: int, row: ColumnEntry, verdicts: Mapping[str, str]) -> list[Markup]:
     label = name(row.name)
     if row.why and not row.kind:
         label += Markup('<br><span class="t">{}</span>').format(clean(row.why, 400))
