@@ -65,11 +65,9 @@ def form_of(folder: Path, file: str) -> TableForm:
     rows = []
     for name, kind in zip(source.columns, source.types, strict=True):
         entry = proposed(name, kind)
-        if columns:
-            own = columns.get(name, {})
-            rows.append(ColumnEntry(name, own.get("kind", ""), own, entry.aside if not own else ""))
-        else:
-            rows.append(ColumnEntry(name, "" if entry.aside else entry.kind, entry.facts, entry.aside))
+        own: Mapping[str, Any] = columns.get(name, {}) if columns else entry.facts
+        chosen = own.get("kind", "") if columns else "" if entry.aside else entry.kind
+        rows.append(ColumnEntry(name, chosen, own, "" if chosen else entry.aside))
     written = {}
     if path.suffix.lower() in TEXT_FILES:
         how = recognised(path)
