@@ -41,6 +41,7 @@ ENTRIES = {
         "bridge": "extras.bridges.bridge:command",
         "explore": "extras.steward.explore:command",
         "export": "extras.forms.export:command",
+        "tools": "extras.agents.tools:command",
         "union": "extras.steward.together:command",
     },
     "core": {
