@@ -23,6 +23,7 @@ name = "ill"
 kind = "label"
 values = [0, 1]
 """
+ACCOUNT = {"ledger": "budget.db", "population": "clinic"}
 PLAN = {"domain": "domain.toml", "rows": 500, "top": 1, "epsilon": 0.5}
 
 
@@ -68,7 +69,7 @@ def test_a_call_reads_no_row_and_changes_no_file(folder, capsys):
     assert "[[column]]" in json.loads(capsys.readouterr().out)["draft"]
     assert 0 == call("plan", **PLAN, data=None)
     assert "0.5" == json.loads(capsys.readouterr().out)["cost"]
-    assert 0 == call("plan", **PLAN, never=["age"], ledger="budget.db", population="clinic")
+    assert 0 == call("plan", **PLAN, never=["age"], **ACCOUNT)
     assert "2" == json.loads(capsys.readouterr().out)["left"]
     assert 0 == call("plan", **{**PLAN, "rows": None}, data="table.csv")
     text = "".join(capsys.readouterr())
@@ -82,7 +83,7 @@ def test_a_file_that_does_not_exist_changes_no_ledger(folder, capsys):
     before = contents(folder)
     for tool, arguments in (
             ("domain", {"data": "missing.csv"}),
-            ("plan", {**PLAN, "data": "missing.csv", "ledger": "budget.db", "population": "clinic"}),
+            ("plan", {**PLAN, "data": "missing.csv", **ACCOUNT}),
             ("plan", {**PLAN, "domain": "missing.toml"}),
             ("plan", {**PLAN, "ledger": "missing.db", "population": "clinic"})):
         assert 0 != call(tool, **arguments)
@@ -101,7 +102,7 @@ def test_a_file_that_does_not_exist_changes_no_ledger(folder, capsys):
     ("domain", {"data": "--look"}),
     ("plan", {**PLAN, "head": "head"}),
     ("plan", {**PLAN, "connect": "attach.sql"}),
-    ("select", {**PLAN, "data": "table.csv", "ledger": "budget.db", "population": "clinic"}),
+    ("select", {**PLAN, **ACCOUNT, "data": "table.csv"}),
 ])
 def test_what_reads_rows_or_writes_is_refused(folder, capsys, tool, arguments):
     """Options that read rows, run SQL or write files, and other verbs, are no tools."""
