@@ -267,10 +267,10 @@ def test_a_weak_promise_is_called_weak(made):
 
 
 #: The Python of an environment that has mlcroissant, which is not one of our own.
-MLCROISSANT = Path(os.environ.get("PRIVSIEVE_MLCROISSANT") or
-                   Path(__file__).parents[2] / "build" / "mlcroissant" / "bin" / "python")
+READERS = Path(os.environ.get("PRIVSIEVE_READERS") or
+                   Path(__file__).parents[2] / "build" / "readers" / "bin" / "python")
 #: Validates each file, and reads the records that it describes.
-READER = """
+PROGRAM = """
 import json, sys
 import mlcroissant
 for path in sys.argv[1:]:
@@ -309,8 +309,8 @@ def test_metadata_name_each_file_and_column(golden, capsys):
             assert release["columns"] == [row["columns/column"] for row in records["data"]]
 
 
-@pytest.mark.skipif(not MLCROISSANT.exists(), reason=(
-    "mlcroissant is not installed in build/mlcroissant; PRIVSIEVE_MLCROISSANT may name a Python"))
+@pytest.mark.skipif(not READERS.exists(), reason=(
+    "mlcroissant is not installed in build/readers; PRIVSIEVE_READERS may name a Python"))
 def test_another_library_reads_the_metadata(golden, tmp_path, capsys):
     """Mlcroissant validates the metadata of each kind and reads every record."""
     place, names = golden
@@ -319,7 +319,7 @@ def test_another_library_reads_the_metadata(golden, tmp_path, capsys):
         shutil.copytree(place / name, tmp_path / name)
         paths.append(tmp_path / name / "croissant.json")
         paths[-1].write_text(exported(place / name, "croissant", capsys))
-    done = subprocess.run([MLCROISSANT, "-c", READER, *paths], capture_output=True, text=True,
+    done = subprocess.run([READERS, "-c", PROGRAM, *paths], capture_output=True, text=True,
                           check=False)
 
     assert 0 == done.returncode, done.stderr[-2000:]
