@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test audit soak lint docs pictures sanitize bench figures options proof clean
+.PHONY: help demo quick test audit soak lint docs pictures sanitize r wheel bench figures options proof clean
 
 # Compiled once: without its files each worker rewrites 5,000 assertions again, a dozen seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -71,6 +71,12 @@ pictures: $(VENV)/.ci  ## docs/pictures, from releases that are made for it (nee
 sanitize: $(VENV)/.test  ## kernels under address and undefined-behaviour sanitizers (needs g++)
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		.ci/sanitize $(PY) build/sanitized
+
+r: $(VENV)/.run  ## R CMD check of the R package in r/ (needs R with knitr and haven, and pandoc)
+	@.ci/check_r $(VENV)/bin/privsieve build/r
+
+wheel:  ## dist/: sdist and wheels, each installed into an empty environment (needs a C++ compiler)
+	@.ci/wheels
 
 bench: $(VENV)/.bench  ## ratios against named peers (SHORT=1 for a minute's worth)
 	@$(PY) benchmarks/run.py $(if $(SHORT),--short)

@@ -42,7 +42,8 @@ VERBS = {
     "explore": "PRIVATE: write a page of the cost of each k.",
     "union": "Measure what several published folders tell together.",
     "bridge": "PRIVATE: write a table for sdcMicro or ARX.",
-    "export": "Write a release as a registry entry, label, viewer file or form to sign.",
+    "export": "Write a release as a registry entry, label, catalogue entry or form to sign.",
+    "tools": "List or call the tools for AI agents, which read no rows.",
 }
 
 INTERRUPTED = 130
