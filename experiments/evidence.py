@@ -99,11 +99,11 @@ def read_lines(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def append_lines(path: Path, lines: list[dict]) -> None:
+def append_lines(path: Path, lines: list[dict], fields: tuple[str, ...] = FIELDS) -> None:
     """Append lines in one write, so that a split is in the file whole or not at all."""
     new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
         if new:
             writer.writeheader()
         writer.writerows(lines)

@@ -2,12 +2,27 @@
 
 The paper's DPKendall names k columns one after another, each with epsilon / k. The score of a
 column is the size of its rank correlation with the target, less the mean size of its rank
-correlations with the columns that are already named. The paper bounds scores for rows that are
-added or removed (3/2 for the first column, 3 for the later ones). Here one row is replaced and the
-number of rows is public: the bounds are 2 and 4, proved in `evidence.proof.md`.
+correlations with the columns that are already named. The largest noisy score wins.
 
-The authors' code divides by tau-b's number of untied pairs, which depends on rows, so that no bound
-is proved for it where values repeat. Here a tied pair counts 0 and the divisor is public.
+The paper bounds scores for rows that are added or removed: by 3/2 for the first column, by 3 for
+later ones. Here one row is replaced and the number n of rows is public.
+
+**Bounds.** For a pair of rows i, l let s(i, l) = sign(a_i - a_l) sign(b_i - b_l), which is -1, 0 or
+1; S is its sum over all pairs, and T = |S| / (n - 1). A replaced row lies in n - 1 pairs, and moves
+each by at most 2. So |S| moves by at most 2 (n - 1), and T by at most 2: `FIRST`. The examples of
+`rank_correlation` attain it. A later score is a T less a mean of other Ts, which also moves by at
+most 2. The difference moves by at most 4: `LATER`.
+
+**Each step is (epsilon / k)-private.** Fix the noise of all columns but j. Column j wins if its
+noise is at least some a, with probability min(1, exp(-a / m)) for exponential noise of mean m. If
+scores move by at most D, then a moves by at most 2 D, and the probability by a factor of at most
+exp(2 D / m). With m = 2 D k / epsilon this is exp(epsilon / k).
+
+**The whole is epsilon-private.** The scores of a step depend on the rows and on the names before.
+Each step keeps epsilon / k for any names before it, and there are k steps (basic composition).
+
+The authors' code divides by the number of untied pairs (tau-b), which depends on the rows; no bound
+is proved for that where values repeat. Here a tied pair counts 0 and the divisor is public.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each function takes a table whose columns lie in 0..1, the rows that may choose, epsilon and a
 generator, and returns the positions of k columns. A class is a whole number from 0; a number lies
 in 0..1. Noise is NumPy's: these are experiments, not releases. Neighbours differ in one replaced
-row, as ours do, and the number of rows is public. The proofs are in `evidence.proof.md`.
+row, as ours do, and the number of rows is public.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ def choose_by_frank_wolfe(table: Unseen, rows: np.ndarray, epsilon: float,
 
     The paper (Talwar, Thakurta, Zhang 2015) may choose a corner twice. Here each step chooses among
     the columns that are not chosen yet, which favours it: no step is lost.
+
+    Privacy: a score is a sum over rows of x (y - w x), where x and y lie in -1..1 and |w| <= 1 in
+    L1 is known from the steps before. A row adds at most 1 + |w| in size, so a replaced row moves a
+    score by at most 2 (1 + |w|). Each step is a noisy maximum with epsilon / k, as in `kendall.py`.
     """
     X, Y = 2 * table.X[rows] - 1, code_target(table, rows)
     weights = np.zeros((X.shape[1], Y.shape[1]))
@@ -92,7 +96,8 @@ def choose_by_synthesizer(table: Unseen, rows: np.ndarray, epsilon: float,
     """Make synthetic rows from private tables of each column by the target; SelectKBest on them.
 
     The synthesizer is the star of PrivBayes: every column hangs on the target alone, which is what
-    a choice of single columns needs. A replaced row moves two cells of each of the d tables.
+    a choice of single columns needs. A replaced row moves two cells of each of the d tables by 1:
+    2 d in L1, which is the scale of the Laplace noise times epsilon.
     """
     from sklearn.feature_selection import f_classif, f_regression
 
