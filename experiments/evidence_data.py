@@ -100,7 +100,9 @@ def name_sets(*, numbers: bool) -> list[str]:
     listed = [line.split()[0] for line in (NUMERIC if numbers else LABELLED).splitlines()]
     if numbers:
         return listed
-    return [*(f"keel/{name}" for name in (KEEL_BALANCED + KEEL_IMBALANCED).split()), *listed]
+    balanced, imbalanced = ([f"keel/{name}" for name in names.split()]
+                            for names in (KEEL_BALANCED, KEEL_IMBALANCED))
+    return [*balanced, *listed, *imbalanced]
 
 
 def read_set(name: str, *, number: bool) -> Unseen:

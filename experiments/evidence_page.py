@@ -12,20 +12,29 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
 import numpy as np
 
 import evidence
+import evidence_data
 from evidence import EPSILONS, OURS
 from panels import Panel, panels
 from protocol import RESULTS
 from unseen import error
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
+TEMPLATE = Path(__file__).with_suffix(".txt")
+TABLES_HEAD = ("Mean (standard error over splits that overlap), by epsilon. How it was measured: "
+               "[evidence](../../docs/evidence.md).")
+FAR_SETS = ("The same on the {far} *far* sets, on which random columns predict at least {least} less "
+            "than all columns:")
+SHARES = ("Mean share of the way from random columns (0) to all columns (1) on the far sets, with its "
+          "standard error over sets. A share below -1 counts as -1.")
+LOSSES = ("A loss has the reason *noise* if a larger epsilon ends it: the set has too few rows for "
+          "this epsilon. It has the reason *score* if it stays: RuleSieve prefers other columns.")
 #: Random columns are far from all columns where they predict at least this much less.
 FAR = 0.1
-#: At which epsilon a loss is of the score and not of the noise.
-LOW_NOISE = "10"
 KINDS = {"class": "Classes", "number": "Numbers"}
 #: Baselines without a budget.
 PLAIN = ("random", "all columns")
@@ -150,8 +159,8 @@ def set_tables(measured: Measured, kind: str) -> list[str]:
         rows, columns, k = measured.shapes[name]
         splits = len(measured.scores[name, OURS, "1"])
         lines += [f"### {name}: {rows} x {columns}, k = {k}, {splits} splits, {what}", ""]
-        lines += [f"Random columns {cell(measured.scores[name, 'random', ''])}, all columns "
-                  f"{cell(measured.scores[name, 'all columns', ''])}.", ""]
+        lines += [(f"Random columns {cell(measured.scores[name, 'random', ''])}, all columns "
+                   f"{cell(measured.scores[name, 'all columns', ''])}."), ""]
         lines += tabulate(["method", *EPSILONS], [
             [method, *(cell(measured.values(name, method, epsilon)) for epsilon in EPSILONS)]
             for method in (OURS, *measured.rivals)])
@@ -161,3 +170,127 @@ def set_tables(measured: Measured, kind: str) -> list[str]:
 def cell(values: np.ndarray) -> str:
     """Return a mean with its standard error over splits that overlap."""
     return f"{values.mean():.3f} ({error(values):.3f})"
+
+
+# losses and their reasons
+
+#: Why RuleSieve stays behind on a set at every epsilon from the loss on.
+SCORE_REASONS: dict[tuple[str, str], str] = {}
+
+
+def explain(measured: Measured, kind: str, loss: Comparison) -> str:
+    """Return why a loss happened: noise, if a larger epsilon ends it; else the set's own reason."""
+    larger = EPSILONS[EPSILONS.index(loss.epsilon) + 1:]
+    for epsilon in larger:
+        if measured.compare(loss.name, loss.rival, epsilon).result != "loss":
+            return f"noise: at epsilon {epsilon} it is not behind"
+    if (kind, loss.name) not in SCORE_REASONS:
+        raise SystemExit(f"no reason for {kind} {loss}")
+    return "score: " + SCORE_REASONS[kind, loss.name]
+
+
+def loss_table(measured: Measured, kind: str) -> list[str]:
+    """Return each loss with its reason; the epsilons of one set and rival in one row."""
+    rows: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
+    for loss in losses(measured):
+        rows[loss.name, loss.rival, explain(measured, kind, loss)].append(loss)
+    return tabulate(["set", "rival", "epsilon: behind by (error)", "reason"], [
+        [name, rival, "; ".join(f"{loss.epsilon}: {-loss.ahead:.3f} ({loss.error:.3f})"
+                                for loss in behind), reason]
+        for (name, rival, reason), behind in sorted(rows.items())])
+
+
+# planted tables
+
+
+class Planted:
+    """The share of draws that name exactly the planted columns, by size and method."""
+
+    def __init__(self, lines: list[dict[str, str]]) -> None:
+        cells: dict[tuple[str, int, float, int], dict[str, list[float]]] = defaultdict(
+            lambda: defaultdict(list))
+        for line in lines:
+            size = line["half"], int(line["columns"]), float(line["rho"]), int(line["rows"])
+            cells[size][line["method"]].append(float(line["exact"]))
+        self.cells = cells
+
+    def methods(self, half: str) -> list[str]:
+        """Return the names of the methods of a half."""
+        return list(dict.fromkeys(name for size, cells in self.cells.items() if size[0] == half
+                                  for name in cells))
+
+    def table(self, half: str) -> list[str]:
+        """Return the mean over tables of each method, by size."""
+        names = self.methods(half)
+        return tabulate(["columns", "rho", "rows", "tables", *names], [
+            [f"{p:,}", f"{rho}", f"{n:,}", str(len(cells[OURS])),
+             *(f"{np.mean(cells[name]):.2f}" for name in names)]
+            for (side, p, rho, n), cells in sorted(self.cells.items()) if side == half])
+
+    def panels(self, half: str) -> list[Panel]:
+        """Return curves by the number of rows, for 100 columns."""
+        rhos = sorted({rho for side, p, rho, _ in self.cells if (side, p) == (half, 100)})
+        return [Panel(f"{half}, 100 columns, rho {rho}", {
+            name: [(n, float(np.mean(cells[name])))
+                   for (side, p, r, n), cells in sorted(self.cells.items())
+                   if (side, p, r) == (half, 100, rho)]
+            for name in self.methods(half)}, 0, 1) for rho in rhos]
+
+
+# the page
+
+
+def write_page(kinds: dict[str, Measured], planted: Planted, sources: tuple[Path, Path]) -> str:
+    """Return the page: the template `evidence_page.txt` with its tables."""
+    splits = max(len(values) for measured in kinds.values()
+                 for values in measured.scores.values())
+    values = {"splits": splits, "longest": f"{evidence_data.LONGEST:,}",
+              "widest": evidence_data.WIDEST, "source": sources[0].name,
+              "planted_source": sources[1].name, "tables": sources[0].with_suffix(".md").name,
+              "squares": "\n".join(planted.table("squares")),
+              "hinge": "\n".join(planted.table("hinge")),
+              "kinds": "\n".join(line for kind, measured in kinds.items()
+                                 for line in write_kind(measured, kind))}
+    for kind, measured in kinds.items():
+        values[f"{kind}_sets"] = len(measured.sets)
+        values[f"{kind}_total"] = count([
+            comparison for rival in measured.rivals if not rival.startswith(OURS)
+            for epsilon in EPSILONS
+            for comparison in measured.comparisons(measured.sets, rival, epsilon)])
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values)
+
+
+def write_kind(measured: Measured, kind: str) -> list[str]:
+    """Return the section of one kind of target."""
+    name = KINDS[kind]
+    return [f"## {name}: {len(measured.sets)} sets", "",
+            "Wins/level/losses of RuleSieve on all sets, by epsilon:", "",
+            *count_table(measured, measured.sets),
+            FAR_SETS.format(far=len(measured.far), least=FAR), "",
+            *count_table(measured, measured.far), SHARES, "", *share_table(measured),
+            f"### Losses: {name.lower()}", "", LOSSES, "", *loss_table(measured, kind)]
+
+
+def main() -> None:
+    """Write the page, the figures and the tables of all sets."""
+    sources = evidence.newest("evidence"), evidence.newest("evidence_planted")
+    lines = evidence.read_lines(sources[0])
+    kinds = {kind: Measured(lines, kind) for kind in KINDS}
+    planted = Planted(evidence.read_lines(sources[1]))
+    tables = ["# Evidence: all sets", "", TABLES_HEAD, ""]
+    for kind, measured in kinds.items():
+        tables += [f"## {KINDS[kind]}", "", *set_tables(measured, kind)]
+    sources[0].with_suffix(".md").write_text("\n".join(tables), encoding="utf-8")
+    (RESULTS / "evidence.svg").write_text(panels(
+        [share_panel(measured, f"{KINDS[kind]}: {len(measured.far)} far sets")
+         for kind, measured in kinds.items()],
+        "Share of the way from random (0) to all columns (1), by epsilon"), encoding="utf-8")
+    (RESULTS / "evidence_planted.svg").write_text(panels(
+        [panel for half in ("squares", "hinge") for panel in planted.panels(half)],
+        "Share of draws that name exactly the planted columns, by rows"), encoding="utf-8")
+    PAGE.write_text(write_page(kinds, planted, sources), encoding="utf-8")
+    print(PAGE.name)
+
+
+if __name__ == "__main__":
+    main()

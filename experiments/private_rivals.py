@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Cells of a column, and of a target that is a number, in the tables of the synthesizer.
 CELLS, TARGET_CELLS = 4, 8
-#: Trees of the forest, their depth (of 2, 3 and 5 the one that did best on five sets), and the random
-#: rows on which its use of columns is measured.
+#: Trees of the forest, their depth (of 2, 3 and 5 the one that did best on five sets), and the
+#: random rows on which its use of columns is measured.
 TREES, DEPTH, PROBES = 10, 3, 200
 
 
