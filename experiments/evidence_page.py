@@ -27,10 +27,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 TEMPLATE = Path(__file__).with_suffix(".txt")
 TABLES_HEAD = ("Mean (standard error over splits that overlap), by epsilon. How it was measured: "
                "[evidence](../../docs/evidence.md).")
-FAR_SETS = ("The same on the {far} *far* sets, on which random columns predict at least {least} less "
-            "than all columns:")
-SHARES = ("Mean share of the way from random columns (0) to all columns (1) on the far sets, with its "
-          "standard error over sets. A share below -1 counts as -1.")
+FAR_SETS = ("The same on the {far} *far* sets, on which random columns predict at least {least} "
+            "less than all columns:")
+SHARES = ("Mean share of the way from random columns (0) to all columns (1) on the far sets, with "
+          "its standard error over sets. A share below -1 counts as -1.")
 LOSSES = ("A loss has the reason *noise* if a larger epsilon ends it: the set has too few rows for "
           "this epsilon. It has the reason *score* if it stays: RuleSieve prefers other columns.")
 #: Random columns are far from all columns where they predict at least this much less.
