@@ -22,7 +22,8 @@ exp(2 D / m). With m = 2 D k / epsilon this is exp(epsilon / k).
 Each step keeps epsilon / k for any names before it, and there are k steps (basic composition).
 
 The authors' code divides by the number of untied pairs (tau-b), which depends on the rows; no bound
-is proved for that where values repeat. Here a tied pair counts 0 and the divisor is public.
+is proved for that where values repeat. Here a tied pair counts 0 and the divisor is public. Their
+noise is Gumbel; exponential noise, as here, finds at least as much at the same epsilon.
 """
 
 from __future__ import annotations
