@@ -22,7 +22,8 @@ DATA = Path(os.environ.get("PRIVSIEVE_EVIDENCE_DATA",
                            Path(__file__).parents[1] / "build" / "evidence-data"))
 #: Longer tables keep this many rows, chosen by a fixed permutation; wider ones their first columns.
 LONGEST, WIDEST = 3000, 120
-#: A column of words becomes a flag for each level, up to this many levels; else it is left out.
+#: A column of two levels becomes a flag, one of more a flag for each, up to this many; else it is
+#: left out.
 LEVELS = 12
 
 #: Sets of KEEL with at least 400 rows and six columns, by their names in the package.
@@ -134,7 +135,7 @@ def read_frame(name: str, *, number: bool) -> tuple[pd.DataFrame, str]:
     return frame.drop(columns=others), target
 
 
-def prepare(name: str, columns: pd.DataFrame, target: pd.Series, *, number: bool) -> Unseen:
+def prepare(set_name: str, columns: pd.DataFrame, target: pd.Series, *, number: bool) -> Unseen:
     """Return a table: words as flags, gaps as medians, each column brought to 0..1.
 
     The bounds are the columns' own and are treated as public here.
@@ -152,9 +153,11 @@ def prepare(name: str, columns: pd.DataFrame, target: pd.Series, *, number: bool
     numbers = columns.select_dtypes(["number", "bool"]).astype(float)
     words = columns.drop(columns=numbers.columns)
     words = words[[column for column in words if 2 <= words[column].nunique() <= LEVELS]]
-    if words.shape[1]:
-        flags = pd.get_dummies(words.astype(str)).astype(float)
-        numbers = pd.concat([numbers, flags], axis=1)
+    for name in words:
+        texts = words[name].astype(str)
+        # the second flag of two levels would be a copy, which favours methods that see copies
+        flags = pd.get_dummies(texts, drop_first=texts.nunique() == 2)
+        numbers = pd.concat([numbers, flags.astype(float)], axis=1)
     X = numbers.to_numpy(float)
     middle = np.nanmedian(np.where(np.isfinite(X).any(axis=0), X, 0), axis=0)
     X = np.where(np.isfinite(X), X, middle)
@@ -165,4 +168,4 @@ def prepare(name: str, columns: pd.DataFrame, target: pd.Series, *, number: bool
         y = (y - y.min()) / (y.max() - y.min())
     else:
         y = np.unique(target.astype(str).to_numpy(), return_inverse=True)[1]
-    return Unseen(name, X, y, how_many(X.shape[1]))
+    return Unseen(set_name, X, y, how_many(X.shape[1]))
