@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 
 import numpy as np
@@ -175,3 +176,23 @@ def test_a_look_at_what_is_known(tmp_path):
 
     assert ["seen" in one for one in found["column"]] == [False, True]
     assert "seen" not in found["target"]
+
+
+def test_columns_for_programs(tmp_path, monkeypatch, cli):
+    """--json says why a column is set aside, and nothing of a look that goes to a file."""
+    monkeypatch.chdir(tmp_path)
+    csv_file(tmp_path, b"7,A,3,1\n8,B,4,0\n", b"patient_id,ward,age,y\n")
+    words = ("domain", "table.csv", "--target", "y", "--unit", "row", "--json")
+    code, out, _ = cli(*words)
+    answer = json.loads(out)
+
+    assert 0 == code
+    assert answer["draft"].startswith("# What is public")
+    assert [("patient_id", "", ID), ("age", "number", ""), ("y", "label", "")] == [
+        tuple(answer["columns"][at][key] for key in ("name", "kind", "set_aside"))
+        for at in (0, 2, 3)]
+    assert ("category", True) == (answer["columns"][1]["kind"],
+                                  "nobody said the values" in answer["columns"][1]["set_aside"])
+    code, out, _ = cli(*words, "--look", "--out", "look.toml")
+    assert (0, {"written": "look.toml"}) == (code, json.loads(out))
+    assert 'seen = ["A", "B"]' in (tmp_path / "look.toml").read_text()

@@ -18,7 +18,7 @@ from typing import Any
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import written
-from privsieve.public.canonical import hidden, is_whole, near, plain
+from privsieve.public.canonical import Json, hidden, is_whole, near, plain
 from privsieve.public.domain import Csv
 
 #: Why a column is set aside.
@@ -200,6 +200,17 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
         lines += ["", "[target]", *_body(_as_target(names[facts.target], facts.classes))]
     lines += _set_aside([entry for entry in columns if entry.aside])
     return "\n".join([*lines, ""])
+
+
+def describe_columns(entries: Iterable[Proposal], facts: TableFacts) -> list[Json]:
+    """Return the name and kind of each column, and why it is set aside ("" if it is read)."""
+    columns: list[Json] = []
+    for entry in entries:
+        is_target = entry.name == facts.target
+        kind = _as_target(entry, facts.classes).kind if is_target else entry.kind
+        aside = "" if is_target or entry.name == facts.person else entry.aside
+        columns.append({"name": entry.name, "kind": kind, "set_aside": aside})
+    return columns
 
 
 def _is_date(word: str) -> bool:

@@ -49,7 +49,7 @@ def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person
     source, csv = opened(X, look=look)
     book = None if code_book is None else load("source", "code-book")(code_book, source.columns)
     facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
-    return drafted(source, facts, book=book, look=look)
+    return draft(propose_columns(source, facts, book=book, look=look), facts, private=look)
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
@@ -61,22 +61,23 @@ def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
     return open_source(X, csv=csv), csv
 
 
-def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] | None = None,
-            look: bool = False) -> str:
-    """A domain file for a table: by names and types, by what a code book says, or by a look.
+def propose_columns(source: Source, facts: TableFacts, *,
+                    book: Mapping[str, Proposal] | None = None,
+                    look: bool = False) -> list[Proposal]:
+    """Return a proposal for each column: by a code book, by its name and type, or by its cells.
 
     Parameters
     ----------
-    source : of which the names and types are taken, and with `look` rows.
-    facts : what is said of the table.
+    source : the table. Its rows are read only with `look`.
+    facts : what the caller says about the table.
     book : what a code book says, by the names of columns.
-    look : read rows; the draft is then private, and refused until each `seen` is replaced.
+    look : read rows. The proposals are then private.
     """
     known = {fold(name): entry for name, entry in (book or {}).items()}
     entries = []
     for name, kind in zip(source.columns, source.types, strict=True):
-        said = known.get(fold(name))
-        entries.append(proposed(name, kind) if said is None else replace(said, name=name))
+        entry = known.get(fold(name))
+        entries.append(proposed(name, kind) if entry is None else replace(entry, name=name))
     if look:
         told = {fold(name) for name in known} | {facts.person}
         unknown = [entry.name for entry in entries
@@ -84,7 +85,7 @@ def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] |
                    and not (entry.name == facts.target and facts.classes)]
         found = _looked(source, unknown, facts)
         entries = [found.get(entry.name, entry) for entry in entries]
-    return draft(entries, facts, private=look)
+    return entries
 
 
 # --- a look --------------------------------------------------------------------------------------
