@@ -269,11 +269,9 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
         yield (_said("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
     if facts.csv != Csv():
-        how = {key: getattr(facts.csv, key)
-               for key in ("delimiter", "decimal", *["thousands"] * bool(facts.csv.thousands),
-                           "encoding")}
-        told = [f"{key} = {_text(value)}" for key, value in how.items()]
-        yield f"csv = {{ {', '.join(told + ['header = false'] * (not facts.csv.header))} }}"
+        options = [f"{key} = {toml_value(value)}" for key, value in vars(facts.csv).items()
+                   if value != getattr(Csv(), key) or key in ("delimiter", "decimal", "encoding")]
+        yield f"csv = {{ {', '.join(options)} }}"
 
 
 def _alike(entry: Proposal) -> str:
@@ -296,10 +294,10 @@ def _block(members: Sequence[Proposal]) -> list[str]:
 
 
 def _names(members: Sequence[Proposal]) -> list[str]:
-    words = [_text(word) for word in written([one.name for one in members]) or ()]
+    words = [toml_value(word) for word in written([one.name for one in members]) or ()]
     if len(", ".join(words)) <= 80:
         return [f"names = [{', '.join(words)}]"]
-    said = {_text(one.name): one.says for one in members}
+    said = {toml_value(one.name): one.says for one in members}
     return ["names = [", *(f"  {word},{_comment(said.get(word, ''))}" for word in words), "]"]
 
 
@@ -310,7 +308,7 @@ def _body(entry: Proposal) -> list[str]:
     if entry.seen is None:
         lines += [f"# {key} =   {blank}" for key, blank in entry.open.items()]
     else:
-        listed = list(map(_text, entry.seen))
+        listed = list(map(toml_value, entry.seen))
         short = f"seen = [{', '.join(listed)}]"
         lines += [short] if len(short) <= 100 else ["seen = [", *(f"  {one}," for one in listed),
                                                     "]"]
@@ -340,13 +338,13 @@ def _comment(text: str) -> str:
 
 def _said(key: str, value: Any) -> str:
     """A line that gives a key."""
-    return f"{key} = {_text(value)}"
+    return f"{key} = {toml_value(value)}"
 
 
-def _text(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML writes it, in one line."""
     import tomli_w
 
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     return tomli_w.dumps({"k": value}).removeprefix("k = ").rstrip("\n").replace("\t", "\\t")
