@@ -102,7 +102,7 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
         if code_book is not None:
             book = load("source", "code-book")(code_book, source.columns)
             words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
-        entries = propose_columns(source, facts, book=book, look=file.look)
+        entries, facts = propose_columns(source, facts, book=book, look=file.look)
         text = draft(entries, facts, private=file.look)
     # What a look finds in the rows goes to a terminal or to the private file, and nowhere else.
     draft_facts: dict[str, Json] = {} if file.look and out is not None else {

@@ -122,6 +122,8 @@ class TableFacts:
     rows_per_person: int | None = None
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
+    #: The same with what a look found in cells.  PRIVATE.
+    seen: Csv | None = None
 
 
 def proposed(name: str, kind: str) -> Proposal:
@@ -268,10 +270,22 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
                "rows_per_person = 1   # so many rows of a person are used at most")
         yield (_said("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
-    if facts.csv != Csv():
-        options = [f"{key} = {toml_value(value)}" for key, value in vars(facts.csv).items()
-                   if value != getattr(Csv(), key) or key in ("delimiter", "decimal", "encoding")]
-        yield f"csv = {{ {', '.join(options)} }}"
+    by_row = facts.unit != "person" and facts.person is None
+    csv = replace(facts.csv, line_breaks=False) if by_row else facts.csv
+    if csv != facts.csv:
+        yield "# Some cells hold line breaks.  line_breaks = true in csv reads them, and needs"
+        yield '# unit = "person", or neighbours = "add-remove" and rows.'
+    if csv != Csv():
+        yield f"csv = {{ {_options(csv, ('delimiter', 'decimal', 'encoding'))} }}"
+    cells = {key: getattr(facts.seen or csv, key) for key in ("missing", "censored")}
+    if facts.seen and any(cells[key] != getattr(csv, key) for key in cells):
+        yield f"seen = {{ {_options(Csv(**cells))} }}   # write in csv what a code book says of it"
+
+
+def _options(csv: Csv, always: Sequence[str] = ()) -> str:
+    """Return the options that differ from their default, and some that are always written."""
+    return ", ".join(f"{key} = {toml_value(value)}" for key, value in vars(csv).items()
+                     if key in always or value != getattr(Csv(), key))
 
 
 def _alike(entry: Proposal) -> str:

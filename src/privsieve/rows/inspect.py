@@ -24,6 +24,7 @@ import numpy as np
 from privsieve.public.canonical import FLAGS, near, text_of
 from privsieve.public.columns import (
     CODES,
+    ISO,
     ColumnKind,
     Graded,
     Listed,
@@ -473,9 +474,8 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
                f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
     best = max(found.forms.values(), default=0)
     if best:
-        fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
-        yield (f"format = {fit} would read {best} of them ({FROM_ROWS}: ask who wrote the file); a "
-               "column has one format: bring all dates into it")
+        yield (f"format = {_formats(found, part, best)} would read {best} of them ({FROM_ROWS}: "
+               "ask who wrote the file)")
     elif found.unparsable and part.is_number and {
             one.text.lower() for one in found.spellings} <= FLAGS.keys():
         yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
@@ -490,6 +490,14 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
         yield _CROWDED_FIX
     elif found.in_one_bin:
         yield _BIN_FIX
+
+
+def _formats(found: Finding, part: Graded, best: int) -> str:
+    """The format of most dates that are not read, behind those that read the others."""
+    formats = part.format if isinstance(part.format, tuple) else (part.format or ISO,)
+    others = formats if found.present > found.lost else ()
+    return " or ".join(toml_value([*others, form] if others else form)
+                       for form in FORMS if found.forms.get(form) == best)
 
 
 def _shown(part: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:

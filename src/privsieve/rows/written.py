@@ -267,8 +267,8 @@ def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
         if value != getattr(Csv(), key):
             options.setdefault(key, value)
     line = ", ".join(f"{key} = {toml_value(value)}" for key, value in options.items())
-    return [f"in [table] write csv = {{ {line} }} ({FROM_ROWS}: who wrote the file can say whether "
-            "that is so)"]
+    return [(f"in [table] write csv = {{ {line} }} ({FROM_ROWS}: who wrote the file can say "
+             "whether that is so)")]
 
 
 def needed_names(domain: Domain) -> list[str]:
