@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from privsieve.public.columns import (
     ISO,
     ColumnKind,
     Graded,
+    Label,
     Listed,
 )
 from privsieve.public.domain import FEW_CODES, Csv, Domain
@@ -445,6 +447,9 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
     near = [one.text for one in found.spellings if near_value(part, one.text) is not None]
     far = [one.text for one in found.spellings if one.text not in near]
     fixes = []
+    if isinstance(part, Label) and (words := _further_words(part, far)):
+        fixes.append(f"if they mean so, write {words} ({FROM_ROWS}): these become {lost}")
+        far = []
     if near:
         small = {text_of(value).lower() for value in part.values}
         how = "write ignore_case = true" if small.intersection(map(str.lower, near)) else (
@@ -455,6 +460,22 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
         fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "
                      f"it: these become {lost}")
     return tuple(fixes)
+
+
+def _further_words(part: Label, texts: Sequence[str]) -> str:
+    """The words of a label with these texts, where each begins one value alone; else ""."""
+    sides = [[text, *words] for text, words in
+             zip_longest(part.texts, part.words, fillvalue=())]
+    for text in texts:
+        meant = [side for side in sides if side[0].casefold().startswith(text.casefold())]
+        if len(meant) != 1:
+            return ""
+        meant[0].append(text)
+    if {"true", "false"} <= part.table.keys():  # declared as a flag, which knows the usual words
+        return " and ".join(
+            f"{key} = {toml_value([word for word in side if word not in FLAGS])}"
+            for key, side in zip(("false", "true"), sides, strict=True))
+    return f"words = {toml_value(sides)}" if texts else ""
 
 
 def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
