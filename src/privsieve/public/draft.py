@@ -26,6 +26,8 @@ ID = ("named like identifiers, which predict nothing; one that says whose row it
       "person of [table]")
 TEXT = "named like free text, which no rule compares; make a column of what matters in it"
 UNREADABLE = "of a type that no rule reads"
+UNKNOWN = ("named by no word that says what they hold: if numbers, take the # away (or draft with "
+           "--numbers); else write their kind, too")
 _DATE = "dates of which nobody said where they lie: write low and high, then take the # away"
 _VALUES = "categories of which nobody said the values: list them, then take the # away"
 #: What a kind cannot do without, and how it is asked for.
@@ -70,6 +72,21 @@ _CATEGORIES = frozenset((
 #: Words for yes and no that flags do not know by themselves.
 YES, NO = frozenset(("ja", "oui", "si", "sí", "tak", "sim")), frozenset(
     ("nein", "non", "nie", "nej", "não"))
+#: Words of names of numbers; a single letter is one, too.
+_MEASURES = frozenset((
+    "age", "alter", "height", "größe", "groesse", "weight", "gewicht", "size", "bmi", "crp", "hb",
+    "hba", "hemoglobin", "haemoglobin", "hämoglobin", "sodium", "natrium", "potassium", "kalium",
+    "creatinine", "kreatinin", "glucose", "glukose", "albumin", "cholesterol", "pulse", "puls",
+    "temperature", "temperatur", "temp", "pressure", "druck", "blutdruck", "dose", "dosis", "pain",
+    "schmerz", "lab", "labor", "gene", "gen", "probe", "count", "counts", "num", "number", "anzahl",
+    "zahl", "score", "punkte", "points", "index", "item", "question", "frage", "var", "feature",
+    "value", "wert", "mean", "average", "avg", "median", "mittel", "min", "max", "sum", "summe",
+    "total", "std", "sd", "error", "worst", "best", "rate", "ratio", "percent", "pct", "prozent",
+    "share", "anteil", "income", "einkommen", "salary", "gehalt", "price", "preis", "cost", "costs",
+    "kosten", "amount", "betrag", "eur", "usd", "distance", "length", "länge", "width", "breite",
+    "depth", "area", "fläche", "volume", "radius", "duration", "dauer", "stay", "time", "days",
+    "tage", "hours", "stunden", "minutes", "weeks", "months", "years", "kg", "cm", "mm", "mg", "ml",
+    "level", "rank", "latitude", "longitude", "lat", "lon", "balance", "speed", "power", "visits"))
 _ASKING = frozenset(("is", "has", "had", "ist", "hat", "hatte"))
 _YEARS = frozenset(("year", "jahr", "yob", "birthyear"))
 _PARTS = r"[^\W\d_]+"
@@ -138,10 +155,15 @@ def proposed(name: str, kind: str) -> Proposal:
     if kind == "unreadable":
         return Proposal(name, "", why=UNREADABLE)
     why = "" if kind == "date" else _not_used(words, kind)
+    if why:
+        return Proposal(name, "", why=why)
     found = kind if kind in ("date", "flag", "number") else _kind(words, kind)
-    return Proposal(name, "", why=why) if why else Proposal(
-        name, found, _near(words) if found == "number" else {})
-
+    if found != "number":
+        return Proposal(name, found)
+    facts = _near(words)
+    is_known = (kind == "number" or bool(facts) or not _MEASURES.isdisjoint(words)
+                or max(map(len, words), default=0) < 2)
+    return Proposal(name, found, facts, "" if is_known else UNKNOWN)
 
 def _not_used(words: Sequence[str], kind: str) -> str:
     """Why nobody should use a column of this name; "" where its name says nothing against it."""
@@ -339,7 +361,7 @@ def _set_aside(entries: Iterable[Proposal]) -> Iterator[str]:
         yield from ("#", f"# {why}:")
         for _, block in groupby(members, _alike):
             same = list(block)
-            lines = _block(same) if same[0].open else _names(same) if len(same) > 1 else [
+            lines = _block(same) if same[0].kind else _names(same) if len(same) > 1 else [
                 _said("name", same[0].name) + _comment(same[0].says)]
             yield from (f"# {line}".replace("# # ", "# ") for line in lines)
 

@@ -23,7 +23,7 @@ from privsieve.entries import load
 from privsieve.public.canonical import FLAGS, is_whole
 from privsieve.public.columns import ISO
 from privsieve.public.domain import Csv
-from privsieve.public.draft import ID, NO, YES, Proposal, TableFacts, draft, proposed
+from privsieve.public.draft import ID, NO, UNKNOWN, YES, Proposal, TableFacts, draft, proposed
 from privsieve.rows.cells import date_cell, distinct, number_cell, texts
 from privsieve.rows.finding import FORMS, MANY
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
@@ -51,12 +51,19 @@ _CODES = r"-?(9+|9*8|9*7|8+)|-1"
 
 
 def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
-                code_book: Any, look: bool) -> str:
+                code_book: Any, look: bool, numbers: bool) -> str:
     """Draft a domain file for a table; `Domain.draft` says what each argument is."""
     source, csv = opened(X, look=look)
     book = None if code_book is None else load("source", "code-book")(code_book, source.columns)
     facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
-    return draft(*propose_columns(source, facts, book=book, look=look), private=look)
+    return drafted(source, facts, book=book, look=look, numbers=numbers)
+
+
+def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] | None = None,
+            look: bool = False, numbers: bool = False) -> str:
+    """Return the text of a domain file for a table; `propose_columns` explains the arguments."""
+    return draft(*propose_columns(source, facts, book=book, look=look, numbers=numbers),
+                 private=look)
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
@@ -70,7 +77,8 @@ def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
 
 def propose_columns(source: Source, facts: TableFacts, *,
                     book: Mapping[str, Proposal] | None = None,
-                    look: bool = False) -> tuple[list[Proposal], TableFacts]:
+                    look: bool = False, numbers: bool = False,
+                    ) -> tuple[list[Proposal], TableFacts]:
     """Return a proposal for each column, and the facts with what a look adds to them.
 
     Parameters
@@ -79,12 +87,14 @@ def propose_columns(source: Source, facts: TableFacts, *,
     facts : what the caller says about the table.
     book : what a code book says, by the names of columns.
     look : read rows. The proposals are then private.
+    numbers : columns whose names do not say what they hold are numbers.
     """
     known = {fold(name): entry for name, entry in (book or {}).items()}
     entries = []
     for name, kind in zip(source.columns, source.types, strict=True):
-        entry = known.get(fold(name))
-        entries.append(proposed(name, kind) if entry is None else replace(entry, name=name))
+        entry = known.get(fold(name), proposed(name, kind))
+        why = "" if numbers and entry.why == UNKNOWN else entry.why
+        entries.append(replace(entry, name=name, why=why))
     if look:
         told = {fold(name) for name in known} | {facts.person}
         unknown = [entry.name for entry in entries
