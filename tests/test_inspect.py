@@ -348,7 +348,8 @@ def test_dates_in_two_forms():
 def test_a_label_in_other_words(target, cells, fix):
     """A label in other words than declared stops, and inspect says how to declare them."""
     labels = ["ja", "nein"] * 5 + cells * 3
-    found = inspect([[at] for at in range(len(labels))], Domain([Number("n", 0, 99)], target), labels)
+    domain = Domain([Number("n", 0, 99)], target)
+    found = inspect([[at] for at in range(len(labels))], domain, labels)
 
     assert fix in "\n".join(found.lines())
     assert "stop" == found.verdict.word
