@@ -180,8 +180,8 @@ def _column(name: str, count: Counter[str], signs: str) -> Proposal:
     """Return the kind that the cells of a column have.  PRIVATE."""
     total, words = max(1, count.total()), {text: text.lower() for text in count}
     if len(set(words.values())) == 2 and all(word in _FLAG_WORDS for word in words.values()):
-        own = [f'{key} = "{text}"' for key, those in (("true", YES), ("false", NO))
-               for text, word in words.items() if word in those]
+        own = [f'{key} = "{word}"' for key, those in (("true", YES), ("false", NO))
+               for word in sorted(set(words.values())) if word in those]
         return Proposal(name, "flag", seen=(*sorted(count), *own))
     numbers = _known({text: number_cell(text, signs) for text in count})
     if _weight(count, numbers) > _MOST * total:
