@@ -155,6 +155,55 @@ def test_a_look(tmp_path):
         csv_file(tmp_path, "1.5;Ä\n2.5;x\n".encode("latin-1"), b"a;b\n", "b.csv"), Csv(";", ","))
 
 
+def test_a_look_at_odd_cells(tmp_path):
+    """Cells with thousands, limits and words for missing are numbers; near-copies are named.
+
+    Words and limits are `seen`, so that no verb takes them before a code book says so.
+    """
+    rows = []
+    for at in range(200):
+        lab = f"{at + 1},{at % 10}" if at < 150 else f"{at - 149}.{at:03},5"
+        rows.append([f"P{at // 2}", "k.A." if at % 9 == 0 else lab,
+                     "<5" if at % 4 == 0 else f"{at % 37 + 5},0",
+                     "-" if at % 2 else str(7 * at % 50), f"{at % 25},{at % 7}",
+                     f"{(at % 25) * 1000 + at % 7 * 100}", "k.A." if at % 3 else "ja",
+                     "2024-03-04" if at % 5 == 0 else f"{at % 28 + 1:02}.03.2024",
+                     f"Meier {at}", f'"a\nb {at % 3}"', str(100_000 + at), str(at % 2)])
+    body = "".join(";".join(row) + "\n" for row in rows).encode()
+    path = csv_file(tmp_path, body, b"who;NT-proBNP;CRP;half;g;mg;r;on;text2;notes3;serial;y\n")
+    text = Domain.draft(path, "y", person="who", classes=[0, 1], look=True)
+    found = tomllib.loads(text)
+    columns = {name: column for column in found["column"]
+               for name in column.get("names", [column.get("name")])}
+
+    assert {"missing": ["-", "k.A."], "censored": ["<"]} == found["table"]["seen"]
+    assert (".", True) == tuple(found["table"]["csv"][key] for key in ("thousands", "line_breaks"))
+    assert "missing" not in found["table"]["csv"]
+    for name in ("NT-proBNP", "CRP", "half", "g", "mg"):
+        assert "number" == columns[name]["kind"]
+    numbers = columns["mg"]["seen"]
+    assert "mg: 0 to 24600, nearly a copy of g: leave one of them out" in numbers
+    assert "CRP: 5 to 41" in numbers
+    assert [] == [said for said in numbers if "no number" in said]
+    assert "another whole number in each row" in str(columns["serial"]["seen"])
+    assert ["%d.%m.%Y", "ISO 8601"] == columns["on"]["format"]
+    assert ("category", ["ja"]) == (columns["r"]["kind"], columns["r"]["seen"])
+    assert ["a b 0", "a b 1", "a b 2"] == columns["notes3"]["seen"]
+    assert "text2" not in columns
+    with pytest.raises(DomainError, match=r"\[table\]: seen is what the rows hold") as caught:
+        parse(text.replace("private = true\n", ""))
+    assert "k.A." not in str(caught.value)
+
+
+def test_a_look_at_line_breaks_of_rows(tmp_path):
+    """Where rows are the unit, a look says what line breaks need, and does not declare them."""
+    path = csv_file(tmp_path, b'1,"a\nb"\n2,x\n', b"n,t2\n")
+    text = Domain.draft(path, look=True)
+
+    assert "line_breaks = true in csv reads them, and needs" in text
+    assert "csv" not in tomllib.loads(text)["table"]
+
+
 def test_a_look_at_a_frame():
     """Declared types are looked at by their cells, as a file is."""
     frame = pd.DataFrame({"n": np.arange(40) / 2 % 7, "f": [True, False] * 20,

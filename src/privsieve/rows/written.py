@@ -121,7 +121,8 @@ def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
     if delimiter != csv.delimiter:
         csv = replace(csv, delimiter=delimiter, decimal="." if delimiter == "," else csv.decimal)
     opened = File(Path(), csv, 0)
-    cells = [cell.strip() for line in lines for cell in opened.fields(line) or ()]
+    cells = [cell.strip() for line in lines for cell in opened.fields(line) or
+             line.decode(csv.encoding, "replace").replace('"', "").split(csv.delimiter)]
     decimal, thousands = _signs(cells, csv)
     csv = replace(csv, decimal=decimal, thousands=thousands)
     return replace(csv, line_breaks=csv.line_breaks or _has_line_breaks(lines, csv))
