@@ -7,9 +7,8 @@ its owner replaces it by a public fact.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isfinite
@@ -21,11 +20,11 @@ import numpy.typing as npt
 
 from privsieve.entries import load
 from privsieve.public.canonical import FLAGS, is_whole
-from privsieve.public.columns import ISO
+from privsieve.public.columns import ISO, Number
 from privsieve.public.domain import Csv
 from privsieve.public.draft import ID, NO, UNKNOWN, YES, Proposal, TableFacts, draft, proposed
-from privsieve.rows.cells import date_cell, distinct, number_cell, texts
-from privsieve.rows.finding import FORMS, MANY
+from privsieve.rows.cells import date_cell, distinct, number_cell, numbers, texts
+from privsieve.rows.finding import FORMS, Finding, look, suspects, whole_and_different
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
 from privsieve.rows.written import explain_cells, looked_at, recognised
 
@@ -46,8 +45,6 @@ _FIFTH = 0.2
 #: Columns with at least this correlation are near-copies; of more columns it is not computed.
 _COPY, _MOST_COMPARED = 0.99, 2000
 _FLAG_WORDS = FLAGS.keys() | YES | NO
-#: What is often written for a number that nobody knows.
-_CODES = r"-?(9+|9*8|9*7|8+)|-1"
 
 
 def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
@@ -122,39 +119,33 @@ def _looked(source: Source, names: Sequence[str],
             column.extend(cell_texts[at] for at in which.tolist())
         if len(columns[0]) >= rows:
             break
-    counts = dict(zip(names, map(Counter, columns), strict=True))
-    csv = explain_cells([_unread(count, facts.csv) for count in counts.values()], facts.csv)
-    classes = counts.get(facts.target or "", ())
+    csv = explain_cells([_unread(column, facts.csv) for column in columns], facts.csv)
+    classes = columns[names.index(facts.target)] if facts.target in names else []
     csv = replace(csv, missing=[word for word in csv.missing if word not in classes])
-    for count in counts.values():
-        for word in ("", *csv.missing):
-            del count[word]
-    proposals = {name: (_target if name == facts.target else _column)(name, count, csv.signs)
-                 for name, count in counts.items()}
-    numbers = {name: np.array([number_cell(text, csv.signs) for text in column])
-               for name, column in zip(names, columns, strict=True)
-               if proposals[name].kind == "number"}
-    for name, other in _near_copies(numbers).items():
+    proposals, values = dict[str, Proposal](), dict[str, npt.NDArray[np.float64]]()
+    for name, column in zip(names, columns, strict=True):
+        cells = ["" if text in csv.missing else text for text in column]
+        proposals[name] = _column(name, cells, csv.signs, is_target=name == facts.target)
+        if proposals[name].kind == "number":
+            values[name] = numbers(cells, csv.signs)
+    for name, other in _near_copies(values).items():
         proposals[name] = replace(proposals[name], seen=(
             *(proposals[name].seen or ()), f"nearly a copy of {other}: leave one of them out"))
     return proposals, csv
 
 
-def _unread(count: Counter[str], csv: Csv) -> dict[str, int]:
-    """Return the texts that are not read, where the others are numbers or dates."""
-    signs = f"{csv.signs}<>"
-    odd = {text: many for text, many in count.items()
-           if text and not isfinite(number_cell(text, csv.signs))}
-    limits = {text for text in odd if isfinite(number_cell(text, signs))}
-    if len(odd) == len(count) - ("" in count):  # no numbers: dates, perhaps
+def _unread(column: list[str], csv: Csv) -> dict[str, int]:
+    """Return the texts that are not read, where the others are numbers, limits or dates."""
+    found = look(Number("n"), column, csv.signs)
+    odd = {text: many for text, many, _ in found.spellings}
+    if found.lost == found.present:
         forms = _date_forms(list(islice(odd, _TRIED)))
         odd = {text: many for text, many in odd.items() if not isfinite(date_cell(text, forms))}
-    with_digits = sum(many for text, many in odd.items()
-                      if text not in limits and any(map(str.isdigit, text)))
-    total = count.total() - count[""]
-    read = total - sum(many for text, many in odd.items() if text not in limits)
-    is_graded = read > _MOST * (read + with_digits) and read >= _FIFTH * total
-    return odd if is_graded else {}
+    others = {text: many for text, many in odd.items()
+              if not isfinite(number_cell(text, f"{csv.signs}<>"))}
+    read = found.present - sum(others.values())
+    digits = sum(many for text, many in others.items() if any(map(str.isdigit, text)))
+    return odd if read > _MOST * (read + digits) and read >= _FIFTH * found.present else {}
 
 
 def _near_copies(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, str]:
@@ -165,30 +156,31 @@ def _near_copies(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, st
     """
     if not 1 < len(columns) <= _MOST_COMPARED:
         return {}
-    names, rows = list(columns), []
-    for values in columns.values():
-        good = values[np.isfinite(values)]
-        spread = good.std() if len(good) else 0.0
-        z = np.nan_to_num((values - good.mean()) / spread) if spread else np.zeros(len(values))
-        rows.append(z / max(float(np.linalg.norm(z)), 1.0))
-    table = np.array(rows)
-    alike = np.tril(np.abs(table @ table.T) >= _COPY, -1)
+    names = list(columns)
+    table = np.array([np.where(np.isfinite(values), values, values[np.isfinite(values)].mean())
+                      for values in columns.values()])
+    with np.errstate(all="ignore"):  # of a constant column
+        alike = np.tril(np.abs(np.corrcoef(table)) >= _COPY, -1)
     return {names[at]: names[int(alike[at].argmax())] for at in np.flatnonzero(alike.any(1))}
 
 
-def _column(name: str, count: Counter[str], signs: str) -> Proposal:
+def _column(name: str, column: list[str], signs: str, *, is_target: bool) -> Proposal:
     """Return the kind that the cells of a column have.  PRIVATE."""
-    total, words = max(1, count.total()), {text: text.lower() for text in count}
-    if len(set(words.values())) == 2 and all(word in _FLAG_WORDS for word in words.values()):
+    count = Counter(filter(None, column))
+    total, words = max(1, count.total()), {text.lower() for text in count}
+    if is_target and len(count) <= _CLASSES:
+        return Proposal(name, "label", seen=tuple(int(text) if is_whole(text) else text
+                                                  for text in sorted(count)))
+    if len(words) == 2 and words <= _FLAG_WORDS:
         own = [f'{key} = "{word}"' for key, those in (("true", YES), ("false", NO))
-               for word in sorted(set(words.values())) if word in those]
+               for word in sorted(words & those)]
         return Proposal(name, "flag", seen=(*sorted(count), *own))
-    numbers = _known({text: number_cell(text, signs) for text in count})
-    if _weight(count, numbers) > _MOST * total:
-        return Proposal(name, "number", seen=tuple(_ranges(numbers, count)))
+    found = look(Number(name), column, signs)
+    if found.present - found.lost > _MOST * total:
+        return Proposal(name, "number", seen=tuple(_ranges(found)))
     forms = _date_forms(list(islice(count, _TRIED)))
-    days = _known({text: date_cell(text, forms) for text in count})
-    if _weight(count, days) > _MOST * total:
+    days = {text: day for text in count if isfinite(day := date_cell(text, forms))}
+    if sum(count[text] for text in days) > _MOST * total:
         first, *_, last = sorted(days, key=days.__getitem__) * 2
         listed = list(forms) if len(forms) > 1 else forms[0]
         return Proposal(name, "date", {} if listed == ISO else {"format": listed},
@@ -211,36 +203,14 @@ def _date_forms(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(forms) or (ISO,)
 
 
-def _known(values: Mapping[str, float]) -> dict[str, float]:
-    return {text: value for text, value in values.items() if isfinite(value)}
-
-
-def _weight(count: Counter[str], texts: Iterable[str]) -> int:
-    """How many cells have one of these texts."""
-    return sum(count[text] for text in texts)
-
-
-def _target(name: str, count: Counter[str], signs: str) -> Proposal:
-    """Return a label if there are few values, else a number.  PRIVATE."""
-    if len(count) > _CLASSES:
-        return _column(name, count, signs)
-    return Proposal(name, "label", seen=tuple(int(text) if is_whole(text) else text
-                                              for text in sorted(count)))
-
-
-def _ranges(numbers: Mapping[str, float], count: Counter[str]) -> list[str]:
-    """From where to where numbers go, what looks like a code for missing, and what is none."""
-    odd = sorted(count.keys() - numbers.keys())
-    values = sorted(set(numbers.values()))
-    rest = [value for value in values if not re.fullmatch(_CODES, f"{value:g}")]
-    codes = [value for value in values if len(rest) > 1 and value not in rest and (
-        2 * max(value - rest[-1], rest[0] - value) > rest[-1] - rest[0]
-        or value < 0 <= rest[0])]
-    kept = [value for value in values if value not in codes] or values
-    said = [f"{kept[0]:g} to {kept[-1]:g}"]
+def _ranges(found: Finding) -> Iterator[str]:
+    """Yield the range of numbers, codes that may stand for missing, and what is no number."""
+    codes = [mark for mark, _ in suspects(found)]
+    ends = [*(found.others or ()), *(mark for mark in found.marks if mark not in codes)]
+    yield f"{min(ends):g} to {max(ends):g}"
     if codes:
         listed = ", ".join(f"{code:g}" for code in codes)
-        said.append(f"{listed} far away: if a code for missing, write missing_values = [{listed}]")
-    if len(numbers) == count.total() >= MANY and all(map(float.is_integer, numbers.values())):
-        said.append("another whole number in each row: leave it out if it is an identifier")
-    return said + [f"no number: {text}" for text in odd[:5]]
+        yield f"{listed} far away: if a code for missing, write missing_values = [{listed}]"
+    if whole_and_different(found):
+        yield "another whole number in each row: leave it out if it is an identifier"
+    yield from (f"no number: {text}" for text, _, _ in found.spellings[:5])

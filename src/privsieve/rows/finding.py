@@ -55,7 +55,7 @@ FORMS = (ISO, *(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in 
 _MARKS = np.array([sign * int(digit * many) for sign in (-1, 1) for digit in "789"
                    for many in range(1, 8)] + [-1.0])
 #: From so many rows on a column that differs in nearly all of them is taken for an identifier.
-MANY, _UNIQUE = 50, 0.9
+_MANY, _UNIQUE = 50, 0.9
 #: A label that is lost in more than this part of the rows costs the whole choice.
 _LABELS = 0.05
 
@@ -392,14 +392,14 @@ def _looks(found: Finding) -> Iterable[str]:
 
 def is_identifier(found: Finding) -> bool:
     """Whether almost every row has a text of its own."""
-    return (isinstance(found.part, Listed) and found.present >= MANY
+    return (isinstance(found.part, Listed) and found.present >= _MANY
             and found.different.many >= _UNIQUE * found.present)
 
 
 def whole_and_different(found: Finding) -> bool:
     """Whether almost every row has a whole number of its own."""
     read = found.present - found.lost
-    return (found.part.is_number and found.whole and read >= MANY
+    return (found.part.is_number and found.whole and read >= _MANY
             and found.different.many >= (1.0 if found.different.exact else _UNIQUE) * read)
 
 
