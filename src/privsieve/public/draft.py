@@ -74,19 +74,17 @@ YES, NO = frozenset(("ja", "oui", "si", "sí", "tak", "sim")), frozenset(
     ("nein", "non", "nie", "nej", "não"))
 #: Words of names of numbers; a single letter is one, too.
 _MEASURES = frozenset((
-    "age", "alter", "height", "größe", "groesse", "weight", "gewicht", "size", "bmi", "crp", "hb",
-    "hba", "hemoglobin", "haemoglobin", "hämoglobin", "sodium", "natrium", "potassium", "kalium",
-    "creatinine", "kreatinin", "glucose", "glukose", "albumin", "cholesterol", "pulse", "puls",
-    "temperature", "temperatur", "temp", "pressure", "druck", "blutdruck", "dose", "dosis", "pain",
-    "schmerz", "lab", "labor", "gene", "gen", "probe", "count", "counts", "num", "number", "anzahl",
-    "zahl", "score", "punkte", "points", "index", "item", "question", "frage", "var", "feature",
-    "value", "wert", "mean", "average", "avg", "median", "mittel", "min", "max", "sum", "summe",
-    "total", "std", "sd", "error", "worst", "best", "rate", "ratio", "percent", "pct", "prozent",
-    "share", "anteil", "income", "einkommen", "salary", "gehalt", "price", "preis", "cost", "costs",
-    "kosten", "amount", "betrag", "eur", "usd", "distance", "length", "länge", "width", "breite",
-    "depth", "area", "fläche", "volume", "radius", "duration", "dauer", "stay", "time", "days",
-    "tage", "hours", "stunden", "minutes", "weeks", "months", "years", "kg", "cm", "mm", "mg", "ml",
-    "level", "rank", "latitude", "longitude", "lat", "lon", "balance", "speed", "power", "visits"))
+    "age", "alter", "height", "größe", "weight", "gewicht", "size", "bmi", "crp", "hb",
+    "hemoglobin", "hämoglobin", "sodium", "natrium", "potassium", "kalium", "creatinine",
+    "kreatinin", "glucose", "glukose", "albumin", "cholesterol", "pulse", "puls", "temperature",
+    "temp", "pressure", "druck", "blutdruck", "dose", "dosis", "pain", "schmerz", "lab", "gene",
+    "count", "num", "number", "anzahl", "zahl", "score", "punkte", "points", "index", "item",
+    "question", "frage", "var", "feature", "value", "wert", "mean", "avg", "median", "mittel",
+    "min", "max", "sum", "total", "std", "error", "worst", "rate", "ratio", "percent", "share",
+    "income", "einkommen", "salary", "gehalt", "price", "cost", "costs", "kosten", "amount",
+    "distance", "length", "länge", "width", "area", "volume", "radius", "duration", "dauer",
+    "stay", "time", "days", "tage", "hours", "stunden", "months", "years", "kg", "cm", "mm", "mg",
+    "ml"))
 _ASKING = frozenset(("is", "has", "had", "ist", "hat", "hatte"))
 _YEARS = frozenset(("year", "jahr", "yob", "birthyear"))
 _PARTS = r"[^\W\d_]+"

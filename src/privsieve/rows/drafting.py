@@ -78,13 +78,7 @@ def propose_columns(source: Source, facts: TableFacts, *,
                     ) -> tuple[list[Proposal], TableFacts]:
     """Return a proposal for each column, and the facts with what a look adds to them.
 
-    Parameters
-    ----------
-    source : the table. Its rows are read only with `look`.
-    facts : what the caller says about the table.
-    book : what a code book says, by the names of columns.
-    look : read rows. The proposals are then private.
-    numbers : columns whose names do not say what they hold are numbers.
+    `Domain.draft` explains the arguments; `book` holds what its code book says, by column.
     """
     known = {fold(name): entry for name, entry in (book or {}).items()}
     entries = []

@@ -18,13 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.canonical import near
-from privsieve.public.columns import (
-    ISO,
-    ColumnKind,
-    Graded,
-    Listed,
-    Scalar,
-)
+from privsieve.public.columns import ISO, ColumnKind, Graded, Listed, Scalar
 from privsieve.public.domain import FEW_CODES
 from privsieve.rows.cells import (
     NumberRule,

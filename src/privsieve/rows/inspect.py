@@ -23,56 +23,15 @@ from typing import Any
 import numpy as np
 
 from privsieve.public.canonical import FLAGS, near, text_of
-from privsieve.public.columns import (
-    CODES,
-    ISO,
-    ColumnKind,
-    Graded,
-    Label,
-    Listed,
-)
+from privsieve.public.columns import CODES, ISO, ColumnKind, Graded, Label, Listed
 from privsieve.public.domain import FEW_CODES, Csv, Domain
 from privsieve.public.draft import toml_value
+from privsieve.rows import finding, written
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
 from privsieve.rows.cells import text_cell, texts
-from privsieve.rows.finding import (
-    BINS,
-    FORMS,
-    SUMS,
-    WORDS,
-    Finding,
-    Verdict,
-    Words,
-    is_identifier,
-    look,
-    near_value,
-    quoted_value,
-    suspects,
-    verdict,
-    whole_and_different,
-)
-from privsieve.rows.source import (
-    TEXT_FILES,
-    RawColumn,
-    Source,
-    fold,
-    needed,
-    open_source,
-    resolve,
-)
-from privsieve.rows.written import (
-    CELL_KEYS,
-    FROM_ROWS,
-    REASONS,
-    Broken,
-    Remark,
-    broken,
-    compare,
-    explain_cells,
-    needed_names,
-    to_write,
-    written,
-)
+from privsieve.rows.finding import BINS, Finding, Verdict, Words, near_value, suspects, verdict
+from privsieve.rows.source import TEXT_FILES, RawColumn, Source, fold, needed, open_source, resolve
+from privsieve.rows.written import FROM_ROWS, REASONS, Broken, Remark, to_write
 
 PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
 #: How many spellings of a column are shown.
@@ -134,7 +93,7 @@ class Inspection:
         columns = len(self.findings) + len(self.absent)
         wide = narrow >= max(_FEW, _HALF * columns)
         said = []
-        other = [remark for remark in self.remarks if remark.key not in CELL_KEYS]
+        other = [remark for remark in self.remarks if remark.key not in written.CELL_KEYS]
         if other:
             said.append("the file is written otherwise than the domain file says")
         if self.absent:
@@ -147,7 +106,7 @@ class Inspection:
         if words["look"]:
             said.append(f"{words['look']} to look at")
         if self.lost:
-            said.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)}")
+            said.append(f"{self.lost} {self.place}s are no records")
         stops = wide or words["stop"] >= _HALF * columns or any(
             found.part.name == target and verdict(found).word == "stop" for found in self.findings)
         worst: Words = "stop" if other or self.absent or stops else (
@@ -165,8 +124,8 @@ class Inspection:
         return {
             "private": PRIVATE, "verdict": word, "said": said, "rows": self.rows,
             "place": self.place, "target": self.domain.target and self.domain.target.name,
-            "written": [{"key": remark.key, "declared": _plain_text(remark.declared),
-                         "found": _plain_text(remark.found)} for remark in self.remarks],
+            "written": [{"key": remark.key, "declared": toml_value(remark.declared),
+                         "found": toml_value(remark.found)} for remark in self.remarks],
             "write": to_write(self.remarks, self.domain.csv),
             "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
@@ -191,8 +150,8 @@ class Inspection:
                          f"are never read: {', '.join(self.ignored[:8])}"
                          f"{' …' if len(self.ignored) > 8 else ''}")
         if self.broken:
-            shown.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)} and "
-                         f"{self._become}:")
+            become = "become default records" if self.domain.person is None else "are left out"
+            shown.append(f"{self.lost} {self.place}s are no records and {become}:")
         for one in self.broken:
             what, fix = REASONS[one.why]
             shown.append(f"  {one.many} {what} (line {', '.join(map(str, one.where))}"
@@ -201,14 +160,6 @@ class Inspection:
         for found in _worst_first(self.findings):
             shown += lines(found, self.place)
         return shown
-
-    @property
-    def _become(self) -> str:
-        # Of persons such a line names nobody: see `nobody`.
-        many = self.lost > 1
-        if self.domain.person is None:
-            return "become default records" if many else "becomes a default record"
-        return "are left out" if many else "is left out"
 
     def _persons(self) -> Iterator[str]:
         if self.domain.person is None:
@@ -246,7 +197,7 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     domain = declared = Domain.of(domain)
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
             and Path(X).is_file():
-        domain = written(Path(X), domain)
+        domain = written.as_shown(Path(X), domain)
     source = open_source(X, y, csv=domain.csv)
     shape = source.shape(count_rows=False)
     domain, absent = _there(domain, shape)
@@ -254,7 +205,7 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     known = {fold(name) for name in needed(domain, shape)}
     ignored = tuple(name for name in shape.columns if fold(name) not in known)
     found = _looked(source, domain)
-    remarks = compare(declared.csv, _with_cells(domain, found.findings))
+    remarks = written.compare(declared.csv, _with_cells(domain, found.findings))
     return replace(found, domain=declared, remarks=remarks, absent=absent,
                    ignored=ignored if shape.by in ("name", "header") else ())
 
@@ -263,7 +214,7 @@ def _with_cells(domain: Domain, findings: Iterable[Finding]) -> Csv:
     """Return the CSV options that would also explain cells which are not read."""
     unread = [{text: many for text, many, _ in found.spellings}
               for found in findings if isinstance(found.part, Graded)]
-    csv = explain_cells(unread, domain.csv)
+    csv = written.explain_cells(unread, domain.csv)
     listed = {text for found in findings for text in found.part.table}
     return replace(csv, missing=[word for word in csv.missing if word in domain.csv.missing
                                  or not {word, word.lower()} & listed])
@@ -276,11 +227,11 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     people: Counter[str] = Counter()
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
     names = needed(domain, source)
-    bad = broken(source.file, source.positions(names)) if source.file else ()
+    bad = written.broken(source.file, source.positions(names)) if source.file else ()
     start = 1 + (source.by == "header" and source.record == "line")
     rows = 0
     for columns in map(partial(_declared, domain.csv.missing), source.raw(names, size)):
-        findings = [found + look(part, column, domain.csv.signs, start + rows)
+        findings = [found + finding.look(part, column, domain.csv.signs, start + rows)
                     for found, part, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
             people.update(texts(columns[-1]))
@@ -309,7 +260,7 @@ def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str 
         return domain, ()
     have = {fold(name): name for name in shape.columns}
     target = [domain.target.name] if domain.target and shape.labelled else []
-    absent = [name for name in needed_names(domain) if fold(name) not in have
+    absent = [name for name in written.needed_names(domain) if fold(name) not in have
               and name not in target]
     columns = tuple(part for part in domain.columns if part.name not in absent)
     if not columns:
@@ -333,17 +284,8 @@ def _plain(name: str) -> str:
     return "".join(c for c in fold(name).casefold() if c.isalnum())
 
 
-def _plain_text(value: Any) -> str:
-    """A text as it is, other values as TOML writes them."""
-    return value if isinstance(value, str) else toml_value(value)
-
-
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda found: ("stop", "look", "fine").index(verdict(found).word))
-
-
-def _are(number: int, noun: str) -> str:
-    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"
 
 
 # --- a column in words ---------------------------------------------------------------------------
@@ -354,7 +296,7 @@ def told(found: Finding) -> dict[str, Any]:
     part, bins = found.part, found.bins
     return {
         "name": part.name, "kind": part.kind, "verdict": word, "said": said,
-        **{name: getattr(found, name) for name in SUMS},
+        **{name: getattr(found, name) for name in finding.SUMS},
         "where": {trouble: list(places) for trouble, places in sorted(found.where.items())},
         "different": found.different.many, "different_exact": found.different.exact,
         "levels": _listed_levels(part), "levels_used": len(found.codes[0]),
@@ -374,11 +316,12 @@ def lines(found: Finding, place: str = "row") -> list[str]:
     word, said = verdict(found)
     head = f"{found.part.name} ({found.part.kind}): {said}"
     counted = [f"{count} {name} ({count / max(found.rows, 1):.1%}{_at(found, name, place)})"
-               for name in WORDS if (count := getattr(found, name))]
+               for name in finding.WORDS if (count := getattr(found, name))]
     return [f"{word.upper()}: {head}" if word != "fine" else head,
             *([f"  {', '.join(counted)}"] if counted else []), f"  {_used(found)}",
             *(f"  {one}" for one in _shown_spellings(found, place)),
-            *(f"  {one}" for one in _shown_marks(found, place)),
+            *(f"  {mark:g} {many} times, first in {place} {first}, far from all other values"
+              for mark, (many, first) in suspects(found)),
             *(f"  -> {fix}" for fix in fixes(found))]
 
 
@@ -415,20 +358,15 @@ def _shown_spellings(found: Finding, place: str) -> list[str]:
     for text, many, first in found.spellings[:_SHOWN]:
         near = near_value(found.part, text)
         hint = "" if near is None else f": the domain lists {near}"
-        lines.append(f"{quoted_value(text)} {many} times, first in {place} {first}{hint}")
+        lines.append(f"{finding.quoted_value(text)} {many} times, first in {place} {first}{hint}")
     if len(found.spellings) > _SHOWN:
         lines.append(f"and {len(found.spellings) - _SHOWN} other texts")
     return lines
 
 
-def _shown_marks(found: Finding, place: str) -> list[str]:
-    return [f"{mark:g} {many} times, first in {place} {first}, far from all other values"
-            for mark, (many, first) in suspects(found)]
-
-
 def fixes(found: Finding) -> tuple[str, ...]:
     """What to write into the domain file, where something should be written."""
-    if found.rows and (is_identifier(found) or not found.present):
+    if found.rows and (finding.is_identifier(found) or not found.present):
         return ("take it out of the domain file: nothing in it can be found",)
     part = found.part
     return _value_fixes(found, part) if isinstance(part, Listed) else tuple(
@@ -456,7 +394,7 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
             "write its spelling in values")
         fixes.append(f"correct the table, or {how}: these become {lost}")
     if far:
-        listed = ", ".join(map(quoted_value, far))
+        listed = ", ".join(map(finding.quoted_value, far))
         fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "
                      f"it: these become {lost}")
     return tuple(fixes)
@@ -505,7 +443,7 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
         form = "format" if part.is_date else "csv.decimal, csv.thousands"
         yield (f"these become missing: right for a word that says so, else check {form} and the "
                "kind of the column")
-    if whole_and_different(found):
+    if finding.whole_and_different(found):
         yield "take an identifier out of the domain file: it says nothing about anybody else"
     if found.crowded:
         yield _CROWDED_FIX
@@ -518,7 +456,7 @@ def _formats(found: Finding, part: Graded, best: int) -> str:
     formats = part.format if isinstance(part.format, tuple) else (part.format or ISO,)
     others = formats if found.present > found.lost else ()
     return " or ".join(toml_value([*others, form] if others else form)
-                       for form in FORMS if found.forms.get(form) == best)
+                       for form in finding.FORMS if found.forms.get(form) == best)
 
 
 def _shown(part: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:

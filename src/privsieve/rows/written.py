@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.canonical import hidden
+from privsieve.public.columns import MOST_CODES
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.draft import toml_value
 from privsieve.rows.cells import number_cell
@@ -29,8 +30,6 @@ from privsieve.rows.source import field_position, fold
 DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES, _BODY_BYTES, _LINES = 2**16, 2**22, 50_000
 _BOM = b"\xef\xbb\xbf"
-#: The delimiter is guessed from so many lines.
-_FEW_LINES = 2000
 #: How many places of each trouble are kept.
 _PLACES = 3
 #: What stands beside every proposal that holds something of the table.
@@ -50,8 +49,6 @@ REASONS = {
         "with more fields than the header", "a cell with the delimiter needs quotes around it"),
     "not told apart": ("with text beside a quoted cell", "check its quotes"),
 }
-
-
 #: Words that often stand for a missing number; other words are proposed where they repeat.
 _USUAL = frozenset(("k.a.", "ka", "na", "n/a", "n.a.", "-", "--", ".", "?", "null", "none", "nan",
                     "missing", "unknown", "unbekannt", "fehlt", "keine angabe"))
@@ -117,7 +114,7 @@ def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
     body = body[:body.rfind(b"\n") + 1] or body
     csv = replace(csv, encoding=_encoding(body, csv.encoding))
     lines = [line.rstrip(b"\r") for line in body.removeprefix(_BOM).split(b"\n", _LINES)[:_LINES]]
-    delimiter = _delimiter(lines[:_FEW_LINES], csv, names)
+    delimiter = _delimiter(lines[:2000], csv, names)
     if delimiter != csv.delimiter:
         csv = replace(csv, delimiter=delimiter, decimal="." if delimiter == "," else csv.decimal)
     opened = File(Path(), csv, 0)
@@ -182,10 +179,11 @@ def explain_cells(unread: Iterable[Mapping[str, int]], csv: Csv) -> Csv:
                 words[text] += count
     usual = [word for word, count in words.most_common()
              if count > 1 or word.casefold() in _USUAL]
-    return replace(csv, missing=(*csv.missing, *usual[:_MOST_WORDS]), censored=sorted(signs))
+    return replace(csv, missing=(*csv.missing, *usual[:_MOST_WORDS])[:MOST_CODES],
+                   censored=sorted(signs))
 
 
-def written(path: Path, domain: Domain) -> Domain:
+def as_shown(path: Path, domain: Domain) -> Domain:
     """Return the domain with the CSV options that the file shows."""
     csv = looked_at(path, domain.csv, needed_names(domain))
     if domain.rows_are_public:  # then a line is a row
