@@ -208,7 +208,7 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
     facts = _with_person(entries, facts)
     columns = [entry for entry in entries if entry.name not in (facts.target, facts.person)]
     used = [entry for entry in columns if not entry.aside]
-    lines = [*_head(private=private), "", *_table(facts, private=private)]
+    lines = [*(_PRIVATE if private else _PROPOSED), "", *_table(facts, private=private)]
     number = False
     for _, block in groupby(used, _alike):
         members = list(block)
@@ -269,10 +269,6 @@ def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
         return replace(entry, why="")
     facts = {"values": entry.facts["values"]} if "values" in entry.facts else {}
     return replace(entry, kind="label", facts=facts, why="")
-
-
-def _head(*, private: bool) -> list[str]:
-    return list(_PRIVATE if private else _PROPOSED)
 
 
 def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:

@@ -428,17 +428,12 @@ def quoted_value(value: Scalar) -> str:
     return json.dumps(value)
 
 
-def _listed(part: Listed) -> Mapping[str, Scalar]:
-    """Each text that is read, and the declared value that it says."""
-    return {text: text if part.is_binary else part.values[code]
-            for text, code in part.table.items()}
-
-
 def near_value(part: ColumnKind, text: str) -> str | None:
     """The declared value that is spelled nearly so, as JSON; None where there is none."""
     if not isinstance(part, Listed):
         return None
-    loose = {_loose(listed): value for listed, value in _listed(part).items()}
+    loose = {_loose(listed): listed if part.is_binary else part.values[code]
+             for listed, code in part.table.items()}
     meant = near(_loose(text), loose, 0.8) if len(text) > 3 else None
     found = loose.get(_loose(text), None if meant is None else loose[meant])
     return None if found is None else quoted_value(found)

@@ -15,7 +15,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,10 @@ from privsieve.public.domain import FEW_CODES, Csv, Domain
 from privsieve.public.draft import toml_value
 from privsieve.rows import finding, written
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
-from privsieve.rows.cells import text_cell, texts
+from privsieve.rows.cells import texts
+from privsieve.rows.csv_file import without_missing
 from privsieve.rows.finding import BINS, Finding, Verdict, Words, near_value, suspects, verdict
-from privsieve.rows.source import TEXT_FILES, RawColumn, Source, fold, needed, open_source, resolve
+from privsieve.rows.source import TEXT_FILES, Source, fold, needed, open_source, resolve
 from privsieve.rows.written import FROM_ROWS, REASONS, Broken, Remark, to_write
 
 PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
@@ -230,7 +230,8 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     bad = written.broken(source.file, source.positions(names)) if source.file else ()
     start = 1 + (source.by == "header" and source.record == "line")
     rows = 0
-    for columns in map(partial(_declared, domain.csv.missing), source.raw(names, size)):
+    for batch in source.raw(names, size):
+        columns = [without_missing(column, domain.csv.missing) for column in batch]
         findings = [found + finding.look(part, column, domain.csv.signs, start + rows)
                     for found, part, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
@@ -241,14 +242,6 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     return Inspection(domain, rows, tuple(findings), broken=bad, nobody=nobody, over=over,
                       persons=len(people), most=max(people.values(), default=0),
                       place=source.record if source.file else "row")
-
-
-def _declared(missing: Sequence[str], columns: Sequence[RawColumn]) -> Sequence[RawColumn]:
-    """Return the columns without texts that are declared as missing."""
-    if not missing:
-        return columns
-    return [[None if text_cell(cell) in missing else cell for cell in column]
-            for column in columns]
 
 
 def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
@@ -265,19 +258,14 @@ def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str 
     columns = tuple(part for part in domain.columns if part.name not in absent)
     if not columns:
         return domain, ()
-    told = tuple((name, _near_name(name, have.values())) for name in absent)
+    loose = {_plain(name): name for name in have.values()}
+    told = tuple((name, loose[meant] if (meant := near(_plain(name), loose, 0.75)) else None)
+                 for name in absent)
     person = None if domain.person in absent else domain.person
     return replace(
         domain, columns=columns, person=person,
         rows_per_person=domain.rows_per_person if person else 1,
         target=None if domain.target and domain.target.name in absent else domain.target), told
-
-
-def _near_name(name: str, names: Iterable[str]) -> str | None:
-    """A name of the table that this one may mean."""
-    loose = {_plain(other): other for other in names}
-    meant = near(_plain(name), loose, 0.75)
-    return None if meant is None else loose[meant]
 
 
 def _plain(name: str) -> str:
