@@ -245,7 +245,7 @@ class Domain(Printed):
     @staticmethod
     def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
               person: str | None = None, code_book: str | os.PathLike[str] | None = None,
-              look: bool = False, numbers: bool = False) -> str:
+              look: bool = False) -> str:
         """The text of a domain file for a table: a proposal, from names and types alone.
 
         Save it, correct it by a code book, and read it with `Domain.from_toml`.
@@ -260,7 +260,6 @@ class Domain(Printed):
         code_book : a file that says what is public about the columns.
         look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
             is replaced by a public fact.
-        numbers : columns of a CSV file whose names do not say what they hold are numbers.
 
         Examples
         --------
@@ -272,8 +271,7 @@ class Domain(Printed):
 words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         """
         text: str = load("core", "draft-domain")(X, target, classes, person=person,
-                                                 code_book=code_book, look=look,
-                                                 numbers=numbers)
+                                                 code_book=code_book, look=look)
         return text
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:

@@ -48,19 +48,18 @@ _FLAG_WORDS = FLAGS.keys() | YES | NO
 
 
 def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
-                code_book: Any, look: bool, numbers: bool) -> str:
+                code_book: Any, look: bool) -> str:
     """Draft a domain file for a table; `Domain.draft` says what each argument is."""
     source, csv = opened(X, look=look)
     book = None if code_book is None else load("source", "code-book")(code_book, source.columns)
     facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
-    return drafted(source, facts, book=book, look=look, numbers=numbers)
+    return drafted(source, facts, book=book, look=look)
 
 
 def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] | None = None,
-            look: bool = False, numbers: bool = False) -> str:
+            look: bool = False) -> str:
     """Return the text of a domain file for a table; `propose_columns` explains the arguments."""
-    return draft(*propose_columns(source, facts, book=book, look=look, numbers=numbers),
-                 private=look)
+    return draft(*propose_columns(source, facts, book=book, look=look), private=look)
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
@@ -78,7 +77,8 @@ def propose_columns(source: Source, facts: TableFacts, *,
                     ) -> tuple[list[Proposal], TableFacts]:
     """Return a proposal for each column, and the facts with what a look adds to them.
 
-    `Domain.draft` explains the arguments; `book` holds what its code book says, by column.
+    `Domain.draft` explains the arguments; `book` holds what its code book says, by column.  With
+    `numbers` columns whose names say nothing are numbers.
     """
     known = {fold(name): entry for name, entry in (book or {}).items()}
     entries = []

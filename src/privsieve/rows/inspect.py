@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from privsieve.public.canonical import FLAGS, near, text_of
-from privsieve.public.columns import CODES, ISO, ColumnKind, Graded, Label, Listed
+from privsieve.public.columns import CODES, ISO, ColumnKind, Graded, Listed
 from privsieve.public.domain import FEW_CODES, Csv, Domain
 from privsieve.public.draft import toml_value
 from privsieve.rows import finding, written
@@ -373,7 +373,7 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
     near = [one.text for one in found.spellings if near_value(part, one.text) is not None]
     far = [one.text for one in found.spellings if one.text not in near]
     fixes = []
-    if isinstance(part, Label) and (words := _further_words(part, far)):
+    if not part.is_column and (words := _further_words(part, far)):
         fixes.append(f"if they mean so, write {words} ({FROM_ROWS}): these become {lost}")
         far = []
     if near:
@@ -388,10 +388,10 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
     return tuple(fixes)
 
 
-def _further_words(part: Label, texts: Sequence[str]) -> str:
+def _further_words(part: Listed, texts: Sequence[str]) -> str:
     """The words of a label with these texts, where each begins one value alone; else ""."""
     sides = [[text, *words] for text, words in
-             zip_longest(part.texts, part.words, fillvalue=())]
+             zip_longest(part.texts, getattr(part, "words", ()), fillvalue=())]
     for text in texts:
         meant = [side for side in sides if side[0].casefold().startswith(text.casefold())]
         if len(meant) != 1:
