@@ -39,8 +39,10 @@ ENTRIES = {
     },
     "verb": {
         "bridge": "extras.bridges.bridge:command",
+        "desk": "extras.desk.desk:command",
         "explore": "extras.steward.explore:command",
         "export": "extras.forms.export:command",
+        "tools": "extras.agents.tools:command",
         "union": "extras.steward.together:command",
     },
     "core": {

@@ -58,8 +58,8 @@ class TargetOptions:
 class FileOptions:
     """How the file is written and read.
 
-    look : PRIVATE: look at the rows, too.  The draft is refused until a public fact stands in the
-        place of each `seen`
+    look : PRIVATE: look at the rows, too.  The draft is refused until you replace each `seen` by a
+        public fact
     numbers : columns of a CSV file whose names do not say what they hold are numbers
     levels : DATA was generalised by another tool: list the levels in it, from its rows
     no_header : the first line is a row; columns are called c1, c2, ...

@@ -41,6 +41,9 @@ _NEEDED = {
 _PROPOSED = (
     "# What is public about the table, by names, types and code books; no row was read.",
     "# Correct it by a code book or the study's plan, never by what this table happens to hold.")
+_BY_DTYPE = (
+    "# Values of categories come from the column types of a frame.  The author of this draft",
+    "# declared them public.  Take out each value that only the table knows.")
 _PRIVATE = (
     "# PRIVATE: some thousand rows were looked at, so that nothing of this may leave as it is.",
     "# For each `seen` ask a code book or the study's plan, write what it says, and take the",
@@ -128,6 +131,7 @@ class TableFacts:
 
     unit : "row", "person" or None, where nobody said.
     classes : of the target, where it has some.
+    by_dtype : whether values of categories come from the types of a frame's columns.
     """
 
     target: str | None = None
@@ -137,6 +141,7 @@ class TableFacts:
     rows_per_person: int | None = None
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
+    by_dtype: bool = False
     #: The same with what a look found in cells.  PRIVATE.
     seen: Csv | None = None
 
@@ -162,6 +167,7 @@ def proposed(name: str, kind: str) -> Proposal:
     is_known = (kind == "number" or bool(facts) or not _MEASURES.isdisjoint(words)
                 or max(map(len, words), default=0) < 2)
     return Proposal(name, found, facts, "" if is_known else UNKNOWN)
+
 
 def _not_used(words: Sequence[str], kind: str) -> str:
     """Why nobody should use a column of this name; "" where its name says nothing against it."""
@@ -208,7 +214,8 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
     facts = _with_person(entries, facts)
     columns = [entry for entry in entries if entry.name not in (facts.target, facts.person)]
     used = [entry for entry in columns if not entry.aside]
-    lines = [*(_PRIVATE if private else _PROPOSED), "", *_table(facts, private=private)]
+    head = [*(_PRIVATE if private else _PROPOSED), *(_BY_DTYPE if facts.by_dtype else ())]
+    lines = [*head, "", *_table(facts, private=private)]
     number = False
     for _, block in groupby(used, _alike):
         members = list(block)

@@ -75,7 +75,7 @@ EXACT_ROWS = 2**20
 
 @declared
 class PrivateKernelRidgeOptions(PrivateMethod):
-    """Least squares under pure epsilon-DP: one charge at `fit`, and predictions free for ever.
+    """Least squares under pure epsilon-DP: one charge at `fit`, and free predictions.
 
     Examples
     --------
