@@ -113,10 +113,12 @@ class TableFacts:
 
     unit : "row", "person" or None, where nobody said.
     classes : of the target, where it has some.
+    numeric : whether the target is a number.
     """
 
     target: str | None = None
     classes: tuple[str, ...] = ()
+    numeric: bool = False
     unit: str | None = None
     person: str | None = None
     rows_per_person: int | None = None
@@ -197,7 +199,7 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
             lines.append("")
         lines += _block(members)
     if facts.target is not None:
-        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts.classes))]
+        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts))]
     lines += _set_aside([entry for entry in columns if entry.aside])
     return "\n".join([*lines, ""])
 
@@ -225,11 +227,14 @@ def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
                       "person=)")
 
 
-def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
-    """The entry of a target: a label, unless a code book says that it is a number."""
-    if classes:
+def _as_target(entry: Proposal, table: TableFacts) -> Proposal:
+    """Return the entry of a target: a label, unless somebody says that it is a number."""
+    if table.classes:
         return Proposal(entry.name, "label", {"values": [
-            int(one) if is_whole(one) else one for one in map(plain, classes)]})
+            int(one) if is_whole(one) else one for one in map(plain, table.classes)]})
+    if table.numeric:
+        return replace(entry, kind="number", why="", facts={
+            key: entry.facts[key] for key in ("low", "high", "near") if key in entry.facts})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, why="")
     if entry.kind == "number" and "low" in entry.facts:

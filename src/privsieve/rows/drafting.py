@@ -81,7 +81,7 @@ def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] |
         told = {fold(name) for name in known} | {facts.person}
         unknown = [entry.name for entry in entries
                    if entry.why != ID and fold(entry.name) not in told
-                   and not (entry.name == facts.target and facts.classes)]
+                   and not (entry.name == facts.target and (facts.classes or facts.numeric))]
         found = _looked(source, unknown, facts)
         entries = [found.get(entry.name, entry) for entry in entries]
     return draft(entries, facts, private=look)
