@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from privsieve.cli import demo, run
+from privsieve.cli.words import command_line
 from privsieve.fit import fit
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods import plan
@@ -126,7 +127,7 @@ def test_demo_never_overwrites(tmp_path, monkeypatch, capsys):
 
 def test_line():
     """A long command is cut before an option, as a shell takes it."""
-    shown = demo._line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
+    shown = command_line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
 
     assert [f"$ privsieve select 'a file.csv' --domain {'x' * 20} \\",
             f"    --ledger {'y' * 30}"] == shown.splitlines()
