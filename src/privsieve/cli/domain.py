@@ -53,9 +53,8 @@ class TargetOptions:
         refuse(self.classes and self.numeric_target,
                "--classes and --numeric-target exclude each other; give one of them")
         classes = [name.strip() for name in (self.classes or "").split(",") if name.strip()]
-        return TableFacts(self.target, tuple(classes), self.numeric_target, unit=self.unit,
-                          person=self.person, rows_per_person=self.rows_per_person,
-                          persons=self.persons, csv=csv)
+        return TableFacts(self.target, tuple(classes), self.unit, self.person,
+                          self.rows_per_person, self.persons, csv, self.numeric_target)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,12 +118,12 @@ class TableFacts:
 
     target: str | None = None
     classes: tuple[str, ...] = ()
-    numeric: bool = False
     unit: str | None = None
     person: str | None = None
     rows_per_person: int | None = None
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
+    numeric: bool = False
 
 
 def proposed(name: str, kind: str) -> Proposal:
