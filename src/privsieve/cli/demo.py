@@ -56,13 +56,7 @@ _PAGES = {
     "DIR/internal.html": "the publication with the unpublished columns: PRIVATE, for the holder",
     "DIR/look.html": "the inspection of the table: PRIVATE, for the holder",
 }
-_NEXT = {
-    "privsieve domain your.csv --out domain.toml": "draft a domain file; correct it from a code "
-                                                   "book",
-    "privsieve inspect your.csv --domain domain.toml": "check that the domain file fits the table",
-    "privsieve plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6":
-        "see the cost and a forecast",
-}
+_NEXT = {"privsieve start your.csv": "answer at most ten questions, and see a plan"}
 
 
 @verb("--out try-it")

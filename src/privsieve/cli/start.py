@@ -29,6 +29,7 @@ from privsieve.public.domain_file import parse
 from privsieve.public.option import whole_number
 from privsieve.rows.drafting import drafted, opened
 from privsieve.telling.document import DataTable, Document, Paragraph
+from privsieve.telling.terminal import short
 
 Answer = TypeVar("Answer")
 #: This many answers to one question are read.
@@ -114,7 +115,7 @@ class _Dialogue:
         words.show(f"{self._number}.  {question}", bold=True)
         for _ in range(_TRIES):
             try:
-                answer = input(visible(f"[{default}] > " if default else "> ")).strip()
+                answer = input(visible(f"[{short(default, 60)}] > " if default else "> ")).strip()
             except (EOFError, RuntimeError):  # Python without stdin raises RuntimeError
                 click.echo()
                 raise ParameterError(
