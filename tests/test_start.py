@@ -149,7 +149,7 @@ BAD = [
     ("survey.csv", SURVEY, "people", "many", "write a whole number from 1"),
     ("tumours.csv", TUMOURS, "rows", "all", "write a whole number from 1"),
     ("tumours.csv", TUMOURS, "out", "no/such/domain.toml", "its folder must exist"),
-    ("tumours.csv", TUMOURS, "out", "tumours.csv", "exists; name a new file, or write replace"),
+    ("tumours.csv", TUMOURS, "out", "tumours.csv", "'tumours.csv' exists; name a new file"),
     ("tumours.csv", TUMOURS, "look", "perhaps", "write yes or no"),
     ("tumours.csv", TUMOURS, "top", "31", "write a whole number from 1 to 30"),
     ("tumours.csv", TUMOURS, "epsilon", "0", "it must be larger than 0"),
@@ -214,8 +214,18 @@ def test_an_existing_file(start):
     assert Path("other.toml").read_bytes() == Path("domain.toml").read_bytes()
 
     code, out, _ = start("tumours.csv", replaced(TUMOURS, out=["domain.toml", "replace", "c.toml"]))
-    assert (0, True) == (code, "'domain.toml.old' exists, too" in " ".join(out.split()))
+    assert (0, True) == (code, "cannot be renamed to 'domain.toml.old'" in " ".join(out.split()))
     assert "mine" == Path("domain.toml.old").read_text()
+
+
+def test_only_a_domain_file_is_replaced(start):
+    """`replace` never renames the table or a folder, and is no name of a file."""
+    Path("folder.toml").mkdir()
+    for name in ("tumours.csv", "folder.toml"):
+        code, out, _ = start("tumours.csv", replaced(TUMOURS, out=[name, "replace", "replace"]))
+        assert 2 == code
+        assert "or write replace" not in out
+    assert {"tumours.csv", "survey.csv", "folder.toml"} == {each.name for each in Path().iterdir()}
 
 
 def test_an_interrupted_file(start, monkeypatch):
@@ -264,6 +274,25 @@ def test_a_private_look(start, cli):
     assert 'seen = ["North", "South"]' in private.read_text()
     assert 0o600 == private.stat().st_mode & 0o777
     assert 2 == cli("plan", "survey.csv", "--domain", private, "--top", "2", "--epsilon", "1")[0]
+
+
+@pytest.mark.parametrize(("flags", "sentence"), [
+    ("--numeric-target", "--classes and --numeric-target describe --target"),
+    ("--target q01 --classes 1,2 --numeric-target", "exclude each other")])
+def test_a_numeric_target_has_no_classes(cli, flags, sentence):
+    """`domain` refuses a numeric target without a name, or with classes."""
+    code, _, err = cli("domain", "survey.csv", *flags.split())
+
+    assert (2, True) == (code, sentence in " ".join(err.split()))
+
+
+def test_a_look_skips_a_numeric_target(cli):
+    """What is declared is not read: a private draft has no `seen` of a numeric target."""
+    assert 0 == cli("domain", "survey.csv", "--target", "income", "--numeric-target", "--look",
+                    "--out", "look.toml")[0]
+    target = Path("look.toml").read_text().partition("[target]")[2].partition("#")[0]
+
+    assert ["", 'name = "income"', 'kind = "number"'] == target.rstrip().split("\n")
 
 
 def test_no_column_is_complete(start):

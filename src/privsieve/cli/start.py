@@ -21,6 +21,7 @@ import click
 
 from privsieve.cli import verbs, words
 from privsieve.cli.domain import TargetOptions
+from privsieve.cli.options import refuse
 from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import DomainError, ParameterError, PrivsieveError
 from privsieve.public.canonical import quoted, visible
@@ -54,7 +55,6 @@ _TOP = "How many of the {columns} columns do you want to name?"
 _EPSILON = "Which epsilon?  A smaller epsilon protects better and finds fewer right names."
 _LOOK = ("May privsieve read the rows and write what the columns hold to {path}?  That file is "
          "PRIVATE; it helps you to complete the domain file.  Write yes or no.")
-
 #: The commands at the end.
 _STEPS = (
     "The domain file.  Complete it from a code book; then run the next commands again.",
@@ -164,15 +164,16 @@ class _Dialogue:
 
     def _write(self, answer: str) -> str:
         """Write the domain file; keep a file that has its name, or rename it if asked to."""
-        if answer == "replace" and self._existing:
+        if answer == "replace":
             answer, old = self._existing, f"{self._existing}.old"
-            if os.path.lexists(old):
-                raise ParameterError(f"{quoted(old)} exists, too; name a new file")
+            refuse(not (answer and os.access(Path(answer).parent, os.W_OK)) or os.path.lexists(old),
+                   f"{quoted(answer)} cannot be renamed to {quoted(old)}; name a new file")
             Path(answer).rename(old)
         elif os.path.lexists(answer):
-            self._existing = answer
-            raise ParameterError(f"{quoted(answer)} exists; name a new file, or write replace to "
-                                 f"rename it to {quoted(f'{answer}.old')} and to write a new one")
+            is_domain = Path(answer).suffix == ".toml" and Path(answer).is_file()
+            self._existing = answer * is_domain
+            raise ParameterError(f"{quoted(answer)} exists; name a new file" + is_domain * (
+                f", or write replace to rename it to {quoted(f'{answer}.old')} first"))
         _run(self._draft("--out", answer))
         return answer
 
@@ -181,8 +182,7 @@ class _Dialogue:
         path = str(Path(out).with_suffix(".private.toml"))
 
         def check(answer: str) -> None:
-            if answer not in ("yes", "no"):
-                raise ParameterError(f"{quoted(answer)} is not allowed; write yes or no")
+            refuse(answer not in ("yes", "no"), f"{quoted(answer)} is wrong; write yes or no")
             if answer == "yes":
                 _run(self._draft("--look", "--out", path))
 
@@ -214,9 +214,8 @@ class _Dialogue:
 
 def _whole(answer: str, most: int = 10**9) -> int:
     """Return the whole number that an answer says."""
-    if not whole_number(answer) or not 1 <= int(answer) <= most:
-        raise ParameterError(f"{quoted(answer)} is not allowed; write a whole number from 1 to "
-                             f"{most:,}")
+    refuse(not whole_number(answer) or not 1 <= int(answer) <= most,
+           f"{quoted(answer)} is not allowed; write a whole number from 1 to {most:,}")
     return int(answer)
 
 
