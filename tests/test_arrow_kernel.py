@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from data_makers import read
 from privsieve.kernels import contract
 from privsieve.public.columns import DAY, Category, Date, Flag, Label, Number
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Csv, Domain
 from privsieve.rows import arrow as reading
 from privsieve.rows.cells import encoder
 from privsieve.rows.room import Room
@@ -183,7 +183,7 @@ def test_the_kernel_itself_answers(kind):
                 if reads(one, reading.type_of_arrow(kind)) and "%" not in str(one))
     if pa.types.is_floating(kind):
         part = PARTS[0]
-    coder = reading._Coder([(kind, part)], ".")
+    coder = reading._Coder([(kind, part)], Csv())
 
     assert not coder.others
 
@@ -266,7 +266,7 @@ def test_columns_one_after_another_give_the_same_rows(tmp_path, monkeypatch):
 @needs_kernel
 def test_a_column_of_other_rows_ends_it():
     """No code is what was in memory before: a part has as many rows as it says, in each column."""
-    coder = reading._Coder([(pa.int64(), Number("x", 0, 9))], ".")
+    coder = reading._Coder([(pa.int64(), Number("x", 0, 9))], Csv())
     reader = reading._Reader(coder, [], (1, 1), 4)
     batch = pa.record_batch({"x": [1, 2, 3]})
     for rows in (0, 2, 5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 
 import numpy as np
@@ -16,7 +17,7 @@ from privsieve.errors import DomainError, SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number, label_of
 from privsieve.public.domain import Csv, Domain
 from privsieve.public.domain_file import parse
-from privsieve.public.draft import ID, TEXT, Proposal, TableFacts, draft, proposed
+from privsieve.public.draft import ID, TEXT, UNKNOWN, Proposal, TableFacts, draft, proposed
 from privsieve.rows import open_source
 from privsieve.rows.written import guess, looked_at, recognised
 
@@ -59,6 +60,9 @@ def test_a_draft_is_a_domain(columns, unit):
     ("created_at", "other", Proposal("created_at", "date")),
     ("update_count", "other", Proposal("update_count", "number")),
     ("anything", "date", Proposal("anything", "date")),
+    ("smoker", "other", Proposal("smoker", "number", why=UNKNOWN)),
+    ("smoker", "number", Proposal("smoker", "number")),
+    ("worst texture", "other", Proposal("worst texture", "number")),
 ])
 def test_what_a_name_says(name, kind, expected):
     """A kind is proposed by a name and a type; what nobody should use is set aside with why."""
@@ -175,3 +179,54 @@ def test_a_look_at_what_is_known(tmp_path):
 
     assert ["seen" in one for one in found["column"]] == [False, True]
     assert "seen" not in found["target"]
+
+
+def test_unknown_names(tmp_path, monkeypatch, cli):
+    """A name that says nothing is set aside, with a block to take in; --numbers takes it in."""
+    monkeypatch.chdir(tmp_path)
+    csv_file(tmp_path, b"", b"age,smoker,married,y\n")
+    words = ("domain", "table.csv", "--target", "y", "--classes", "0,1", "--unit", "row")
+    _, text, err = cli(*words)
+    block = text.partition("write their kind, too:\n")[2].replace("# ", "")
+
+    assert ("age",) == parse(text).names
+    assert "2 of 4 columns" in err
+    assert ("age", "smoker", "married") == parse(text + block).names
+    code, text, err = cli(*words, "--numbers")
+    assert (0, ("age", "smoker", "married")) == (code, parse(text).names)
+    assert "set aside" not in err
+    assert parse(text) == parse(Domain.draft("table.csv", "y", classes=[0, 1], numbers=True))
+
+
+@pytest.mark.parametrize(("kind", "values", "expected"), [
+    ("flag", "ja|nein", ("nein", "ja")), ("category", "yes|no", ("yes", "no")),
+    ("boolean", "Yes|No", ("no", "yes")), ("", "nein|ja", ("nein", "ja"))])
+def test_a_label_of_a_code_book(tmp_path, kind, values, expected):
+    """A label that a code book calls yes and no keeps its words; nothing has to be filled in."""
+    path = csv_file(tmp_path, b"", b"age,y\n")
+    book = tmp_path / "book.csv"
+    book.write_text(f"name,kind,values\nage,number,\ny,{kind},{values}\n")
+    domain = parse(Domain.draft(path, "y", code_book=book))
+
+    assert expected == domain.target.values
+    assert [0, 1] == [domain.target.table[word] for word in expected]
+
+
+def test_columns_for_programs(tmp_path, monkeypatch, cli):
+    """--json says why a column is set aside, and nothing of a look that goes to a file."""
+    monkeypatch.chdir(tmp_path)
+    csv_file(tmp_path, b"7,A,3,1\n8,B,4,0\n", b"patient_id,ward,age,y\n")
+    words = ("domain", "table.csv", "--target", "y", "--unit", "row", "--json")
+    code, out, _ = cli(*words)
+    answer = json.loads(out)
+
+    assert 0 == code
+    assert answer["draft"].startswith("# What is public")
+    assert [("patient_id", "", ID), ("age", "number", ""), ("y", "label", "")] == [
+        tuple(answer["columns"][at][key] for key in ("name", "kind", "set_aside"))
+        for at in (0, 2, 3)]
+    assert ("category", True) == (answer["columns"][1]["kind"],
+                                  "nobody said the values" in answer["columns"][1]["set_aside"])
+    code, out, _ = cli(*words, "--look", "--out", "look.toml")
+    assert (0, {"written": "look.toml"}) == (code, json.loads(out))
+    assert 'seen = ["A", "B"]' in (tmp_path / "look.toml").read_text()

@@ -224,9 +224,10 @@ def test_a_german_file_at_the_first_look(tmp_path):
     found = inspect(path, domain)
     said = "\n".join(found.lines())
 
-    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ","} == {
+    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ",", "missing": ("k.A.",)} == {
         one.key: one.found for one in found.remarks}
-    assert 'csv = { encoding = "cp1252", delimiter = ";", decimal = "," } (read from the' in said
+    assert ('csv = { encoding = "cp1252", delimiter = ";", decimal = ",", missing = ["k.A."] } '
+            "(read from the") in said
     assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in said
     assert '"k.A." 1 times, first in line 3' in said
     assert "999 2 times, first in line 4, far from all other values" in said
@@ -237,7 +238,7 @@ def test_a_german_file_at_the_first_look(tmp_path):
         one.part.name: verdict(one).word for one in found.findings}
 
 
-@pytest.mark.parametrize("csv", [Csv(delimiter=";", decimal=",", encoding="cp1252"), Csv()])
+@pytest.mark.parametrize("csv", [Csv(";", ",", "cp1252", missing="k.A."), Csv(missing="k.A.")])
 def test_a_file_that_is_as_declared(tmp_path, csv):
     """A file that is written as the domain file says gives no remark."""
     body = GERMAN if csv.decimal == "," else GERMAN.replace(",", ".").replace(";", ",")

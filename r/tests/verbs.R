@@ -27,7 +27,7 @@ ward <- data.frame(age = age, stay = round(rexp(600, 1 / 5), 2), `heart rate` = 
 drafted <- privsieve::domain(ward, target = "back", classes = 0:1)
 stopifnot(file.exists("domain.toml"), grepl("heart rate", drafted$text),
           c("age", "stay", "heart rate", "smoker") %in% drafted$columns$name)
-error <- expect_error(privsieve::domain(ward, target = "back", classes = 0:1), "domain.toml")
+error <- expect_error(privsieve::domain(ward, target = "back", classes = 0:1), "exists")
 stopifnot(inherits(error, "privsieve_error"), error$exit == 2)
 expect_error(privsieve::domain(3), "neither a data frame nor the path of a table")
 

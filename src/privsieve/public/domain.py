@@ -245,7 +245,7 @@ class Domain(Printed):
     @staticmethod
     def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
               person: str | None = None, code_book: str | os.PathLike[str] | None = None,
-              look: bool = False) -> str:
+              look: bool = False, numbers: bool = False) -> str:
         """The text of a domain file for a table: a proposal, from names and types alone.
 
         Save it, correct it by a code book, and read it with `Domain.from_toml`.
@@ -260,6 +260,7 @@ class Domain(Printed):
         code_book : a file that says what is public about the columns.
         look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
             is replaced by a public fact.
+        numbers : columns of a CSV file whose names do not say what they hold are numbers.
 
         Examples
         --------
@@ -271,7 +272,8 @@ class Domain(Printed):
 words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         """
         text: str = load("core", "draft-domain")(X, target, classes, person=person,
-                                                 code_book=code_book, look=look)
+                                                 code_book=code_book, look=look,
+                                                 numbers=numbers)
         return text
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:
@@ -478,7 +480,8 @@ def demand_cells(parts: Iterable[Column | Target]) -> None:
     >>> demand_cells([Number("cost", 0, 100)])
     """
     for part in parts:
-        texts = [*map(text_of, getattr(part, "values", ())), getattr(part, "format", None) or ""]
+        forms = part.format if isinstance(part.format, tuple) else (part.format or "",)
+        texts = [*map(text_of, getattr(part, "values", ())), *forms]
         for text in (part.name, *texts):
             if is_formula(text) or part.name.startswith(FORMULA):
                 raise DomainError(f"{quoted(text)}, of column {quoted(part.name)}, begins like a "

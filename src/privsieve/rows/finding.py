@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from privsieve.public.canonical import near
 from privsieve.public.columns import (
+    ISO,
     ColumnKind,
     Graded,
     Listed,
@@ -46,14 +47,15 @@ _KEPT, _PLACES = 10_000, 3
 _EXACT = 4096
 #: Bins of a table of counts, where nobody says more; one of them holds nearly all from here on.
 BINS, _NEARLY = 8, 0.95
-#: Ways to write a date; ISO 8601 needs none.
-FORMS = tuple(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in (
-    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%Y/%m/%d"))
+#: Formats of dates that are proposed, the likeliest first.
+FORMS = (ISO, *(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in (
+    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%Y/%m/%d",
+    "%Y%m%d")))
 #: Numbers that often stand for "missing".
 _MARKS = np.array([sign * int(digit * many) for sign in (-1, 1) for digit in "789"
                    for many in range(1, 8)] + [-1.0])
 #: From so many rows on a column that differs in nearly all of them is taken for an identifier.
-_MANY, _UNIQUE = 50, 0.9
+MANY, _UNIQUE = 50, 0.9
 #: A label that is lost in more than this part of the rows costs the whole choice.
 _LABELS = 0.05
 
@@ -390,14 +392,14 @@ def _looks(found: Finding) -> Iterable[str]:
 
 def is_identifier(found: Finding) -> bool:
     """Whether almost every row has a text of its own."""
-    return (isinstance(found.part, Listed) and found.present >= _MANY
+    return (isinstance(found.part, Listed) and found.present >= MANY
             and found.different.many >= _UNIQUE * found.present)
 
 
 def whole_and_different(found: Finding) -> bool:
     """Whether almost every row has a whole number of its own."""
     read = found.present - found.lost
-    return (found.part.is_number and found.whole and read >= _MANY
+    return (found.part.is_number and found.whole and read >= MANY
             and found.different.many >= (1.0 if found.different.exact else _UNIQUE) * read)
 
 

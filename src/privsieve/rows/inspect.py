@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,16 @@ import numpy as np
 from privsieve.public.canonical import FLAGS, near, text_of
 from privsieve.public.columns import (
     CODES,
+    ISO,
     ColumnKind,
     Graded,
+    Label,
     Listed,
 )
-from privsieve.public.domain import FEW_CODES, Domain
+from privsieve.public.domain import FEW_CODES, Csv, Domain
+from privsieve.public.draft import toml_value
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
-from privsieve.rows.cells import texts
+from privsieve.rows.cells import text_cell, texts
 from privsieve.rows.finding import (
     BINS,
     FORMS,
@@ -48,6 +53,7 @@ from privsieve.rows.finding import (
 )
 from privsieve.rows.source import (
     TEXT_FILES,
+    RawColumn,
     Source,
     fold,
     needed,
@@ -55,13 +61,15 @@ from privsieve.rows.source import (
     resolve,
 )
 from privsieve.rows.written import (
+    CELL_KEYS,
     FROM_ROWS,
     REASONS,
     Broken,
     Remark,
     broken,
+    compare,
+    explain_cells,
     needed_names,
-    quoted_sign,
     to_write,
     written,
 )
@@ -126,7 +134,8 @@ class Inspection:
         columns = len(self.findings) + len(self.absent)
         wide = narrow >= max(_FEW, _HALF * columns)
         said = []
-        if self.remarks:
+        other = [remark for remark in self.remarks if remark.key not in CELL_KEYS]
+        if other:
             said.append("the file is written otherwise than the domain file says")
         if self.absent:
             said.append(f"{len(self.absent)} of {columns} columns not in the table")
@@ -141,7 +150,7 @@ class Inspection:
             said.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)}")
         stops = wide or words["stop"] >= _HALF * columns or any(
             found.part.name == target and verdict(found).word == "stop" for found in self.findings)
-        worst: Words = "stop" if self.remarks or self.absent or stops else (
+        worst: Words = "stop" if other or self.absent or stops else (
             "look" if said or self.nobody or self.over else "fine")
         return Verdict(worst, "; ".join(said) or (
             "look at the persons" if worst == "look" else "the domain file fits the table"))
@@ -156,8 +165,9 @@ class Inspection:
         return {
             "private": PRIVATE, "verdict": word, "said": said, "rows": self.rows,
             "place": self.place, "target": self.domain.target and self.domain.target.name,
-            "written": [{**one._asdict()} for one in self.remarks],
-            "write": to_write(self.remarks),
+            "written": [{"key": remark.key, "declared": _plain_text(remark.declared),
+                         "found": _plain_text(remark.found)} for remark in self.remarks],
+            "write": to_write(self.remarks, self.domain.csv),
             "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
             "broken": [{"why": one.why, "said": REASONS[one.why][0], "fix": REASONS[one.why][1],
@@ -170,11 +180,10 @@ class Inspection:
         word, said = self.verdict
         shown = [PRIVATE, f"{word.upper()}: {said}", f"{self.rows} rows"]
         if self.remarks:
-            shown.append("The file is written otherwise than the domain file says; it is looked at "
-                         "as it is written:")
-            shown += [f"  {one.key} is declared {quoted_sign(one.declared)} and looks like "
-                      f"{quoted_sign(one.found)}" for one in self.remarks]
-            shown += [f"  -> {line}" for line in to_write(self.remarks)]
+            shown.append("The domain file does not say how the file is written:")
+            shown += [f"  csv.{remark.key} is declared {toml_value(remark.declared)} and looks "
+                      f"like {toml_value(remark.found)}" for remark in self.remarks]
+            shown += [f"  -> {line}" for line in to_write(self.remarks, self.domain.csv)]
         shown += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
                   for name, other in self.absent]
         if self.ignored:
@@ -235,10 +244,9 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     """
     # The file as it is written, what the domain names and the table lacks, then the body.
     domain = declared = Domain.of(domain)
-    remarks: tuple[Remark, ...] = ()
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
             and Path(X).is_file():
-        domain, remarks = written(Path(X), domain)
+        domain = written(Path(X), domain)
     source = open_source(X, y, csv=domain.csv)
     shape = source.shape(count_rows=False)
     domain, absent = _there(domain, shape)
@@ -246,8 +254,19 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     known = {fold(name) for name in needed(domain, shape)}
     ignored = tuple(name for name in shape.columns if fold(name) not in known)
     found = _looked(source, domain)
+    remarks = compare(declared.csv, _with_cells(domain, found.findings))
     return replace(found, domain=declared, remarks=remarks, absent=absent,
                    ignored=ignored if shape.by in ("name", "header") else ())
+
+
+def _with_cells(domain: Domain, findings: Iterable[Finding]) -> Csv:
+    """Return the CSV options that would also explain cells which are not read."""
+    unread = [{text: many for text, many, _ in found.spellings}
+              for found in findings if isinstance(found.part, Graded)]
+    csv = explain_cells(unread, domain.csv)
+    listed = {text for found in findings for text in found.part.table}
+    return replace(csv, missing=[word for word in csv.missing if word in domain.csv.missing
+                                 or not {word, word.lower()} & listed])
 
 
 def _looked(source: Source, domain: Domain) -> Inspection:
@@ -258,9 +277,9 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
     names = needed(domain, source)
     bad = broken(source.file, source.positions(names)) if source.file else ()
-    start = 1 + (source.by == "header")
+    start = 1 + (source.by == "header" and source.record == "line")
     rows = 0
-    for columns in source.raw(names, size):
+    for columns in map(partial(_declared, domain.csv.missing), source.raw(names, size)):
         findings = [found + look(part, column, domain.csv.signs, start + rows)
                     for found, part, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
@@ -270,7 +289,15 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     over = sum(max(0, many - domain.rows_per_person) for many in people.values())
     return Inspection(domain, rows, tuple(findings), broken=bad, nobody=nobody, over=over,
                       persons=len(people), most=max(people.values(), default=0),
-                      place="line" if source.file else "row")
+                      place=source.record if source.file else "row")
+
+
+def _declared(missing: Sequence[str], columns: Sequence[RawColumn]) -> Sequence[RawColumn]:
+    """Return the columns without texts that are declared as missing."""
+    if not missing:
+        return columns
+    return [[None if text_cell(cell) in missing else cell for cell in column]
+            for column in columns]
 
 
 def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
@@ -304,6 +331,11 @@ def _near_name(name: str, names: Iterable[str]) -> str | None:
 
 def _plain(name: str) -> str:
     return "".join(c for c in fold(name).casefold() if c.isalnum())
+
+
+def _plain_text(value: Any) -> str:
+    """A text as it is, other values as TOML writes them."""
+    return value if isinstance(value, str) else toml_value(value)
 
 
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -415,6 +447,9 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
     near = [one.text for one in found.spellings if near_value(part, one.text) is not None]
     far = [one.text for one in found.spellings if one.text not in near]
     fixes = []
+    if isinstance(part, Label) and (words := _further_words(part, far)):
+        fixes.append(f"if they mean so, write {words} ({FROM_ROWS}): these become {lost}")
+        far = []
     if near:
         small = {text_of(value).lower() for value in part.values}
         how = "write ignore_case = true" if small.intersection(map(str.lower, near)) else (
@@ -425,6 +460,22 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
         fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "
                      f"it: these become {lost}")
     return tuple(fixes)
+
+
+def _further_words(part: Label, texts: Sequence[str]) -> str:
+    """The words of a label with these texts, where each begins one value alone; else ""."""
+    sides = [[text, *words] for text, words in
+             zip_longest(part.texts, part.words, fillvalue=())]
+    for text in texts:
+        meant = [side for side in sides if side[0].casefold().startswith(text.casefold())]
+        if len(meant) != 1:
+            return ""
+        meant[0].append(text)
+    if {"true", "false"} <= part.table.keys():  # declared as a flag, which knows the usual words
+        return " and ".join(
+            f"{key} = {toml_value([word for word in side if word not in FLAGS])}"
+            for key, side in zip(("false", "true"), sides, strict=True))
+    return f"words = {toml_value(sides)}" if texts else ""
 
 
 def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
@@ -444,9 +495,8 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
                f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
     best = max(found.forms.values(), default=0)
     if best:
-        fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
-        yield (f"format = {fit} would read {best} of them ({FROM_ROWS}: ask who wrote the file); a "
-               "column has one format: bring all dates into it")
+        yield (f"format = {_formats(found, part, best)} would read {best} of them ({FROM_ROWS}: "
+               "ask who wrote the file)")
     elif found.unparsable and part.is_number and {
             one.text.lower() for one in found.spellings} <= FLAGS.keys():
         yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
@@ -461,6 +511,14 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
         yield _CROWDED_FIX
     elif found.in_one_bin:
         yield _BIN_FIX
+
+
+def _formats(found: Finding, part: Graded, best: int) -> str:
+    """The format of most dates that are not read, behind those that read the others."""
+    formats = part.format if isinstance(part.format, tuple) else (part.format or ISO,)
+    others = formats if found.present > found.lost else ()
+    return " or ".join(toml_value([*others, form] if others else form)
+                       for form in FORMS if found.forms.get(form) == best)
 
 
 def _shown(part: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:
