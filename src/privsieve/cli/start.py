@@ -24,7 +24,7 @@ from privsieve.cli.domain import TargetOptions
 from privsieve.cli.options import refuse
 from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import DomainError, ParameterError, PrivsieveError
-from privsieve.public.canonical import quoted, visible
+from privsieve.public.canonical import first_of, quoted, visible
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse
 from privsieve.public.option import whole_number
@@ -35,8 +35,6 @@ from privsieve.telling.terminal import short
 Answer = TypeVar("Answer")
 #: This many answers to one question are read.
 _TRIES = 3
-#: This many names of columns are listed.
-_LISTED = 8
 _INTRO = ("At most ten questions lead to a domain file and a plan.  Nothing is charged or "
           "released.  Rows are not read unless you agree.  Enter takes the answer in [brackets]; "
           "Ctrl-C stops.")
@@ -88,10 +86,9 @@ class _Dialogue:
     def commands(self) -> list[list[str]]:
         """Ask the questions, and return the commands that do the same."""
         columns = self._source.columns
-        others = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
         words.show(_INTRO)
         click.echo()
-        words.show("columns", ", ".join(columns[:_LISTED]) + others)
+        words.show("columns", ", ".join(first_of(columns)))
         self._add(_TARGET, columns[-1], lambda answer: {"target": answer})
         self._add(_KIND, "0,1", lambda answer: {"numeric_target": True} if answer == "number" else
                   {"classes": answer})
