@@ -27,8 +27,9 @@ from privsieve.errors import DomainError, ParameterError, PrivsieveError
 from privsieve.public.canonical import first_of, quoted, visible
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse
+from privsieve.public.draft import UNKNOWN, TableFacts
 from privsieve.public.option import whole_number
-from privsieve.rows.drafting import drafted, opened
+from privsieve.rows.drafting import drafted, opened, propose_columns
 from privsieve.telling.document import DataTable, Document, Paragraph
 from privsieve.telling.terminal import short
 
@@ -48,6 +49,8 @@ _PEOPLE = ("About how many people are in the table?  Write a public round figure
            "not count the ids.")
 _ROWS = ("How many rows does the table have?  This number is public.  Write it, or write count to "
          "let privsieve count the rows without reading their cells.")
+_NUMBERS = ("The names of these columns do not say what they hold: {names}.  By a code book, are "
+            "all of them numbers?  Write yes or no; no leaves them out.")
 _OUT = "Into which new file do you want to write the domain file?"
 _TOP = "How many of the {columns} columns do you want to name?"
 _EPSILON = "Which epsilon?  A smaller epsilon protects better and finds fewer right names."
@@ -80,7 +83,7 @@ class _Dialogue:
 
     def __init__(self, data: str) -> None:
         self._data, self._number, self._existing = data, 0, ""
-        self._options: dict[str, Any] = {}
+        self._options, self._flags = dict[str, Any](), list[str]()
         self._source, self._csv = opened(data)
 
     def commands(self) -> list[list[str]]:
@@ -95,6 +98,7 @@ class _Dialogue:
         self._add(_UNIT, "row", lambda answer: {"unit": "row"} if answer == "row" else
                   {"unit": "person", "person": answer})
         table = self._count()
+        self._flags = self._numbers()
         out = self._ask(_OUT, "domain.toml", self._write)
         self._look(out)
         listed = [self._draft("--out", out), ["inspect", self._data, "--domain", out],
@@ -133,7 +137,8 @@ class _Dialogue:
         """Ask for options of `domain`; its drafting code checks them."""
         def check(answer: str) -> dict[str, Any]:
             options = {**self._options, **read(answer)}
-            text = drafted(self._source, TargetOptions(**options).facts(self._csv))
+            text = drafted(self._source, TargetOptions(**options).facts(self._csv),
+                           numbers=True)
             if len(options) > 1 and "\n[[column]]" in text:  # without classes it is not complete
                 parse(text)
             return options
@@ -145,7 +150,7 @@ class _Dialogue:
         """Return the command that drafts a domain file by the answers so far."""
         answers = [[f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
                    for name, value in self._options.items()]
-        return ["domain", self._data, *chain.from_iterable(answers), *flags]
+        return ["domain", self._data, *chain.from_iterable(answers), *self._flags, *flags]
 
     def _count(self) -> list[str]:
         """Ask for the size of the table; return the arguments with which a plan knows it."""
@@ -158,6 +163,16 @@ class _Dialogue:
             self._add(_EACH, "1", lambda answer: {"rows_per_person": _whole(answer)})
             self._add(_PEOPLE, None, lambda answer: {"persons": _whole(answer)})
         return table
+
+    def _numbers(self) -> list[str]:
+        """Ask whether columns with unknown names are numbers; return the flag for it."""
+        names = [entry.name for entry in propose_columns(self._source, TableFacts())[0]
+                 if entry.why == UNKNOWN and entry.name not in self._options.values()]
+        if not names or not self._ask(_NUMBERS.format(names=", ".join(first_of(names))), "no",
+                                      _agrees):
+            return []
+        words.command(self._draft("--numbers"))
+        return ["--numbers"]
 
     def _write(self, answer: str) -> str:
         """Write the domain file; keep a file that has its name, or rename it if asked to."""
@@ -179,8 +194,7 @@ class _Dialogue:
         path = str(Path(out).with_suffix(".private.toml"))
 
         def check(answer: str) -> None:
-            refuse(answer not in ("yes", "no"), f"{quoted(answer)} is wrong; write yes or no")
-            if answer == "yes":
+            if _agrees(answer):
                 _run(self._draft("--look", "--out", path))
 
         self._ask(_LOOK.format(path=path), "no", check)
@@ -207,6 +221,12 @@ class _Dialogue:
         return [plan, ["ledger", "grant", *budget, "--epsilon", epsilon],
                 ["select", self._data, "--domain", out, "--top", str(top), "--epsilon", epsilon,
                  *budget, "--out", "release"]]
+
+
+def _agrees(answer: str) -> bool:
+    """Return whether an answer is yes."""
+    refuse(answer not in ("yes", "no"), f"{quoted(answer)} is not allowed; write yes or no")
+    return answer == "yes"
 
 
 def _whole(answer: str, most: int = 10**9) -> int:
