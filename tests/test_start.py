@@ -25,7 +25,7 @@ TUMOURS = {"target": "malignant", "kind": "0,1", "unit": "row", "rows": "count",
            "out": "domain.toml", "look": "no", "top": "5", "epsilon": "1"}
 #: Answers about the survey, whose people have two rows each.
 SURVEY = {"target": "satisfied", "kind": "no,yes", "unit": "respondent_id", "each": "2",
-          "people": "300", "out": "survey.toml", "look": "no", "top": "4", "epsilon": "0.5"}
+          "people": "300", "numbers": "yes", "out": "survey.toml", "look": "no", "top": "4", "epsilon": "0.5"}
 PRIVATE_CELLS = ("North", "7.25", "secret remark")
 
 
@@ -37,9 +37,9 @@ def tables(tmp_path, monkeypatch):
     X.assign(malignant=1 - y).to_csv("tumours.csv", index=False)
     rng = random.Random(3)
     questions = [f"q{number:02}" for number in range(1, 21)]
-    lines = [["respondent_id", "region", "interview_date", *questions, "income", "comment",
+    lines = [["respondent_id", "region", "interview_date", "wave", *questions, "income", "comment",
               "satisfied"]]
-    lines += [[row // 2, rng.choice(["North", "South"]), "03.04.2024",
+    lines += [[row // 2, rng.choice(["North", "South"]), "03.04.2024", row % 2,
                *(rng.randint(1, 5) for _ in questions), "7.25", "secret remark",
                rng.choice(["yes", "no"])] for row in range(600)]
     Path("survey.csv").write_text("".join(f"{','.join(map(str, line))}\n" for line in lines))
@@ -151,6 +151,7 @@ BAD = [
     ("tumours.csv", TUMOURS, "out", "no/such/domain.toml", "its folder must exist"),
     ("tumours.csv", TUMOURS, "out", "tumours.csv", "'tumours.csv' exists; name a new file"),
     ("tumours.csv", TUMOURS, "look", "perhaps", "write yes or no"),
+    ("survey.csv", SURVEY, "numbers", "some", "write yes or no"),
     ("tumours.csv", TUMOURS, "top", "31", "write a whole number from 1 to 30"),
     ("tumours.csv", TUMOURS, "epsilon", "0", "it must be larger than 0"),
     ("tumours.csv", TUMOURS, "epsilon", "11", "above 10 the promise is weak"),
@@ -257,6 +258,16 @@ def test_no_row_is_read(start, monkeypatch):
     assert [] == [cell for cell in PRIVATE_CELLS if cell in out + err + first]
     assert (0, out, err) == start("survey.csv", replaced(SURVEY))
     assert first == Path("survey.toml").read_text()
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_unknown_names(start, answer):
+    """Columns whose names do not say what they hold are asked for, and numbers only after yes."""
+    _, out, _ = start("survey.csv", replaced(SURVEY, numbers=answer))
+    used = Path("survey.toml").read_text().partition("# Set aside")[0]
+
+    assert "do not say what they hold: wave." in " ".join(out.split())
+    assert (answer == "yes") == ("--numbers" in commands(out)[0]) == ('"wave"' in used)
 
 
 def test_a_private_look(start, cli):

@@ -29,8 +29,8 @@ from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse
 from privsieve.public.draft import UNKNOWN, TableFacts
 from privsieve.public.option import whole_number
+from privsieve.report.planning import odds_document
 from privsieve.rows.drafting import drafted, opened, propose_columns
-from privsieve.telling.document import DataTable, Document, Paragraph
 from privsieve.telling.terminal import short
 
 Answer = TypeVar("Answer")
@@ -212,7 +212,7 @@ class _Dialogue:
                         lambda answer: _whole(answer, columns))
         plan += ["--top", str(top)]
         words.command(plan)
-        words.tell(_choices(_facts(plan)["epsilons"], top, self._options["unit"]))
+        words.tell(odds_document(_facts(plan)["epsilons"], top, self._options["unit"]))
         epsilon = self._ask(_EPSILON, "1", lambda answer: _facts([
             *plan, "--epsilon", answer]) and answer)
         plan += ["--epsilon", epsilon]
@@ -248,19 +248,3 @@ def _facts(arguments: Sequence[str]) -> Any:
     with redirect_stdout(StringIO()) as output:
         verbs.main([*arguments, "--json"], "privsieve", standalone_mode=False)
     return loads(output.getvalue())
-
-
-def _choices(rungs: Sequence[Mapping[str, Any]], top: int, unit: str) -> Document:
-    """Return a document of what each epsilon means in odds, and how many names would be right."""
-    rows = []
-    for rung in rungs:
-        forecast = rung["forecast"]
-        tenths = top * forecast["found_percent"][forecast["usual_gap"]] // 10
-        rows.append((rung["epsilon"], (
-            f"{rung['odds_at_most']}: from 50 % sure to {rung['even_at_most']}, from 1 % to "
-            f"{rung['one_in_100_at_most']}"), f"{tenths // 10}.{tenths % 10} of {top}"))
-    heads = "epsilon", f"an attacker's odds of a guess about one {unit}", "right names"
-    return Document("", [], [
-        DataTable("What each epsilon buys", heads, rows, words=2),
-        Paragraph("The odds grow at most by this factor. Right names are those among the best "
-                  f"{top} columns of a usual table of this size.")])
