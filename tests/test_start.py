@@ -25,7 +25,8 @@ TUMOURS = {"target": "malignant", "kind": "0,1", "unit": "row", "rows": "count",
            "out": "domain.toml", "look": "no", "top": "5", "epsilon": "1"}
 #: Answers about the survey, whose people have two rows each.
 SURVEY = {"target": "satisfied", "kind": "no,yes", "unit": "respondent_id", "each": "2",
-          "people": "300", "numbers": "yes", "out": "survey.toml", "look": "no", "top": "4", "epsilon": "0.5"}
+          "people": "300", "numbers": "yes", "out": "survey.toml", "look": "no", "top": "4",
+          "epsilon": "0.5"}
 PRIVATE_CELLS = ("North", "7.25", "secret remark")
 
 
