@@ -193,7 +193,7 @@ def test_constants_of_other_methods():
                 "all, between 2 and 50 times", "(256 at most)", "units of a block, from 3 to 64")
     assert (50, 200_000, 256, 3, 64) == (blocks.MOST_REPEATS, blocks.ENOUGH_UNITS, MOST_ROWS,
                                          blocks.SMALLEST_BLOCK, blocks.LARGEST_BLOCK)
-    assert {2, 20, 50} == {blocks.sizes(units, 6, None, alone=False)[1]
+    assert {2, 20, 50} == {blocks.sizes(units, 6, None, single=False)[1]
                            for units in (12, 1000, 10_000, 10**9)}
     assert says("noisy-top-k", "spends a twentieth of epsilon on noisy class counts")
     assert Fraction(1, 20) == noisy_top_k.COUNT_SHARE
