@@ -120,6 +120,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="epsilon 1 and two runs")
     parser.add_argument("--only", choices=DATA)
     options = parser.parse_args()
+    protocol.require(*([options.only] if options.only else DATA))
     epsilons = EPSILONS[1:2] if options.short else EPSILONS
     found = [lines(protocol.load(name), epsilons, 2 if options.short else 10)
              for name in DATA if options.only in (None, name)]

@@ -58,11 +58,7 @@ def load(name: str) -> Table:
     if name == "pu1":
         table = protocol.load(name)
         return Table(table.items, table.y.astype(np.int32), table.matrix)
-    folder = protocol.DATA / name
-    if not folder.is_dir():
-        raise SystemExit(f"no data set {name} in {protocol.DATA}; set PRIVSIEVE_DATA to the folder "
-                         "of data")
-    items, y, _ = items_of(folder / "data.parquet", "y")
+    items, y, _ = items_of(protocol.DATA / name / "data.parquet", "y")
     ones = np.ones(len(items.indices))
     matrix = sp.csc_matrix((ones, items.indices, items.indptr), shape=(items.rows, len(items)))
     return Table(items, y, matrix.tocsr())
@@ -135,6 +131,7 @@ def main() -> None:
     parser.add_argument("--profile", action="append", choices=list(PROFILES), help="this profile")
     parser.add_argument("--folds", type=int, help="the first folds only")
     asked = parser.parse_args()
+    protocol.require(*(asked.only or DATA))
     text = HEAD
     for name in asked.only or DATA:
         memory = protocol.Memory(f"containment_roles_{name}")

@@ -214,6 +214,7 @@ def main() -> None:
     parser.add_argument("--method", action="append", default=[], choices=[*PRINTED, *OURS])
     parser.add_argument("--shuffled", action="store_true", help="labels dealt out anew")
     options = parser.parse_args()
+    protocol.require(*(options.only or [one.data for one in TABLES]))
     tables = [written(asked, options.method, short=options.short, shuffled=options.shuffled)
               for asked in TABLES if not options.only or asked.data in options.only]
     kind = "_shuffled" * options.shuffled + "_some" * bool(options.method)

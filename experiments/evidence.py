@@ -130,6 +130,9 @@ def main() -> None:
     parser.add_argument("--total", type=float, default=2400, help="seconds of CPU for the run")
     parser.add_argument("--out", type=Path, default=newest("evidence"))
     options = parser.parse_args()
+    if not evidence_data.DATA.is_dir():
+        protocol.end_without_data(f"no folder {evidence_data.DATA}: `make evidence` fetches the "
+                                  "packages that hold the tables")
     measured = {(line["kind"], line["set"], int(line["split"])) for line in read_lines(options.out)}
     signal.signal(signal.SIGVTALRM, stop_set)
     for number in (True, False):

@@ -38,14 +38,15 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
     asked = by_epsilon.SHORT if options.short else by_epsilon.FULL
-    names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
+    names = options.only or (SMALL if options.short else NAMES)
+    protocol.require(*names)
     first = {name: by_epsilon.measured(name, local.ENSEMBLES, asked, "felp_epsilon")
              for name in names}
     number = by_number.SHORT if options.short else by_number.FULL
     second = {name: by_number.measured(name, local.ENSEMBLES, number, "felp_features")
               for name in names}
     text = HEAD.format(folds=asked.folds, draws=asked.draws, few=number.draws)
-    text += local.absent(NAMES) + "# By epsilon: the best tenth of the columns\n\n"
+    text += "# By epsilon: the best tenth of the columns\n\n"
     text += "".join(by_epsilon.table(name, found, asked) for name, found in first.items())
     text += "# By the number of columns: epsilon .01\n\n"
     text += "".join(by_number.table(name, found) for name, found in second.items())

@@ -162,6 +162,8 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", nargs="*")
     given = parser.parse_args()
+    protocol.require(*(case.name for case in CASES
+                       if not case.make and (not given.only or case.name in given.only)))
     tables, draws = (2, 2) if given.short else (TABLES, DRAWS)
     lines = [HEAD.format(forecast="\n".join(forecast()), tables=tables, draws=draws).rstrip()]
     for case in CASES:

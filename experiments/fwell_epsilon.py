@@ -173,9 +173,10 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
     asked = SHORT if options.short else FULL
-    names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
+    names = options.only or (SMALL if options.short else NAMES)
+    protocol.require(*names)
     found = {name: measured(name, local.METHODS, asked, "fwell_epsilon") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
+    text = HEAD.format(folds=asked.folds, draws=asked.draws)
     text += needed(names, asked)
     text += "".join(table(name, cells, asked) for name, cells in found.items())
     protocol.write("fwell_epsilon" + "_some" * bool(options.only), text, short=options.short)

@@ -115,10 +115,11 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
-    names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
+    names = options.only or (SMALL if options.short else NAMES)
+    protocol.require(*names)
     asked = SHORT if options.short else FULL
     found = {name: measured(name, local.METHODS, asked, "fwell_features") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
+    text = HEAD.format(folds=asked.folds, draws=asked.draws)
     text += "".join(table(*one) for one in found.items())
     protocol.write("fwell_features" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):

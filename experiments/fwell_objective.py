@@ -105,9 +105,10 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
     asked = by_epsilon.SHORT if options.short else by_epsilon.FULL
-    names = local.there(tuple(options.only or NAMES))
+    names = options.only or NAMES
+    protocol.require(*names)
     found = {name: by_epsilon.measured(name, METHODS, asked, "fwell_objective") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
+    text = HEAD.format(folds=asked.folds, draws=asked.draws)
     for name, cells in found.items():
         text += by_epsilon.table(name, cells, asked)
         text += better(cells, asked)

@@ -281,9 +281,12 @@ def main():
     given = parser.parse_args()
     if given.case:
         name, k, epsilon = given.case
+        protocol.require(name)
         protocol.write(f"joint_choice_{name}_{k}", case(name, int(k), epsilon, given.splits, 2),
                        short=False)
         return
+    if given.only in (None, "real"):
+        protocol.require(*dict.fromkeys(name for name, *_ in REAL))
     splits, draws, tables, table_draws = (3, 1, 3, 1) if given.short else (16, 2, 24, 2)
     parts = {"real": lambda: real_lines(splits, draws, REAL),
              "needs": lambda: needs_lines(tables, table_draws),

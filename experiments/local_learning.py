@@ -127,17 +127,6 @@ def folds(name: str, number: int = FOLDS) -> Iterator[Fold]:
                    (X[test], y[test]))
 
 
-def there(names: tuple[str, ...]) -> list[str]:
-    """Those of the tables that can be had."""
-    return [name for name in names if name == "wdbc" or (protocol.DATA / name).is_dir()]
-
-
-def absent(names: tuple[str, ...]) -> str:
-    """A sentence on tables that cannot be had."""
-    gone = [TITLES[name] for name in names if name not in there(names)]
-    return f"Not here, and not measured: {', '.join(gone)}.\n\n" if gone else ""
-
-
 def clipped(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Margins of the rows; the longer ones are shortened to 1, what keeps most of their signal."""
     z = margins(X, *nearest(np.ascontiguousarray(X), y, "manhattan"))

@@ -181,6 +181,8 @@ def main():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", choices=("planted", "real"))
     given = parser.parse_args()
+    if given.only in (None, "real"):
+        protocol.require(*(name for name, *_ in REAL))
     tables, splits, draws = (3, 4, 1) if given.short else (10, 10, 2)
     parts = {"planted": lambda: planted_lines(tables, draws, STRENGTHS),
              "real": lambda: real_lines((splits, draws, STRENGTHS))}

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +28,8 @@ from privsieve.rows.matrix import Items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pandas as pd
 
     Matrix = Any
 
@@ -50,13 +53,38 @@ class Table:
     y: np.ndarray
 
 
+def end_without_data(sentence: str) -> NoReturn:
+    """Print what is missing, and end the program with code 2."""
+    print(sentence, file=sys.stderr)
+    raise SystemExit(2)
+
+
+def require(*names: str) -> None:
+    """End the program with code 2 if a table is missing; scikit-learn ships WDBC."""
+    missing = [name for name in names if name != "wdbc" and not (DATA / name).is_dir()]
+    if missing:
+        end_without_data(f"no table {', '.join(missing)} in {DATA}: set PRIVSIEVE_DATA to a folder "
+                         "that has it (see experiments/data.md)")
+
+
+def read_frame(name: str) -> pd.DataFrame:
+    """Return a dense table with its target `y`."""
+    import pyarrow.parquet as pq
+
+    require(name)
+    if not (DATA / name).is_dir():
+        from sklearn.datasets import load_breast_cancer
+
+        return load_breast_cancer(as_frame=True).frame.rename(columns={"target": "y"})
+    return pq.read_table(DATA / name / "data.parquet").to_pandas()
+
+
 def load(name: str) -> Table:
     """One of pu1, adult19, aminer_ed, from the folder that PRIVSIEVE_DATA names."""
     import pyarrow.parquet as pq
 
+    require(name)
     folder = DATA / name
-    if not folder.is_dir():
-        raise SystemExit(f"no data set {name} in {DATA}; set PRIVSIEVE_DATA to the folder of data")
     if (folder / "X.npz").exists():
         matrix = sp.csr_matrix(sp.load_npz(folder / "X.npz") > 0)
         y = pq.read_table(folder / "rows.parquet", columns=["y"])["y"].to_numpy()
@@ -77,17 +105,11 @@ def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
     import pyarrow.parquet as pq
 
     folder = DATA / name
-    if name == "wdbc" and not folder.is_dir():
-        from sklearn.datasets import load_breast_cancer
-
-        X, y = load_breast_cancer(return_X_y=True)
-    elif not folder.is_dir():
-        raise SystemExit(f"no data set {name} in {DATA}; set PRIVSIEVE_DATA to the folder of data")
-    elif (folder / "X.npz").exists():
+    if (folder / "X.npz").exists():
         X = np.minimum(sp.load_npz(folder / "X.npz").toarray(), 1).astype(float)
         y = pq.read_table(folder / "rows.parquet", columns=["y"])["y"].to_numpy()
     else:
-        table = pq.read_table(folder / "data.parquet").to_pandas()
+        table = read_frame(name)
         y = table["y"].to_numpy()
         X = table.drop(columns=[c for c in ("y", "disease19") if c in table]).to_numpy(float)
     X = np.where(np.isfinite(X), X, np.nanmedian(X, axis=0))

@@ -76,10 +76,10 @@ def xor(seed):
     return X, y.astype(int), {3, 11}
 
 
+#: Real tables, and how many columns to choose.
+REAL = {"wdbc": 3, "waveform": 2, "sonar": 3, "soybean": 3, "basehock": 20, "arcene": 20}
 TASKS = {task.name: task for task in (
-    Task("wdbc", 3, real("wdbc")), Task("waveform", 2, real("waveform")),
-    Task("sonar", 3, real("sonar")), Task("soybean", 3, real("soybean")),
-    Task("basehock", 20, real("basehock")), Task("arcene", 20, real("arcene")),
+    *(Task(name, k, real(name)) for name, k in REAL.items()),
     Task("gauss", 5, gauss(14_000, 50, 5)), Task("xor", 2, xor),
     Task("rare", 5, gauss(7000, 50, 5, positives=.1, weakest=1)),
     Task("wide", 10, gauss(5000, 2000, 10, weakest=.8)),
@@ -216,6 +216,7 @@ def main() -> None:
     splits, draws = (3, 1) if given.short else (SPLITS, DRAWS)
     epsilons = ("0.1", "1") if given.short else EPSILONS
     names = given.tables or list(TASKS)
+    protocol.require(*(name for name in names if name in REAL))
     lines, drawn = [HEAD.format(splits=splits, draws=draws)], []
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
         asked = {name: [pool.submit(one_split, name, seed, epsilons, draws)

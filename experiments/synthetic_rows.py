@@ -62,9 +62,7 @@ class Made(NamedTuple):
 
 def data(name: str) -> Data:
     """One of the two tables; the bounds of WDBC are taken from it, which no release may do."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(protocol.DATA / name / "data.parquet").to_pandas()
+    table = protocol.read_frame(name)
     y = table.pop("y").to_numpy()
     X = table.to_numpy(float)
     if name == "adult19":
@@ -198,6 +196,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="two folds, two epsilons, no peer")
     parser.add_argument("--only", choices=["adult19", "wdbc"])
     asked = parser.parse_args()
+    protocol.require(asked.only or "adult19")
     marginal_peer.quiet()
     memory, text = protocol.Memory("synthetic_rows"), f"Peer: {marginal_peer.version()}.\n"
     for name in ("adult19", "wdbc"):

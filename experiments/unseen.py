@@ -80,7 +80,7 @@ class Unseen:
 
 def tables(folder: Path) -> Iterator[Path]:
     """The folders that hold a table with a target."""
-    for one in sorted(folder.iterdir()):
+    for one in sorted(folder.iterdir() if folder.is_dir() else ()):
         if (one / "data.parquet").exists() or ((one / "X.npz").exists()
                                                and (one / "rows.parquet").exists()):
             yield one
@@ -250,8 +250,8 @@ def main() -> None:
     splits, draws, epsilons = (3, 1, ("0.3", "3")) if given.short else (SPLITS, DRAWS, EPSILONS)
     folders = [one for one in tables(given.folder) if not given.only or one.name in given.only]
     if not folders:
-        raise SystemExit(f"no table in {given.folder}: a table is a folder with data.parquet, or "
-                         "with X.npz and rows.parquet")
+        protocol.end_without_data(f"no table in {given.folder}: a table is a folder with "
+                                  "data.parquet, or with X.npz and rows.parquet")
     short = "_short" if given.short else ""
     out = protocol.RESULTS / f"unseen{short}_{dt.datetime.now(dt.UTC):%Y-%m-%d}.md"
     lines, behind = [HEAD.format(splits=splits, draws=draws, widest=WIDEST, longest=LONGEST)], []
