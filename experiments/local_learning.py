@@ -178,15 +178,18 @@ class AsItIs:
         return values
 
 
-def planned(name: str, **options: object) -> Method:
-    """A method of the product, with noise that keeps to its epsilon."""
+def planned(name: str, *, each_plan: bool = False, **options: object) -> Method:
+    """A method of the product, with noise that keeps to its epsilon.
+
+    With `each_plan` the rows are summed again for each epsilon and number of columns.
+    """
     def method(fold: Fold, epsilon: str, k: int, seed: int) -> np.ndarray:
         X, y = fold.train
         domain = Domain.box(0, 1, columns=X.shape[1], classes=np.unique(y).tolist())
         made = plan(name, domain, k=k, epsilon=epsilon, rows=len(y), allow_weak=True, **options)
         held = fold.once("rows", lambda: list(batches(
             open_source(X, y=y), domain, rows=len(y), entropy=replay(fold.number).bytes)))
-        key = (name, repr(options))
+        key = (name, repr(options), *((epsilon, k) if each_plan else ()))
         summary = fold.once(key, lambda: made.summarise(held, fold.seed("blocks")))
         if made.kind == "selection":
             return np.array(made.mechanism(summary, replay(seed)))
@@ -205,6 +208,7 @@ def noisy(fold: Fold, made: Plan, key: tuple[str, str], seed: int) -> np.ndarray
     return np.array(by.add(exact, replay(seed)), float)
 
 
+RULE_SIEVE = "RuleSieve, true noise"
 #: Non-private, true, printed; and what no row decides.  In the order of a picture's inks.
 METHODS: dict[str, Method] = {
     "FWELL, no noise": without_noise(MINIMISER),
@@ -214,6 +218,7 @@ METHODS: dict[str, Method] = {
     "random columns": guessed,
     "Algorithm 1, no noise": without_noise(WALK),
     "OutputFWELL, true noise": planned("output-fwell"),
+    RULE_SIEVE: planned("rule-sieve", each_plan=True, max_ops=2**31),
 }
 ENSEMBLES: dict[str, Method] = {
     "FWELL-EN, no noise": without_noise(ENSEMBLE),
@@ -223,6 +228,7 @@ ENSEMBLES: dict[str, Method] = {
     "random columns": guessed,
     "Algorithm 1 EN, no noise": without_noise(ENSEMBLE_WALK),
     "FELP, true noise": planned("felp"),
+    RULE_SIEVE: METHODS[RULE_SIEVE],
 }
 
 

@@ -30,6 +30,7 @@ PROGRAMS = {
     "joint_choice": [[], ["--only", "real"], ["--case", "sonar", "3", "1"]],
     "numeric_redundancy": [[], ["--only", "real"]],
     "paper_data": [["tables"]],
+    "rule_sieve_beside": [[], ["--only", "sonar"]],
     "rule_sieve_needs": [[], ["--only", "soybean, 19 classes"]],
     "selection_tables": [[], ["sonar"]],
     "synthetic_rows": [[], ["--only", "adult19"]],

@@ -1,5 +1,5 @@
 // Rank pages for users before pages for reviewers: guides by title, then the rest, then the proofs.
-const FOR_REVIEWERS = /^(src\/|experiments\/|docs\/decisions\/|docs\/(guarantees|reliability|known-gaps|papers|add-a-selector)$|CONTRIBUTING$|SECURITY$|CHANGELOG$|README$)/;
+const FOR_REVIEWERS = /^(src\/|experiments\/|docs\/decisions\/|docs\/papers\/|docs\/(guarantees|reliability|known-gaps|add-a-selector)$|CONTRIBUTING$|SECURITY$|CHANGELOG$|README$)/;
 const GENERATED = /^docs\/(reference\/|command-line$|options$|python$|glossary$)/;
 
 var Scorer = {
