@@ -30,6 +30,7 @@ class TargetOptions:
 
     target : what the columns are to predict
     classes : the classes of the target, where it has some
+    numeric_target : the target is a number; it has no classes
     unit : what is protected
     person : the column that says whose row it is; left out, the one that is named like an
         identifier, with --unit person
@@ -39,6 +40,7 @@ class TargetOptions:
 
     target: Column | None = None
     classes: Names | None = None
+    numeric_target: bool = False
     unit: Literal["row", "person"] | None = None
     person: Column | None = None
     rows_per_person: Annotated[int | None, "G"] = None
@@ -47,11 +49,14 @@ class TargetOptions:
     def facts(self, csv: Csv) -> TableFacts:
         """Return what a draft is told of the table."""
         refuse(self.unit == "row" and self.person, TWO_UNITS)
-        refuse(self.classes and not self.target, "--classes are those of --target; name it")
+        refuse((self.classes or self.numeric_target) and not self.target,
+               "--classes and --numeric-target describe --target; name it")
+        refuse(self.classes and self.numeric_target,
+               "--classes and --numeric-target exclude each other; give one of them")
         classes = [name.strip() for name in (self.classes or "").split(",") if name.strip()]
-        return TableFacts(classes=tuple(classes), csv=csv, target=self.target, unit=self.unit,
-                          person=self.person, rows_per_person=self.rows_per_person,
-                          persons=self.persons)
+        return TableFacts(self.target, tuple(classes), self.unit, self.person,
+                          self.rows_per_person, self.persons, csv,
+                          numeric=self.numeric_target)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -132,6 +132,7 @@ class TableFacts:
     unit : "row", "person" or None, where nobody said.
     classes : of the target, where it has some.
     by_dtype : whether values of categories come from the types of a frame's columns.
+    numeric : whether the target is a number.
     """
 
     target: str | None = None
@@ -142,6 +143,7 @@ class TableFacts:
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
     by_dtype: bool = False
+    numeric: bool = False
     #: The same with what a look found in cells.  PRIVATE.
     seen: Csv | None = None
 
@@ -226,7 +228,7 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
             lines.append("")
         lines += _block(members)
     if facts.target is not None:
-        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts.classes))]
+        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts))]
     lines += _set_aside([entry for entry in columns if entry.aside])
     return "\n".join([*lines, ""])
 
@@ -236,7 +238,7 @@ def describe_columns(entries: Iterable[Proposal], facts: TableFacts) -> list[Jso
     columns: list[Json] = []
     for entry in entries:
         is_target = entry.name == facts.target
-        kind = _as_target(entry, facts.classes).kind if is_target else entry.kind
+        kind = _as_target(entry, facts).kind if is_target else entry.kind
         aside = "" if is_target or entry.name == facts.person else entry.aside
         columns.append({"name": entry.name, "kind": kind, "set_aside": aside})
     return columns
@@ -265,11 +267,14 @@ def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
                       "person=)")
 
 
-def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
-    """The entry of a target: a label, unless a code book says that it is a number."""
-    if classes:
+def _as_target(entry: Proposal, table: TableFacts) -> Proposal:
+    """Return the entry of a target: a label, unless somebody says that it is a number."""
+    if table.classes:
         return Proposal(entry.name, "label", {"values": [
-            int(one) if is_whole(one) else one for one in map(plain, classes)]})
+            int(one) if is_whole(one) else one for one in map(plain, table.classes)]})
+    if table.numeric:
+        return replace(entry, kind="number", why="", facts={
+            key: entry.facts[key] for key in ("low", "high", "near") if key in entry.facts})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, why="")
     if entry.kind == "number" and "low" in entry.facts:

@@ -127,7 +127,7 @@ def propose_columns(source: Source, facts: TableFacts, *,
         told = {fold(name) for name in known} | {facts.person}
         unknown = [entry.name for entry in entries
                    if entry.why != ID and fold(entry.name) not in told
-                   and not (entry.name == facts.target and facts.classes)]
+                   and not (entry.name == facts.target and (facts.classes or facts.numeric))]
         found, csv = _looked(source, unknown, facts)
         entries = [found.get(entry.name, entry) for entry in entries]
         facts = replace(facts, seen=csv)
