@@ -237,7 +237,7 @@ def test_a_german_file_at_the_first_look(tmp_path):
     assert (("stop", 0, 5), domain) == ((found.verdict.word, found.lost, found.rows), found.domain)
     assert {"Größe": "fine", "Aufnahme": "stop", "Raucher": "fine", "Crp": "look",
             "Natrium": "look", "Wieder": "stop"} == {
-        one.part.name: verdict(one).word for one in found.findings}
+        one.declared.name: verdict(one).word for one in found.findings}
 
 
 @pytest.mark.parametrize("csv", [Csv(";", ",", "cp1252", missing="k.A."), Csv(missing="k.A.")])
@@ -377,7 +377,7 @@ def test_columns_that_are_not_there(tmp_path):
 
     assert (("alter", "Alter"), ("gone", None), ("y", None)) == found.absent
     assert ("Alter", "extra") == found.ignored
-    assert ["groesse"] == [one.part.name for one in found.findings]
+    assert ["groesse"] == [one.declared.name for one in found.findings]
     assert "stop" == found.verdict.word
     with pytest.raises(SchemaError, match="is not in the table"):
         inspect(file, Domain([Flag("gone")]))
@@ -464,5 +464,5 @@ def test_a_look_is_total(tmp_path_factory, body, csv):
 
     assert found.verdict.word in ("stop", "look", "fine")
     assert all(line.isprintable() or line.strip() for line in found.lines())
-    assert canonical(found.told())
+    assert canonical(found.json())
     assert sum(one.rows for one in found.findings) == 4 * found.rows

@@ -396,7 +396,7 @@ def test_inspect_looks_at_weights():
     found = inspect(pd.DataFrame({"ill": [1, 0, 1], "w": ["9", "x", "1"]}), weighted(3))
     weights = found.findings[-1]
 
-    assert ("w", 1, 1) == (weights.part.name, weights.above, weights.unparsable)
+    assert ("w", 1, 1) == (weights.declared.name, weights.above, weights.unparsable)
 
 
 @pytest.mark.parametrize("method", [one for one in ESTIMATORS if one.name in METHODS], ids=repr)

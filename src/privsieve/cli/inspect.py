@@ -37,7 +37,7 @@ def command(data: str, *, domain: File, private_output: File | None = None) -> O
                              "give --private-output FILE to keep it in a file")
     found = inspect(data, Domain.from_toml(domain))
     if private_output is None:
-        return Outcome(found.told(), lambda: _show(found.lines()))
+        return Outcome(found.json(), lambda: _show(found.lines()))
     as_json = click.get_current_context().params["as_json"]
     with new_file(private_output, "of --private-output") as write:
         write(_written(found, private_output, as_json=as_json))
@@ -47,9 +47,9 @@ def command(data: str, *, domain: File, private_output: File | None = None) -> O
 
 def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:
     if as_json or path.lower().endswith(".json"):
-        return canonical(found.told()) + b"\n"
+        return canonical(found.json()) + b"\n"
     if path.lower().endswith((".html", ".htm")):
-        page: bytes = load("export", "inspection")(found.told())
+        page: bytes = load("export", "inspection")(found.json())
         return page
     return "\n".join([*found.lines(), ""]).encode()
 

@@ -232,14 +232,14 @@ def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
     """Lines that are no records, each counted under the first reason that holds."""
-    need, found = max(positions) + 1, {why: Broken(why) for why in REASONS}
+    need, reasons = max(positions) + 1, {why: Broken(why) for why in REASONS}
     lines = (line for block in file.lines(file.longest(positions)) for line in block)
     for number, line in enumerate(lines, 1 + file.csv.header):
         if file.record(line, need) is None:
             why = _why(file, line, need)
-            before = found[why]
-            found[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
-    return tuple(one for one in found.values() if one.many)
+            before = reasons[why]
+            reasons[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
+    return tuple(entry for entry in reasons.values() if entry.many)
 
 
 def _why(file: File, line: bytes | None, need: int) -> str:
@@ -272,5 +272,5 @@ def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
 
 def needed_names(domain: Domain) -> list[str]:
     """All columns that the domain names, its target and its person among them."""
-    more = [domain.target.name] if domain.target else []
-    return [*domain.names, *more, *([domain.person] if domain.person else [])]
+    others = [domain.target.name] if domain.target else []
+    return [*domain.names, *others, *([domain.person] if domain.person else [])]
