@@ -99,7 +99,7 @@ def test_the_sums_of_any_cut_are_the_same():
         known = model(domain("nmfc"), rows=500, **options)
 
         def of(rows, known=known):
-            return Products.of(whole.take(rows), weight[rows], made=known.map,
+            return Products.of(whole.take(rows), weight[rows], kernel_map=known.map,
                               domain=known.domain, most=4)
 
         cuts = sorted(rng.integers(0, 500, 3))
@@ -118,7 +118,7 @@ def test_the_largest_sums_fit():
     known = model(domain("n"), rows=2**18, kernel="linear")
     extreme = tables.batch(np.full((2**18, 1), 65535), np.full(2**18, 65535))
     weight = np.full(2**18, 4095)  # no power of two, which a double would hold for nothing
-    once = Products.of(extreme, weight, made=known.map, domain=known.domain, most=4096)
+    once = Products.of(extreme, weight, kernel_map=known.map, domain=known.domain, most=4096)
 
     assert {2**18 * 4095 * ONE**2} == set(once.products.ravel().tolist())
     assert {2**18 * 4095 * ONE**2} == set(once.with_target.tolist())
@@ -143,7 +143,7 @@ def test_more_rows_than_declared_need_the_cap():
     codes = np.where(np.arange(400)[:, None] % 2, code, 65535 - code)
     rows = tables.batch(codes, np.where(np.arange(400) % 2, 65535, 0))
     capped = math.sqrt(float(sum(x * x for x in found(rows, known))))
-    free = Products.of(rows, None, made=known.map, domain=known.domain)
+    free = Products.of(rows, None, kernel_map=known.map, domain=known.domain)
     loose = math.sqrt(float(sum(x * x for x in ridge.weights(free, known))))
 
     assert capped <= known.longest

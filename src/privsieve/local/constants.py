@@ -116,8 +116,8 @@ def output(lam: object, rows: int, columns: int, *, partitions: int = 1) -> Frac
     """How far replacing one row moves what `minimise` returns, in the Euclidean norm.
 
     `rows` is the number of vectors of which a unit decides one: units, or the blocks of one
-    partition; the table has so many for each of the partitions.  No row may be longer than 1: clip
-    in doubles to a little less.
+    partition; the table has this number for each of the partitions.  No row may be longer than 1:
+    clip in doubles to a little less.
 
     >>> round(float(output("0.1", 10_000, 30)) * 1000, 4)
     0.5643

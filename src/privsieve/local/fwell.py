@@ -83,9 +83,9 @@ def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None,
     for first in range(0, len(known), some):
         at = known[first : first + some]
         own = X[rows[at]]
-        part = np.abs(own - X[miss[at]])
-        part -= np.abs(own - X[hit[at]])
-        z[at] = part if begins is None else np.add.reduceat(part, begins, axis=1)
+        distances = np.abs(own - X[miss[at]])
+        distances -= np.abs(own - X[hit[at]])
+        z[at] = distances if begins is None else np.add.reduceat(distances, begins, axis=1)
     return z
 
 
@@ -234,18 +234,18 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
 
     def _categories(self) -> set[int]:
         """Positions of the columns whose values are only equal or not."""
-        asked = [] if self.categorical_features is None else list(self.categorical_features)
+        listed = [] if self.categorical_features is None else list(self.categorical_features)
         names = list(getattr(self, "feature_names_in_", ()))
-        places = {names.index(one) if one in names else one for one in asked}
-        wrong = [one for one in places if isinstance(one, bool)
-                 or not isinstance(one, (int, np.integer)) or not 0 <= one < self.n_features_in_]
+        places = {names.index(column) if column in names else column for column in listed}
+        wrong = [j for j in places if isinstance(j, bool)
+                 or not isinstance(j, (int, np.integer)) or not 0 <= j < self.n_features_in_]
         if wrong:
             raise ParameterError(f"categorical_features has {wrong[0]!r}; write positions from 0 "
                                  f"to {self.n_features_in_ - 1}, or names of a frame's columns")
         if places and self.metric != "manhattan":
             raise ParameterError(f"categorical_features goes with metric 'manhattan', and metric "
                                  f"is {self.metric!r}; leave one of them away")
-        return {int(one) for one in places}
+        return {int(j) for j in places}
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X."""
@@ -290,8 +290,8 @@ class FWELLEnsemble(FWELL):
     random_state: Any = option(default=None, read=as_given, says="who draws")
 
     def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
-        asked = read_options(type(self), self.get_params(deep=False))
-        many, beta, replace = (asked[name] for name in ("repeats", "beta", "replace"))
+        options = read_options(type(self), self.get_params(deep=False))
+        many, beta, replace = (options[name] for name in ("repeats", "beta", "replace"))
         if many < 1:
             raise ParameterError(f"repeats is {many}; write a whole number from 1")
         if not 0 < exact(beta, "beta") <= 1:

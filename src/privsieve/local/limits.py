@@ -1,8 +1,8 @@
 """Limits: what the solver promises for every table, from public numbers alone.
 
 The problem is to minimise (1/N) sum log(1 + exp(-w.z)) + lam |w|^2 over the rows z.  The solver
-accepts a point where the gradient is small, or makes so many steps of gradient descent that any
-table's answer is near; both in doubles, whose rounding is counted here.  The theorem is in
+accepts a point where the gradient is small, or makes enough steps of gradient descent to be
+near for any table; both in doubles, whose rounding is counted here.  The theorem is in
 `limits.proof.md`.
 """
 

@@ -2,9 +2,9 @@
 
 Newton's method, in the form that the table's shape makes cheapest: d x d systems, n x n systems,
 or products with the table alone.  None of them promises anything: where the certificate does not
-accept what they return, so many steps of gradient descent follow that the answer is near for every
-table with rows up to length 1 (`limits.proof.md`).  Any table has an answer; only a wrong `lam` or
-a wrong shape is refused.  Each row's margin w.z may start from a number of its own: so a linear
+accept what they return, enough steps of gradient descent follow to be near for every table with
+rows up to length 1 (`limits.proof.md`).  Any table has an answer; only a wrong `lam` or a wrong
+shape is refused.  Each row's margin w.z may start from a number of its own: so a linear
 term is solved (`methods/objective_fwell`).
 """
 
@@ -22,8 +22,8 @@ from privsieve.local.limits import ENOUGH, allowance, ridge, step, steps
 
 Doubles = NDArray[np.float64]
 
-#: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one.  Where the ridge
-#: is above this share of the rows' squared length, few products with the table do.
+#: A d x d system is cheap up to NARROW columns, an n x n one up to SHORT rows.  If the ridge is
+#: above the share STRONG of the rows' squared length, few products with the table suffice.
 NARROW, SHORT, STRONG = 250, 250, 0.005
 #: Rows that are longer than 1 for certain, whatever rounding did to their length.
 LONGER = 1.000001
@@ -33,7 +33,7 @@ ROUNDS, HALVINGS, PRODUCTS = 100, 40, 500
 BLOCK = 1 << 18
 #: Where a gradient fell by this factor, the old second derivatives are good enough to keep.
 KEEP = 0.1
-#: A first guess is taken from about so many rows for each column.
+#: The first guess uses about this many rows for each column.
 GUESS = 64
 
 
@@ -75,15 +75,15 @@ def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) ->
                 w = conjugate(Z, lam, enough, start)
         except np.linalg.LinAlgError:
             w = np.zeros(d)
-        found, enough = certificate(Z, lam, w, length, start)
+        minimum, enough = certificate(Z, lam, w, length, start)
         # [accept]
         if enough:
-            return found
+            return minimum
         # [descend]
         far = descend(Z, lam, steps(lam), length, start)
         last, _ = certificate(Z, lam, far, length, start)
     # [longer] nothing was promised for such rows: the better one
-    return found if length > LONGER and found.gradient < last.gradient else last
+    return minimum if length > LONGER and minimum.gradient < last.gradient else last
 
 
 def cleaned(Z: Doubles) -> Doubles:
@@ -137,7 +137,7 @@ def gradient(Z: Doubles, lam: float, w: Doubles, start: Doubles | None = None) -
 def descend(
     Z: Doubles, lam: float, count: int, length: float = 1.0, start: Doubles | None = None
 ) -> Doubles:
-    """So many full steps of gradient descent from 0.
+    """Make `count` full steps of gradient descent from 0.
 
     >>> descend(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1, 1).round(6).tolist()
     [0.205128, 0.923077]
@@ -289,8 +289,8 @@ def _bent(Z: Doubles, bends: Doubles, way: Doubles) -> tuple[Doubles, Doubles]:
     along, curved = np.empty(n), np.zeros(d)
     size = max(1, BLOCK // max(1, d))
     for i in range(0, n, size):
-        part = np.matmul(Z[i : i + size], way, out=along[i : i + size])
-        curved += (bends[i : i + size] * part) @ Z[i : i + size]
+        products = np.matmul(Z[i : i + size], way, out=along[i : i + size])
+        curved += (bends[i : i + size] * products) @ Z[i : i + size]
     return along, curved
 
 

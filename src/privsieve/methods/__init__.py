@@ -50,8 +50,8 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     request = read_request(method, options_of(method), options)
     if request.needs_bounds:
         demand_grids(domain)
-    made: Plan = request.planned(domain, rows)
-    return made
+    planned: Plan = request.planned(domain, rows)
+    return planned
 
 
 def demand_width(domain: Domain) -> Domain:

@@ -54,12 +54,12 @@ class Pair:
         >>> run(pair("rule-sieve").first)["selected"] in (["x0"], ["x1"])
         True
         """
-        made = plan(self.method, self.domain, epsilon=epsilon, rows=self.units,
+        planned = plan(self.method, self.domain, epsilon=epsilon, rows=self.units,
                     allow_weak=True, **self.options)
         noise = system()
 
         def run(table: Batch) -> Any:
-            return said(made, made.mechanism(made.summarise([table], noise.key()), noise))
+            return said(planned, planned.mechanism(planned.summarise([table], noise.key()), noise))
 
         return run
 
@@ -91,8 +91,8 @@ def pair(method: str, mode: str = "") -> Pair:
         named = ", ".join(filter(None, pairs))
         raise ParameterError(f"{method} is attacked in no mode {mode!r}; "
                              + (f"known are: {named}" if named else "leave the mode out"))
-    found: Pair = replace(pairs[mode], method=method)
-    return found
+    chosen: Pair = replace(pairs[mode], method=method)
+    return chosen
 
 
 def modes(method: str) -> tuple[str, ...]:
@@ -106,9 +106,9 @@ def modes(method: str) -> tuple[str, ...]:
 
 def table(codes: npt.ArrayLike, label: npt.ArrayLike) -> Batch:
     """Rows as the reader would give them; each is a unit."""
-    made = np.asfortranarray(np.array(codes, dtype=np.uint16))
-    row = np.arange(len(made), dtype=np.uint64)
-    return Batch(made, np.array(label, dtype=np.int32), row, row)
+    columns = np.asfortranarray(np.array(codes, dtype=np.uint16))
+    row = np.arange(len(columns), dtype=np.uint64)
+    return Batch(columns, np.array(label, dtype=np.int32), row, row)
 
 
 def in_two(tables: Tables, **options: Any) -> Pair:
@@ -147,13 +147,14 @@ def joined() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return rows, other
 
 
-def counted(more: int, **options: Any) -> Pair:
+def counted(extra_pairs: int, **options: Any) -> Pair:
     """A row of another class: a class count falls, a score falls and another one rises.
 
-    more : so many pairs of rows that both columns tell apart, so that noisy counts are drawn.
+    extra_pairs : number of added pairs of rows that both columns separate, so that noisy counts
+        are drawn.
     """
     codes, _, label = sides()
-    first = np.vstack([np.column_stack([codes, label]), [(0, 0, 0), (TOP, TOP, 1)] * more])
+    first = np.vstack([np.column_stack([codes, label]), [(0, 0, 0), (TOP, TOP, 1)] * extra_pairs])
     second = first.copy()
     second[1, 2] = 1 - second[1, 2]
     return of_codes(TWO, first, second, k=1, **options)

@@ -159,9 +159,10 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
     demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     nobody = np.zeros(items.rows, np.int32)
-    found = top_maximal(cells(items), nobody, np.ones(len(items), np.int64), TopRule(k, r=r))
+    frequent = top_maximal(cells(items), nobody, np.ones(len(items), np.int64), TopRule(k, r=r))
     empty: list[int] = []
-    best = min(found.sets, key=lambda one: (-int(weight[one].sum()), one), default=empty)
+    best = min(frequent.sets, key=lambda chosen: (-int(weight[chosen].sum()), chosen),
+               default=empty)
     return _choice(items, best, hamdist(items, y, best))
 
 
@@ -183,7 +184,7 @@ def _choice(items: Items, chosen: Sequence[int] | Ints, objective: Fraction) -> 
 
 
 def demand_k(items: Items, k: int) -> None:
-    """Refuse a k that no table of so many rows can have."""
+    """Refuse a k that does not fit the number of rows."""
     if not 1 <= k <= items.rows:
         raise ParameterError(f"k={k} does not fit a table of {items.rows} rows; "
                              f"give a k from 1 to {items.rows}")

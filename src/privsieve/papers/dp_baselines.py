@@ -90,10 +90,10 @@ class Baseline:
     @property
     def step(self) -> Fraction:
         """The epsilon of one column's choice: its noise is Lap(2D/step), or exp(step H / 2D)."""
-        part = self.epsilon / (2 * self.columns)
+        share = self.epsilon / (2 * self.columns)
         if self.mechanism == "exponential":
-            return self.epsilon if self.accounting == "literal" else part
-        return {"literal": 2 * self.epsilon, "printed": 2 * part, "true": part}[self.accounting]
+            return self.epsilon if self.accounting == "literal" else share
+        return {"literal": 2 * self.epsilon, "printed": 2 * share, "true": share}[self.accounting]
 
     @property
     def scale(self) -> Fraction:
@@ -134,8 +134,8 @@ class Baseline:
         size = 2 << len(selected)
         count = np.bincount(2 * cell + np.asarray(y), minlength=size)
         noisy = np.rint(count + rng.laplace(scale=float(self.scale), size=size))
-        made = np.repeat(np.arange(size), np.maximum(noisy, 0).astype(np.int64))
-        return Synthetic(selected, (made[:, None] // 2 & bits) > 0, made % 2)
+        rows = np.repeat(np.arange(size), np.maximum(noisy, 0).astype(np.int64))
+        return Synthetic(selected, (rows[:, None] // 2 & bits) > 0, rows % 2)
 
     def run(self, items: Items, y: npt.ArrayLike,
             random_state: int | np.random.Generator | None = None) -> Synthetic:

@@ -58,8 +58,8 @@ class FwellEN:
         """The mean of the samples' weights; neighbours are searched within a sample."""
         table, labels = np.asarray(X, np.float64), np.asarray(y)
         each = [fwell(table[r], labels[r], self.lam, self.reading) for r in samples]
-        found: Floats = np.mean(each, axis=0)
-        return found
+        mean: Floats = np.mean(each, axis=0)
+        return mean
 
 
 def stability(n: int, lam: float, beta: float) -> float:

@@ -7,7 +7,7 @@ large.  `algorithm_1` is what is printed; `argmin` is what the analysis of it sp
 Not private, any of it: no noise is added here, and one record may be the hit or miss of all others.
 
 Where the papers are silent: among equally near records the first is taken; a record without a hit
-or without a miss has margin zero; how margins come to have length one is a part of `Variant`.
+or without a miss has margin zero; `Variant` says how margins get length one.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def algorithm_1(Z: npt.ArrayLike, lam: float) -> Floats:
     """
     z = _margins(Z, lam)
     w = np.ones(z.shape[1])
-    for one in z:
-        gradient = 2 * lam * w - _sigmoid(-one @ w) * one / len(z)
+    for margin in z:
+        gradient = 2 * lam * w - _sigmoid(-margin @ w) * margin / len(z)
         length = np.linalg.norm(gradient)
         if length > 0:
             w = w - gradient / length

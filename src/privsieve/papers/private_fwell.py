@@ -31,7 +31,8 @@ CURVATURE = 0.25
 def printed_sensitivity(n: int, lam: float) -> float:
     """Corollary 1: 2/(lambda n), by which the weights are said to move at most.
 
-    Not private: hubs move them up to hundreds of times as far (see `docs/papers.md`).
+    Not private: a row that is the nearest neighbour of many moves them
+    hundreds of times as far (see `docs/papers.md`).
 
     >>> printed_sensitivity(100, 0.1)
     0.2

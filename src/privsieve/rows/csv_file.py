@@ -71,15 +71,15 @@ class File:
         """
         row, size = list[bytes](), 0
         for block in self._lines(longest):
-            found = []
+            records = []
             for line in block.removesuffix(b"\n").split(b"\n"):
                 if self.begins(line):
-                    found += [self.whole(row)] if row else []
+                    records += [self.whole(row)] if row else []
                     row, size = [line], len(line)
                 elif row and size <= longest:  # a longer row is no record, whatever follows
                     row.append(line)
                     size += len(line) + 1
-            yield b"".join(one + b"\n" for one in found)
+            yield b"".join(record + b"\n" for record in records)
         if row:
             yield self.whole(row)
 
@@ -89,13 +89,13 @@ class File:
             return True
         if b'"' not in line or b"\0" in line:
             return False
-        part = re.escape(self.csv.delimiter)
-        quoted, bare = r'"(?:[^"]|"")*+', rf'[^"{part}]*+'
+        delimiter = re.escape(self.csv.delimiter)
+        quoted, bare = r'"(?:[^"]|"")*+', rf'[^"{delimiter}]*+'
         try:
             text = line.decode(self.csv.encoding, "replace")
         except UnicodeError:
             return False
-        return re.fullmatch(rf'(?:(?:{quoted}"|{bare}){part})++{quoted}', text) is not None
+        return re.fullmatch(rf'(?:(?:{quoted}"|{bare}){delimiter})++{quoted}', text) is not None
 
     def whole(self, row: Sequence[bytes]) -> bytes:
         """The lines of a row as one: as few of them as are a whole row, else all."""

@@ -25,7 +25,7 @@ _HEADER_BYTES, _BODY_BYTES, _LINES = 2**16, 2**22, 2000
 _BOM = b"\xef\xbb\xbf"
 #: How many places of each trouble are kept.
 _PLACES = 3
-#: What stands beside every proposal that holds something of the table.
+#: The note on each proposal that reveals something of the table.
 FROM_ROWS = "read from the rows"
 #: Why a line is no record: what is said of such lines, and the way out.
 REASONS = {
@@ -106,9 +106,9 @@ def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
     cells = [cell.strip() for cell in re.split(
         r"[\r\n" + re.escape(csv.delimiter) + "]",
         body.decode(csv.encoding, "replace").replace('"', ""))]
-    found = {sign: sum(bool(re.fullmatch(rf"-?\d+[{sign}]\d+", cell)) for cell in cells)
+    marks = {sign: sum(bool(re.fullmatch(rf"-?\d+[{sign}]\d+", cell)) for cell in cells)
              for sign in ",."}
-    decimal = csv.decimal if found[","] == found["."] else max(found, key=found.__getitem__)
+    decimal = csv.decimal if marks[","] == marks["."] else max(marks, key=marks.__getitem__)
     parting = "." if decimal == "," else ","
     grouped = rf"-?\d{{1,3}}(?:[{parting}]\d{{3}})+[{decimal}]\d+"
     thousands = parting if any(re.fullmatch(grouped, cell) for cell in cells) else csv.thousands
@@ -119,11 +119,11 @@ def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
 
 def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
     """The domain with what the file shows of how it is written, and what that changed."""
-    found = looked_at(path, domain.csv, needed_names(domain))
-    return replace(domain, csv=found), tuple(
-        Remark(key, getattr(domain.csv, key), getattr(found, key))
+    csv = looked_at(path, domain.csv, needed_names(domain))
+    return replace(domain, csv=csv), tuple(
+        Remark(key, getattr(domain.csv, key), getattr(csv, key))
         for key in ("encoding", "delimiter", "decimal", "thousands")
-        if getattr(domain.csv, key) != getattr(found, key))
+        if getattr(domain.csv, key) != getattr(csv, key))
 
 
 def _encoding(data: bytes, declared: str) -> str:
@@ -143,7 +143,7 @@ def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
     """The declared delimiter, unless with another one more of the columns are there."""
     need = 1 + max((field_position(name) or 0 for name in names), default=0)
 
-    def given(sign: str) -> int:
+    def count_columns(sign: str) -> int:
         try:
             how = replace(csv, delimiter=sign, decimal="." if sign == "," else csv.decimal)
         except DomainError:
@@ -154,19 +154,19 @@ def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
         have = {fold(field.strip()).casefold() for field in file.fields(lines[0]) or []}
         return sum(fold(name).casefold() in have for name in names)
 
-    return max((csv.delimiter, *DELIMITERS), key=given)
+    return max((csv.delimiter, *DELIMITERS), key=count_columns)
 
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
     """Lines that are no records, each counted under the first reason that holds."""
-    need, found = max(positions) + 1, {why: Broken(why) for why in REASONS}
+    need, reasons = max(positions) + 1, {why: Broken(why) for why in REASONS}
     lines = (line for block in file.lines(file.longest(positions)) for line in block)
     for number, line in enumerate(lines, 1 + file.csv.header):
         if file.record(line, need) is None:
             why = _why(file, line, need)
-            before = found[why]
-            found[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
-    return tuple(one for one in found.values() if one.many)
+            before = reasons[why]
+            reasons[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
+    return tuple(reason for reason in reasons.values() if reason.many)
 
 
 def _why(file: File, line: bytes | None, need: int) -> str:
@@ -191,14 +191,13 @@ def quoted_sign(text: str) -> str:
 
 def to_write(remarks: Iterable[Remark]) -> list[str]:
     """The lines of a domain file that would say what the file shows."""
-    said = {one.key: one.found for one in remarks}
-    csv = [f"{key} = {quoted_sign(said[key])}" for key in said]
-    found = [f"in [table] write csv = {{ {', '.join(csv)} }}"] if csv else []
-    return [f"{line} ({FROM_ROWS}: who wrote the file can say whether that is so)"
-            for line in found]
+    csv = ", ".join(f"{remark.key} = {quoted_sign(remark.found)}" for remark in remarks)
+    line = (f"in [table] write csv = {{ {csv} }} ({FROM_ROWS}: who wrote the file can say whether "
+            "that is so)")
+    return [line] if csv else []
 
 
 def needed_names(domain: Domain) -> list[str]:
     """All columns that the domain names, its target and its person among them."""
-    more = [domain.target.name] if domain.target else []
-    return [*domain.names, *more, *([domain.person] if domain.person else [])]
+    target = domain.target.name if domain.target else None
+    return [*domain.names, *filter(None, [target, domain.person])]

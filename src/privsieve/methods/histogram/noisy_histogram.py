@@ -73,7 +73,7 @@ CHOICE = ("class_prior", "depth", "joint", "max_ops", "numeric")
 MOST_NOISE = 2**30
 #: TableCells of a table that is released whole, and of one of which only large cells are named.
 LARGEST_WHOLE, LARGEST_NAMED = 2**20, 2**53 - 1
-#: A table of which fewer than so many cells can pass the threshold is hardly one.
+#: Warn if fewer cells than this can pass the threshold.
 FEW = 10
 
 
@@ -215,7 +215,7 @@ class NoisyTable(NamedTuple):
     counts: list[int]
 
 
-def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
+def _plan(options: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
     """The plan of a run whose parameters are settled."""
     axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
@@ -226,14 +226,14 @@ def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) ->
     table = Additive.of(
         "discrete-laplace", run.sensitivity, run.mean, threshold=run.threshold,
         rows=None if run.threshold is None else run.domain.rows_per_person)
-    said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
+    warnings = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
     settings = _settings(run)
     return Plan(
         method=METHOD, kind=Histogram.kind, domain=run.domain, cost=cost, units=units,
-        settings=settings, asked=as_json(asked, settings),
+        settings=settings, asked=as_json(options, settings),
         noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
         event=together(run.sieve.event, table) if run.sieve else table,
-        warning="; ".join(text for text in said if text) or None,
+        warning="; ".join(text for text in warnings if text) or None,
         theorem="noisy-histogram", assumes=run.assumes,
         summarise=partial(summarise, run=run) if run.sieve else adding(
             partial(summarise, run=run), run.domain),
@@ -319,9 +319,9 @@ def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[npt.
     place = {name: j for j, name in enumerate(domain.names)}
     for axis in axes:
         codes = batch.codes[:, place[axis.name]] if axis.name in place else batch.label
-        found = codes.astype(np.int64)
+        values = codes.astype(np.int64)
         # [cell] a missing value has the code after the last that is used, and so the last cell
-        yield found * axis.bins // axis.used if axis.bins else found
+        yield values * axis.bins // axis.used if axis.bins else values
 
 
 def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequence[Axis],
@@ -352,32 +352,32 @@ def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
         NoiseLaw("discrete-laplace", figure(spread(run.mean)[0], 2))).write()
 
 
-def _names(domain: Domain, asked: NoisyHistogramOptions) -> tuple[str, ...]:
+def _names(domain: Domain, options: NoisyHistogramOptions) -> tuple[str, ...]:
     """What is tabulated, or chosen from, in the order of the domain."""
-    if asked.columns is None:
+    if options.columns is None:
         return domain.names
-    if asked.n_features_to_select is not None:
+    if options.n_features_to_select is not None:
         raise ParameterError("columns are named, and a number of columns to choose is given; "
                              "give one of them")
-    for name in asked.columns:
+    for name in options.columns:
         if name not in domain.names:
             raise ParameterError(f"{name!r} is no column of the domain; write names of the domain")
-    if not asked.columns or len(set(asked.columns)) < len(asked.columns):
+    if not options.columns or len(set(options.columns)) < len(options.columns):
         raise ParameterError("columns are named twice, or none is; name each once")
-    return tuple(name for name in domain.names if name in asked.columns)
+    return tuple(name for name in domain.names if name in options.columns)
 
 
-def _sieve(asked: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
+def _sieve(options: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
     """The plan of the choice."""
-    wanted = current(RuleSieveOptions, asked.choice or {})
+    wanted = current(RuleSieveOptions, options.choice or {})
     for name in wanted:
         if name not in CHOICE:
             raise ParameterError(f"{name!r} is no option of the choice before a table; known are: "
                                  f"{', '.join(CHOICE)}")
     # [share] whole units of the ledger, at least one for each
-    spent = int(exact(asked.share, "share") * cost.units)
+    spent = int(exact(options.share, "share") * cost.units)
     if not 0 < spent < cost.units:
-        raise ParameterError(f"the share of epsilon for the choice is {asked.share}; it must lie "
+        raise ParameterError(f"the share of epsilon for the choice is {options.share}; it must lie "
                              "between 0 and 1, and leave something to both: write 0.5, for example")
     first = read_options(RuleSieveOptions, {
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
@@ -454,13 +454,13 @@ def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int],
     [('x0', 8), ('x2', 5), ('y', 2)]
     """
     wanted = set(names)
-    parts: list[Column | Target] = [part for part in domain.columns if part.name in wanted]
+    columns: list[Column | Target] = [column for column in domain.columns if column.name in wanted]
     if target and domain.target is not None:
-        parts.append(domain.target)
+        columns.append(domain.target)
     return tuple(
-        Axis(part) if not isinstance(part, Number | Date)
-        else Axis(part, bins.get(part.name, BINS) if isinstance(bins, Mapping) else bins)
-        for part in parts)
+        Axis(column) if not isinstance(column, Number | Date)
+        else Axis(column, bins.get(column.name, BINS) if isinstance(bins, Mapping) else bins)
+        for column in columns)
 
 
 def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
@@ -471,12 +471,12 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
     """
     if not isinstance(bins, Mapping):
         return integer(bins, "bins", 1, MISSING - 1)
-    parts = {part.name: part for part in (*domain.columns, domain.target) if part is not None}
+    columns = {column.name: column for column in (*domain.columns, domain.target) if column}
     for name in bins:
-        if name not in parts:
+        if name not in columns:
             raise ParameterError(f"bins are given for {name!r}, which is no column of the domain; "
                                  "write a name of the domain")
-        if not isinstance(parts[name], Number | Date):
+        if not isinstance(columns[name], Number | Date):
             raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
                                  "it away")
     return {name: integer(many, f"the number of bins of {name!r}", 1, MISSING - 1)
@@ -528,7 +528,7 @@ def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None
 
 
 def fewer(axes: Sequence[Axis], limit: int) -> str:
-    """How to come to so many cells.
+    """Say how to reduce a table to at most `limit` cells.
 
     >>> fewer([Axis(Number("age", 0, 110), 50)] * 2, 110)
     'take at most 10 bins a column'
@@ -543,11 +543,11 @@ def fewer(axes: Sequence[Axis], limit: int) -> str:
         low, high = (middle, high) if cells(cut) <= limit else (low, middle)
     if most > low > 1:
         return f"take at most {low} bins a column"
-    found, many = 1, 0
+    product, columns = 1, 0
     for size in sorted(axis.cells for axis in axes):
-        found *= size
-        many += found <= limit
-    return f"take at most {many} of the columns" if many > 1 else "take fewer columns"
+        product *= size
+        columns += product <= limit
+    return f"take at most {columns} of the columns" if columns > 1 else "take fewer columns"
 
 
 def spread(mean: Fraction) -> tuple[float, float]:

@@ -191,8 +191,8 @@ def plan(task: Task, memory: Memory) -> Plan:
                **task.kernel.json()},
         shows={"queries": task.codes.tolist()},
         summarise=partial(solved, task=task, memory=memory),
-        mechanism=partial(one if task.kind == "one" else batch, task=task),
-        says=partial(said, task=task),
+        mechanism=partial(answer_one if task.kind == "one" else answer_batch, task=task),
+        says=partial(write_answers, task=task),
         # The kernel of all pairs, its triangle, and what makes one of the other.
         takes=Takes(0.0, ((32 * task.m**2, 0),)),
     )
@@ -201,14 +201,14 @@ def plan(task: Task, memory: Memory) -> Plan:
 def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
                  queries: Sequence[Sequence[int]]) -> Plan:
     """Plan the release of a session again from what it says; reads no row."""
-    asked = fields["asked"]
-    if domain.person is not None or not domain.replaces or asked.keys() - _ASKED:
+    settings = fields["asked"]
+    if domain.person is not None or not domain.replaces or settings.keys() - _ASKED:
         raise ParameterError("a session protects one row that is replaced, and has other options")
     if len(queries) > MOST_QUERIES:
         raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
-    cost = Cost.of(asked["epsilon"], allow_weak=True)
-    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0))
-    codes, kind = _records(domain, queries), asked["answers"]
+    cost = Cost.of(settings["epsilon"], allow_weak=True)
+    kernel = Kernel.of(domain, settings["kernel"], settings.get("gamma", 1.0))
+    codes, kind = _records(domain, queries), settings["answers"]
     if kind == "batch":
         at = fields["settings"]["points"]
         if not 0 < len(set(at)) == len(at) <= MOST_KEPT or not {*at} <= {*range(len(codes))}:
@@ -220,7 +220,7 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
         weights = np.ones((1, 1))
     else:
         raise ParameterError("a session answers one question, or some together")
-    lam = Rounding.of(asked["lam"], units).lam
+    lam = Rounding.of(settings["lam"], units).lam
     return plan(Task(kind, kernel, lam, units, cost, basis, weights, codes), Memory(keeps=False))
 
 
@@ -265,13 +265,13 @@ def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -
     return memory.learn(Solution(points, dual.solve(points, y, kernel, float(task.lam))))
 
 
-def one(model: Solution, noise: Noise, *, task: Task) -> list[int]:
+def answer_one(model: Solution, noise: Noise, *, task: Task) -> list[int]:
     """A clipped prediction meets Laplace noise."""
     value = np.clip(_values(model, task.basis, task), -1.0, 1.0)  # [clip]
     return laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon, noise)
 
 
-def batch(model: Solution, noise: Noise, *, task: Task) -> list[int]:
+def answer_batch(model: Solution, noise: Noise, *, task: Task) -> list[int]:
     """Whitened numbers meet Gamma-norm noise, in as many dimensions as points are kept."""
     whole = dual.forward(task.basis.factor, _values(model, task.basis, task))
     return gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise)
@@ -284,7 +284,7 @@ def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
     return dual.values(basis.points, model.points, model.c, task.kernel)
 
 
-def said(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
+def write_answers(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
     """What the release says: the noisy numbers, the queries, and their answers."""
     return Regression(
         task.kernel.domain.names,
@@ -308,9 +308,9 @@ def _forecast(task: Task) -> Mapping[str, Json]:
 
 def _half(kernel: Kernel) -> float:
     """Half of the target's range, which is 1 here; on a log scale of its logarithm."""
-    part = target(kernel.domain)
-    low, high = part.ends
-    if part.scale == "log":
+    column = target(kernel.domain)
+    low, high = column.ends
+    if column.scale == "log":
         return float(np.log(high / low)) / 2
     return (high - low) / 2
 
@@ -347,7 +347,7 @@ class SessionPair(Pair):
             at = coordinates(rows.codes, self.domain)
             model = Solution(at, dual.solve(at, targets(rows.label, self.domain), kernel,
                                             float(lam)))
-            mechanism = one if self.how == "one" else batch
+            mechanism = answer_one if self.how == "one" else answer_batch
             return task.grid.numbers(mechanism(model, noise, task=task))
 
         return run

@@ -37,7 +37,7 @@ LARGEST_GAMMA = 10**6
 ERROR = Fraction(1, 2**48)
 #: Half of the distance from 1 to the next double.
 UNIT = Fraction(1, 2**53)
-#: A kernel of so many records with each other takes 2 GB.
+#: A kernel of this many records with each other takes 2 GB.
 MOST_RECORDS = 2**14
 #: Variance that each kept point has of its own, in units of the kernel; a point whose variance,
 #: given those that are kept, is below twice that is not kept: the kept ones answer for it.
@@ -320,17 +320,17 @@ class Basis:
 def _pivots(points: Doubles, kernel: Kernel, price: float) -> tuple[list[int], Doubles]:
     """Which points are kept, in order, and the columns of the factor that they begin."""
     left = kernel.diagonal(points)
-    found = np.zeros((len(points), min(MOST_KEPT, len(points))))
+    factor = np.zeros((len(points), min(MOST_KEPT, len(points))))
     kept: list[int] = []
     open_, unknown = np.ones(len(points), np.bool_), []
-    while len(kept) < found.shape[1]:
+    while len(kept) < factor.shape[1]:
         j = int(left.argmax())
         # [threshold]
         if not left[j] > 2 * NUGGET:
             break
         i = len(kept)
         column = kernel.gram(points, points[j:j + 1])[:, 0]
-        column -= found[:, :i] @ found[j, :i]
+        column -= factor[:, :i] @ factor[j, :i]
         # [nugget]
         pivot = np.sqrt(column[j] + NUGGET)
         column /= pivot
@@ -338,14 +338,14 @@ def _pivots(points: Doubles, kernel: Kernel, price: float) -> tuple[list[int], D
         left -= column * column
         open_[j], left[j] = False, -np.inf
         column[kept] = 0.0
-        found[:, i] = column
+        factor[:, i] = column
         kept.append(j)
         unknown.append(float(left[open_].sum()) / len(points))
     if price and kept:
-        # [worth] so many dimensions that noise and ignorance together are least
+        # [worth] the number of dimensions for which noise and ignorance together are least
         best = int(np.argmin(price * np.arange(len(kept)) + unknown)) + 1
         kept = kept[:best]
-    return kept, found[:, :len(kept)]
+    return kept, factor[:, :len(kept)]
 
 
 def certain(off: float, n: int) -> bool:

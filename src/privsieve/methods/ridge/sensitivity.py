@@ -17,7 +17,7 @@ from privsieve.public.canonical import exact
 
 #: The ridge that is allowed: below it rounding is not small, and above it nothing is learned.
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
-#: The public grid on which a lam is looked for: so many in each power of ten, three digits each.
+#: Candidates for lam in each power of ten of the public grid; each has three digits.
 PER_DECADE = 24
 
 
