@@ -171,7 +171,7 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     """Patterns of the rows on all of these items: project first.
 
     >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
-    >>> [part.tolist() for part in pattern_table(toy, y, 1)]
+    >>> [array.tolist() for array in pattern_table(toy, y, 1)]
     [[[1], [3], [0]], [[1], [1], [1]], [0, 1, 2]]
     """
     classes = _demand(items, y, classes)

@@ -81,7 +81,7 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     The count is int32, and int64 with weights.
 
     >>> codes, starts = np.array([[5, 5, 2]], np.uint16), np.array([0, 2, 3])
-    >>> [part.tolist() for part in runs(codes, starts)]
+    >>> [values.tolist() for values in runs(codes, starts)]
     [[0, 2], [2, 5], [[0, 1], [2, 0]]]
     """
     return runs_together([(codes, starts, weight)])
@@ -91,8 +91,8 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
 def runs_together(parts: Sequence[ClassRows]) -> Runs:
     """The runs of several sets of rows together, in one table: what `merge_runs` makes of each.
 
-    >>> part = np.array([[5, 2]], np.uint16), np.array([0, 1, 2]), None
-    >>> [one.tolist() for one in runs_together([part, part])]
+    >>> values = np.array([[5, 2]], np.uint16), np.array([0, 1, 2]), None
+    >>> [values.tolist() for values in runs_together([values, values])]
     [[0, 2], [2, 5], [[0, 2], [2, 0]]]
     """
     _, wide = demand_parts(parts)
@@ -128,8 +128,8 @@ def merge_runs(a: Runs, b: Runs) -> Runs:
 
     The count is int64 if either is, or if together they are too many rows for int32.
 
-    >>> part = runs(np.array([[5, 2]], np.uint16), np.array([0, 1, 2]))
-    >>> merge_runs(part, part)[2].tolist()
+    >>> values = runs(np.array([[5, 2]], np.uint16), np.array([0, 1, 2]))
+    >>> merge_runs(values, values)[2].tolist()
     [[0, 2], [2, 0]]
     """
     top = demand_runs("a", a) + demand_runs("b", b)

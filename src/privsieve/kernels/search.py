@@ -79,7 +79,7 @@ def search(
 
     >>> toy = np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 1, 2], np.int32)
     >>> y = np.zeros(4, np.int32)
-    >>> [int(part) for part in search(toy, y, np.array([2, 2, 3]), Rule(2, 1))[1:4]]
+    >>> [int(figure) for figure in search(toy, y, np.array([2, 2, 3]), Rule(2, 1))[1:4]]
     [4, 4, 1]
     """
     start = np.empty(0, np.int64) if start is None else start

@@ -53,8 +53,8 @@ def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) ->
 
     `start` holds finite numbers that are added to the rows' margins.
 
-    >>> found = minimise(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1)
-    >>> found.w.round(6).tolist(), found.gradient < 1e-9
+    >>> minimum = minimise(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1)
+    >>> minimum.w.round(6).tolist(), minimum.gradient < 1e-9
     ([0.332533, 0.949614], True)
     """
     lam = float(ridge(lam))

@@ -142,8 +142,8 @@ class Baseline:
         """Choose, then publish.
 
         >>> method = Baseline("exponential", "printed", columns=1, epsilon=Fraction(1000))
-        >>> made = method.run(Items.dense([[1, 1], [1, 1], [0, 1]]), [1, 1, 0], random_state=0)
-        >>> made.selected, made.held.tolist(), made.y.tolist()
+        >>> synthetic = method.run(Items.dense([[1, 1], [1, 1], [0, 1]]), [1, 1, 0], random_state=0)
+        >>> synthetic.selected, synthetic.held.tolist(), synthetic.y.tolist()
         ((0,), [[False], [True], [True]], [0, 1, 1])
         """
         rng = np.random.default_rng(random_state)

@@ -55,7 +55,7 @@ def neighbours(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Ints, Ints]:
 
     Not private: they are other people's records.  The papers write them as if of x_i alone.
 
-    >>> [part.tolist() for part in neighbours([[0.0], [1.0], [5.0]], [0, 0, 1])]
+    >>> [rows.tolist() for rows in neighbours([[0.0], [1.0], [5.0]], [0, 0, 1])]
     [[1, 0, -1], [2, 2, 1]]
     """
     table, labels = _checked(X, y)

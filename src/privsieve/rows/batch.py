@@ -264,8 +264,8 @@ def coded(pieces: Iterable[tuple[Sequence[RawColumn], Units]], domain: Domain,
     >>> import os
     >>> rows = np.array([7, 3], np.uint64)
     >>> box = Domain.box(0, 1, columns=1)
-    >>> [one] = coded([([[0.5, 1.0], [1, 0]], rows)], box, os.urandom)
-    >>> one.codes.tolist(), one.unit.tolist()
+    >>> [batch] = coded([([[0.5, 1.0], [1, 0]], rows)], box, os.urandom)
+    >>> batch.codes.tolist(), batch.unit.tolist()
     ([[32768], [65535]], [7, 3])
     """
     encode = _Encoder(domain, entropy)

@@ -69,8 +69,8 @@ def items_of(X: Any, y: Any = None, **how: Any) -> Found:
 def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     """Items, classes and sensitive columns of a table, of the same rows in the same order.
 
-    >>> found = table_of([[1, "A"], [0, "B"]], None, Reading(sensitive=("x1",)))
-    >>> found.items.names, [(one.name, one.values) for one in found.sensitive]
+    >>> table = table_of([[1, "A"], [0, "B"]], None, Reading(sensitive=("x1",)))
+    >>> table.items.names, [(column.name, column.values) for column in table.sensitive]
     (('x0',), [('x1', ('A', 'B'))])
     """
     reading = reading or Reading()
@@ -223,8 +223,8 @@ def read_long(log: Any, how: Long, *, items: Sequence[str] | None = None,
 
     >>> import pyarrow as pa
     >>> log = pa.table({"user": ["u2", "u1", "u2"], "film": ["A", "B", "B"]})
-    >>> found, y, classes = read_long(log, Long("user", "film"))
-    >>> found.rows, found.names, found.indices.tolist()
+    >>> table, y, classes = read_long(log, Long("user", "film"))
+    >>> table.rows, table.names, table.indices.tolist()
     (2, ('A', 'B'), [1, 0, 1])
     """
     wanted = [how.user, how.item, *([how.value] if how.value else [])]

@@ -131,7 +131,7 @@ class Room:
         The same threads read parts and work on them.  Each has the context of the caller, and so
         its filters of NumPy's warnings.
 
-        >>> list(Room(jobs=2).each(range(9), lambda one: one * one))
+        >>> list(Room(jobs=2).each(range(9), lambda x: x * x))
         [0, 1, 4, 9, 16, 25, 36, 49, 64]
         """
         first = list(islice(coming := iter(parts), ALONE))

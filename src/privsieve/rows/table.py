@@ -99,8 +99,8 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     >>> from privsieve.rows.coding import Gather
     >>> column = Gather("salary")
     >>> column.add([900, 70000, None, 900, 1500])
-    >>> found = valued(column.coded())
-    >>> found.values, found.codes.tolist(), found.ordered
+    >>> values = valued(column.coded())
+    >>> values.values, values.codes.tolist(), values.ordered
     (('900', '1500', '70000', 'missing'), [0, 2, 3, 0, 1], True)
     """
     kind, cutting, ordered = column.kind, cutting or Cutting(), False

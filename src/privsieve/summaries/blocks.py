@@ -208,8 +208,8 @@ def blocks_of(unit: Units, key: int, scheme: Scheme) -> Blocks:
     """The blocks of a part whose units are these, for all repeats.
 
     >>> four = Scheme(block=4, repeats=2, parts=1, blocks=None, tau=0)
-    >>> found = blocks_of(np.arange(9, dtype=np.uint64), 5, four)
-    >>> found.starts.tolist(), len(set(found.order[:8].tolist()))
+    >>> layout = blocks_of(np.arange(9, dtype=np.uint64), 5, four)
+    >>> layout.starts.tolist(), len(set(layout.order[:8].tolist()))
     ([0, 4, 8, 12, 16], 8)
     """
     cuts = [cut(unit, key, scheme, repeat) for repeat in range(scheme.repeats)]
@@ -221,7 +221,7 @@ def cut(unit: Units, key: int, scheme: Scheme, repeat: int) -> tuple[Ints, Ints]
     """The units of the blocks of one repeat, one block after another, and the blocks' sizes.
 
     >>> two = Scheme(block=2, repeats=1, parts=1, blocks=None, tau=0)
-    >>> [len(part) for part in cut(np.arange(5, dtype=np.uint64), 5, two, 0)]
+    >>> [len(block) for block in cut(np.arange(5, dtype=np.uint64), 5, two, 0)]
     [4, 2]
     """
     # Keys of different units are different: they are a bijection of the unit.

@@ -69,8 +69,8 @@ def by_person(rows: Passes, most: int, key: int) -> Iterator[tuple[Batch, Ints, 
     Some persons after others are weighed, as many as find room at a time.
 
     >>> tags = np.array([9, 4, 9], np.uint64)
-    >>> one = Batch(np.zeros((3, 1), np.uint16), np.zeros(3, np.int32), tags, tags)
-    >>> [weight.tolist() for _batch, weight, _first in by_person(Passes.of([one]), 2, key=0)]
+    >>> rows = Batch(np.zeros((3, 1), np.uint16), np.zeros(3, np.int32), tags, tags)
+    >>> [weight.tolist() for _batch, weight, _first in by_person(Passes.of([rows]), 2, key=0)]
     [[1, 2, 1]]
     """
     held, room = list(rows.keep()), rows.room

@@ -57,7 +57,7 @@ class OfParts:
 def added(stage: Stage, some: Sequence[Any], key: Any, totals: tuple[Any, ...]) -> Any:
     """What a stage makes of some parts, one at least.
 
-    >>> added(lambda part, key, before: part, [1, 2], 7, ()), added(
+    >>> added(lambda batch, key, before: batch, [1, 2], 7, ()), added(
     ...     OfParts(lambda parts, key, before: sum(parts)), [1, 2], 7, ())
     (3, 3)
     """
@@ -100,8 +100,8 @@ class Stages:
     >>> from privsieve.rows.batch import Batch
     >>> rows = np.arange(4, dtype=np.uint64)
     >>> batch = Batch(np.ones((4, 2), np.uint16), np.zeros(4, np.int32), rows, rows)
-    >>> counted = Stages((lambda part, key, before: len(part),
-    ...                   lambda part, key, before: int(part.codes.sum()) * before[0]), 2)
+    >>> counted = Stages((lambda batch, key, before: len(batch),
+    ...                   lambda batch, key, before: int(batch.codes.sum()) * before[0]), 2)
     >>> counted([batch, batch], 7)
     (8, 128)
     """
@@ -185,8 +185,8 @@ def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Sum
     there.
 
     >>> from privsieve.public.domain import Domain
-    >>> made = adding(lambda rows, key: sum(map(len, rows)), Domain.box(0, 1, columns=2))
-    >>> made([], 7), len(made.each)
+    >>> stages = adding(lambda rows, key: sum(map(len, rows)), Domain.box(0, 1, columns=2))
+    >>> stages([], 7), len(stages.each)
     (0, 1)
     """
     if domain.person is not None:

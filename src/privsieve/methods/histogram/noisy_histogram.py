@@ -89,10 +89,10 @@ class NoisyHistogramOptions(PrivateMethod):
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
     >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
-    >>> made = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
-    >>> made.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
+    >>> table = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
+    >>> table.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
     (4, 2)
-    >>> sorted(made.sample(100))
+    >>> sorted(table.sample(100))
     ['x0', 'x2', 'y']
     """
 
@@ -449,8 +449,8 @@ def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int],
             target: bool) -> tuple[Axis, ...]:
     """The axes of these columns in the domain's order; the target, if it is wanted, is the last.
 
-    >>> made = axes_of(Domain.box(0, 1, columns=3), ["x2", "x0"], {"x2": 5}, target=True)
-    >>> [(axis.name, axis.cells) for axis in made]
+    >>> axes = axes_of(Domain.box(0, 1, columns=3), ["x2", "x0"], {"x2": 5}, target=True)
+    >>> [(axis.name, axis.cells) for axis in axes]
     [('x0', 8), ('x2', 5), ('y', 2)]
     """
     wanted = set(names)

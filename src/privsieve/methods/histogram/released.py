@@ -279,8 +279,8 @@ def values_of(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.
     >>> rng = np.random.default_rng(0)
     >>> values_of(Axis(Category("ward", ["A", "B"])), np.array([1, 2]), rng).tolist()
     ['B', 'other']
-    >>> found = values_of(Axis(Number("age", 0, 100), 4), np.array([0, 3]), rng)
-    >>> bool(0 <= found[0] < 25 and 75 <= found[1] <= 100)
+    >>> values = values_of(Axis(Number("age", 0, 100), 4), np.array([0, 3]), rng)
+    >>> bool(0 <= values[0] < 25 and 75 <= values[1] <= 100)
     True
     """
     column = axis.column

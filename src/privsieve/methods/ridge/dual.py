@@ -185,8 +185,8 @@ class Rounding:
     solver : how far the computed function is from the exact one, in the kernel's space
     evaluated : how far a computed value of the computed function is from the exact one
 
-    >>> found = Rounding.of("0.01", 5000)
-    >>> float(found.solver) < 1e-6, float(found.evaluated) < 1e-9
+    >>> rounding = Rounding.of("0.01", 5000)
+    >>> float(rounding.solver) < 1e-6, float(rounding.evaluated) < 1e-9
     (True, True)
     """
 
