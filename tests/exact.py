@@ -84,11 +84,11 @@ def _integer_order(order, chances, below):
 def gumbel_order(scores, order, scale):
     """P(the list `order` is the ranking of the best) with Gumbel noise: choices one by one."""
     left = [math.exp((s - max(scores)) / scale) for s in scores]
-    total, found = math.fsum(left), 1.0
+    total, actual_order = math.fsum(left), 1.0
     for winner in order:
-        found *= left[winner] / total
+        actual_order *= left[winner] / total
         total -= left[winner]
-    return found
+    return actual_order
 
 
 def set_law(scores, k, mean, order_law):

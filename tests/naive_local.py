@@ -21,14 +21,14 @@ def objective(Z, lam, w):
 
 def gradient(Z, lam, w, linear=None):
     """Its gradient, with that of a linear term."""
-    found = [2 * lam * a for a in w]
+    actual_slope = [2 * lam * a for a in w]
     for j, value in enumerate(linear or ()):
-        found[j] += value
+        actual_slope[j] += value
     for z in Z:
         s = slope(sum(a * b for a, b in zip(w, z, strict=True)))
         for j, value in enumerate(z):
-            found[j] -= s * value / len(Z)
-    return found
+            actual_slope[j] -= s * value / len(Z)
+    return actual_slope
 
 
 def descend(Z, lam, d, steps=None, linear=None):

@@ -97,7 +97,8 @@ def page(methods=METHODS) -> str:
                      "| what for |\n|---|---|---|---|\n")
         parts += [_row(known[name], about) for name, about in abouts(kind).items()
                   if name not in ("epsilon", "allow_weak")]
-    return "\n".join(part if part.endswith("|\n") else f"{part}\n" for part in parts).replace(
+    return "\n".join(section if section.endswith("|\n") else f"{section}\n"
+                     for section in parts).replace(
         "|\n\n|", "|\n|").rstrip() + "\n"
 
 

@@ -115,8 +115,8 @@ class Reader:
         if self.library is None:
             place = self.held.enter_context(tempfile.TemporaryDirectory())
             self.library = sdcmicro_library(Path(place))
-        code, _, said = rscript(*words, env=self.library)
-        assert code == 0, said
+        code, _, output = rscript(*words, env=self.library)
+        assert code == 0, output
 
     def served(self):
         """A server of the pages' name, whose authority the environment names."""

@@ -152,14 +152,14 @@ def test_a_newcomer_comes_to_a_release(name, tmp_path, monkeypatch, cli):
     assert changed(before, after) <= most_lines
     if Path("seen.txt").is_file():  # right at the first look: nothing to correct
         seen = Path("seen.txt").read_text(encoding="utf-8")
-        assert not [part for part in seen.split("\n") if "->" in part or "unparsable" in part]
+        assert not [line for line in seen.split("\n") if "->" in line or "unparsable" in line]
 
 
 def edited(text, edits):
     """The text as somebody edits it, from above to below; SEEN is the next list of that name."""
-    for said, new in edits:
-        old = said
-        if said == "SEEN":
+    for edit, new in edits:
+        old = edit
+        if edit == "SEEN":
             start = text.index("\nseen = [") + 1
             end = "\n]\n" if text[start + 8] == "\n" else "]\n"
             old = text[start:text.index(end, start) + len(end)]
@@ -216,10 +216,10 @@ def test_a_draft_reads_no_row(tmp_path, monkeypatch, cli):
     Path("one.csv").write_text("id;Größe;ward;q1;q2;q3;y\n1;1,80;A;1;2;3;yes\n", encoding="cp1252")
     Path("two.csv").write_text("id;Größe;ward;q1;q2;q3;y\n" + "x;7;\u20ac;é;;\n" * 50,
                                encoding="cp1252")
-    one, two = (cli("domain", file, "--target", "y") for file in ("one.csv", "two.csv"))
+    first, two = (cli("domain", file, "--target", "y") for file in ("one.csv", "two.csv"))
 
-    assert one == two
-    assert 'encoding = "cp1252"' in one[1]
+    assert first == two
+    assert 'encoding = "cp1252"' in first[1]
 
 
 def test_in_python(tmp_path, monkeypatch):

@@ -39,11 +39,12 @@ KIND = re.compile(r"""["'](selection|regression|histogram)["']""")
 @cache
 def trees():
     """Every module of the package as a tree, by its dotted name."""
-    found = {}
+    modules = {}
     for path in sorted(SRC.rglob("*.py")):
         name = ".".join(("privsieve", *path.relative_to(SRC).with_suffix("").parts))
-        found[name.removesuffix(".__init__")] = (path, ast.parse(path.read_text(encoding="utf-8")))
-    return found
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules[name.removesuffix(".__init__")] = (path, tree)
+    return modules
 
 
 def is_extra(name):
@@ -86,13 +87,13 @@ def test_lines(extras, most):
 
 def test_a_name_has_one_meaning():
     """No two classes of the package have one name."""
-    found = defaultdict(list)
+    places = defaultdict(list)
     for name, (_, tree) in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                found[node.name].append(name)
+                places[node.name].append(name)
 
-    assert {} == {name: where for name, where in found.items() if len(where) > 1}
+    assert {} == {name: where for name, where in places.items() if len(where) > 1}
 
 
 def test_functions_take_few_arguments():
@@ -101,8 +102,9 @@ def test_functions_take_few_arguments():
     for name, (_, tree) in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                if len([one for one in given if one.arg not in ("self", "cls")]) > 6:
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                if len([argument for argument in arguments
+                        if argument.arg not in ("self", "cls")]) > 6:
                     wide.append(f"{name}.{node.name}")
 
     assert len(wide) <= MOST_WIDE, wide

@@ -40,8 +40,8 @@ def choose(method, X, y, domain=BOX, *, seed=5, **options):
     """What one release with a repeatable noise says."""
     source = open_source(X, y)
     domain = resolve(domain, source.shape(count_rows=domain.rows_are_public))
-    made = planned(method, domain, **{"rows": len(X), **options})
-    return fit(made, source, noise=replay(seed))
+    plan = planned(method, domain, **{"rows": len(X), **options})
+    return fit(plan, source, noise=replay(seed))
 
 
 def strong(n=3000):
@@ -94,9 +94,9 @@ def test_persons_end_to_end(method, neighbours):
 @pytest.mark.parametrize("declared", [1000, 20_000])
 def test_add_remove_needs_no_number_of_rows(method, declared):
     """Under add-remove a declared figure that is far off does no harm but to the noise."""
-    found = choose(method, *strong(6000), coming(declared), epsilon=10)
+    choice = choose(method, *strong(6000), coming(declared), epsilon=10)
 
-    assert {"x2", "x5", "x9"} == set(found.selected)
+    assert {"x2", "x5", "x9"} == set(choice.selected)
 
 
 @pytest.mark.parametrize(("method", "neighbours"), [
@@ -106,10 +106,10 @@ def test_a_table_without_rows_gets_an_answer(method, neighbours, ledger, caplog,
     """What was declared and is not there raises nothing, warns of nothing, and prints nothing."""
     ledger = Ledger(ledger.path, population="comes and goes")
     ledger.grant(1, neighbours=neighbours, unit="row")
-    more = {"rows": ROWS} if neighbours == "add-remove" else {}
-    domain = replace(method.domain, neighbours=neighbours, **more)
-    made = method.made(domain=domain).plan(rows=ROWS)
-    release = fit(made, open_source(method.table(0)), ledger=ledger)
+    options = {"rows": ROWS} if neighbours == "add-remove" else {}
+    domain = replace(method.domain, neighbours=neighbours, **options)
+    planned = method.estimator(domain=domain).plan(rows=ROWS)
+    release = fit(planned, open_source(method.table(0)), ledger=ledger)
 
     assert set(release.selected) <= set(domain.names)
     assert ([], [], ("", "")) == (list(recwarn), caplog.records, tuple(capfd.readouterr()))
@@ -130,8 +130,8 @@ def test_a_race_leaves_out_the_fewer(method):
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_a_hopeless_plan_says_so(method):
     """What is mostly noise is said before the charge, with the epsilon that would do."""
-    said = planned(method, epsilon="0.01", rows=600).warning
-    enough = re.search(r"epsilon of about ([\d.]+)", said)[1]
+    warning = planned(method, epsilon="0.01", rows=600).warning
+    enough = re.search(r"epsilon of about ([\d.]+)", warning)[1]
 
     assert planned(method, rows=600, epsilon=enough, allow_weak=True).warning is None
     assert planned(method, rows=60_000).warning is None
@@ -187,11 +187,11 @@ def test_a_domain_that_lacks_a_fact_is_refused(method, domain):
 def test_a_reference_is_part_of_the_plan(method):
     """Its digest stands in the settings, and it needs no blocks; what is wrong with it is said."""
     X, y = strong(40)
-    one, two = planned(method, reference=(X, y)), planned(method, reference=(X[1:], y[1:]))
+    first, two = planned(method, reference=(X, y)), planned(method, reference=(X[1:], y[1:]))
 
-    assert 64 == len(one.settings["reference"])
-    assert one.settings["reference"] != two.settings["reference"]
-    assert one.settings["block"] is None
+    assert 64 == len(first.settings["reference"])
+    assert first.settings["reference"] != two.settings["reference"]
+    assert first.settings["block"] is None
     for known, error, word in (
             ((np.zeros((3, 12)), [0, 0, 0]), ParameterError, "3 rows of 1 classes"),
             ((np.zeros((3, 5)), [0, 1, 0]), SchemaError, "5 columns"),
@@ -222,8 +222,8 @@ def test_public_rows_need_less_epsilon(method, epsilon):
     X, y = strong()
     mine, known = (X[60:], y[60:]), {"reference": (X[:60], y[:60])}
     alone, helped = (sum({"x2", "x5", "x9"} == set(
-        choose(method, *mine, seed=seed, epsilon=epsilon, **more).selected)
-        for seed in range(10)) for more in ({}, known))
+        choose(method, *mine, seed=seed, epsilon=epsilon, **options).selected)
+        for seed in range(10)) for options in ({}, known))
 
     assert helped >= 8
     assert helped > alone
@@ -238,11 +238,12 @@ def test_a_delta_is_spent_where_it_helps_and_only_there(method, few, many):
     """Many numbers: less noise for a delta that is charged; few of them: no delta is charged."""
     known = {"k": 3, "epsilon": 1, "rows": 5000, "domain": ps.Domain.box(0, 1, columns=200)}
 
-    def made(options, delta):
-        asked = {**known, **options, "delta": delta}
-        return plan(method, **{name: one for name, one in asked.items() if one is not None})
+    def choose_plan(options, delta):
+        request = {**known, **options, "delta": delta}
+        return plan(method, **{name: option for name,
+                               option in request.items() if option is not None})
 
-    assert [0, 10**6] == [made(one, "1e-6").cost.delta * 10**12 for one in (few, many)]
-    assert made(many, "1e-6").noise < made(many, 0).noise
+    assert [0, 10**6] == [choose_plan(count, "1e-6").cost.delta * 10**12 for count in (few, many)]
+    assert choose_plan(many, "1e-6").noise < choose_plan(many, 0).noise
     with pytest.raises(ParameterError, match="delta"):
-        made(many, "0.001")
+        choose_plan(many, "0.001")

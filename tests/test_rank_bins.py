@@ -89,7 +89,7 @@ def values(rows):
 
 def four_columns():
     """The tables of 9 and of 10 rows with all four columns."""
-    nine = [(*row[:2], *more, row[2]) for row, more in zip(R8, R8B, strict=True)]
+    nine = [(*row[:2], *other_rows, row[2]) for row, other_rows in zip(R8, R8B, strict=True)]
     return nine, [*nine, (*NEW[:2], *NEW_B, NEW[2])]
 
 

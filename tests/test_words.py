@@ -50,15 +50,15 @@ def test_each_link_of_a_page_has_its_word_below(kind):
     assert sorted(links) == re.findall(r'id="w-([a-z-]+)"', page)
 
 
-@pytest.mark.parametrize(("epsilon", "said"), [
+@pytest.mark.parametrize(("epsilon", "message"), [
     ("0.5", "be about as likely: at most 1.65 times more or less likely"),
     ("10", "be at most 22,100 times more or less likely")])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_weak_promise_is_not_called_a_strong_one(kind, epsilon, said):
+def test_a_weak_promise_is_not_called_a_strong_one(kind, epsilon, message):
     """Only where the factor is small are results about as likely."""
     words = Page(html(*released(kind, epsilon=epsilon))).words
 
-    assert said in words
+    assert message in words
     assert ("about as likely:" in words) == (epsilon == "0.5")
 
 
@@ -92,12 +92,12 @@ def test_a_promise_is_a_number(kind, delta):
 def test_the_internal_edition_speaks_of_closed_columns():
     """It does not say that it would not; the first ones stand there, the others are folded."""
     many = {**CLOSED, "closed": [[f"shut{j}", 2, 4, 0] for j in range(50)]}
-    told = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
-    page = internal_html(*told, many).decode()
+    full_page = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
+    page = internal_html(*full_page, many).decode()
     open_part, _, folded = page.partition("<details>")
 
     assert "does not describe them" not in page
     assert "This edition does not compare" not in page
     assert SHOWN == len(set(re.findall(r"shut\d+", open_part)))
     assert 50 - SHOWN == len(set(re.findall(r"shut\d+", folded.partition("</details>")[0])))
-    assert "<details>" not in internal_html(*told, CLOSED).decode()
+    assert "<details>" not in internal_html(*full_page, CLOSED).decode()
