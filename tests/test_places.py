@@ -14,7 +14,7 @@ import pytest
 import privsieve as ps
 import tables
 from exact import geometric_order, set_law
-from privsieve.check import choice
+from privsieve.check import replan
 from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
@@ -268,7 +268,7 @@ NAMES = ("age", "b", "c", "d", "e", "f")
     ((), False)])
 def test_a_check_finds_what_was_not_asked_for(selected, holds):
     """Always in, never in, groups whole, and as many as were asked for."""
-    assert holds == choice.agrees(SAID, NAMES, selected)
+    assert holds == replan.agrees(SAID, NAMES, selected)
 
 
 def granted(folder):
