@@ -196,7 +196,7 @@ def test_the_noise_has_the_size_that_is_said():
     batch = task(kernel, "10", 40, random_codes(rng, 3))
     true = batch.weights @ dual.forward(batch.basis.factor, dual.values(
         batch.basis.points, *model, kernel))
-    off = [batch.weights @ np.array(batch.grid.numbers(answers.batch(model, noise, task=batch)))
+    off = [batch.weights @ np.array(batch.grid.numbers(answers.answer_batch(model, noise, task=batch)))
            - true for noise in map(replay, range(400))]
     # half of the range
     each_noise = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4
