@@ -29,7 +29,7 @@ from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 
 WARDS = [f"ward {chr(65 + at)}" for at in range(12)]
-#: At most so many times the CPU of the fastest peer: one kind of cell, and a mixed table.
+#: At most this number of times the CPU of the fastest peer: one kind of cell, and a mixed table.
 ONE, MIXED = 1.5, 1.2
 
 

@@ -39,9 +39,9 @@ def goals(*, short):
             *archives(1 if short else 5), *few(300_000 if short else 1_000_000)]
 
 
-#: Of 30 columns so many ones each: few, half, and from few to half.
+#: Ones in each of 30 columns: few, half, and from few to half.
 DENSITIES = {"few ones": 0.15, "half ones": 0.5, "few to half": np.linspace(0.02, 0.5, 30)}
-#: A level of ten times the rows takes at most so many times as long: rows times log rows is 12.
+#: The time of a level with ten times the rows: at most this factor; rows times log rows is 12.
 GROWTH = 14
 
 
@@ -174,7 +174,7 @@ def archives(runs, rows=100_000, columns=2000):
     """Archives of SciPy, against the same matrix in memory.
 
     Not compressed where columns are in order: there is nothing to do but to look at them.  To
-    inflate one takes longer than that, whoever does it.
+    inflate one takes longer than that, in any program.
     """
     from scipy import sparse
 

@@ -16,7 +16,7 @@ from privsieve.methods import plan
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Cost, terms
 
-#: Bare transactions come to this part of the time at least; and releases that came before.
+#: Bare transactions take this part of the time at least; and releases that came before.
 LEAST, BEFORE = 0.4, 200
 
 
@@ -52,7 +52,7 @@ def charged(path):
 
 
 def wall(work, times):
-    """Seconds of so many calls: a transaction waits for the disk, which takes no CPU."""
+    """Seconds of `count` calls: a transaction waits for the disk, which takes no CPU."""
     gc.collect()
     start = time.perf_counter()
     for _ in range(times):

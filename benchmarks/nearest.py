@@ -29,7 +29,7 @@ except ImportError:
 
 #: Of the loops for older machines: no more than this of faiss's time, which takes its newest.
 OLDER = 1 / 2
-#: A column of outliers: no more than so many times the table without it.
+#: A column of outliers: no more than this number of times the table without it.
 HEAVY = 8
 #: Rows, columns, and how many rows the peers look up.
 SIZES = ((569, 30, 569), (3343, 20, 3343), (203, 12600, 203), (20000, 50, 500))

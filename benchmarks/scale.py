@@ -1,6 +1,6 @@
 """Tables that do not fit: whole processes in a limit of memory, against polars' streaming means.
 
-Each of ours is a process of its own that may take so much data and no more (`RLIMIT_DATA`); what
+Each of ours is a process of its own that may take a limit of data and no more (`RLIMIT_DATA`); what
 it cannot hold lies in a private file.  The peer reads the same Parquet file and gives the mean of
 each column by class, in a stream.
 
@@ -171,7 +171,7 @@ def both_cores(path, rows, runs):
         alone, threads, beside = np.median(values, axis=0)
         yield Goal(f"{method}, {rows} x {COLUMNS}: two threads / one, wall time",
                    threads / alone, .6, f"{threads:.1f} s, {alone:.1f} s; two processes at once, "
-                   f"which share nothing, would come to {beside / 2 / alone:.2f}")
+                   f"which share nothing, would take {beside / 2 / alone:.2f}")
 
 
 def wall(*commands):
@@ -189,7 +189,7 @@ def ours(method, path, limit, jobs=1):
 
 
 def write(path, rows, columns, levels=None):
-    """Numbers from 0 to 1, or so many levels; the first four matter for the class."""
+    """Numbers from 0 to 1, or some levels; the first four matter for the class."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parent / "results"
 #: Columns that matter, how much stronger they are than noise, and what all is clipped at.
 K, SNR, CLIP = 5, 5, 0.5
-#: The rival's ridge and the length of its weights; of the others it tries so many beside some.
+#: The rival's ridge and the length of its weights; of the others it tries this number beside some.
 RIDGE, RADIUS, OTHERS, TRIED = 120.0, 1.1, 25, 400
 RHOS = (0.1, 0.5, 0.8)
 ROWS = {100: (1000, 2000, 3000, 5000, 10_000, 20_000), 1000: (3000, 5000, 10_000)}

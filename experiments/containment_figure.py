@@ -3,7 +3,7 @@
     python experiments/containment_figure.py [--short] [--only pu1]
 
 The paper does not say which of three budgets its bars have (see `privsieve.papers.dp_baselines`);
-each is measured.  Nor does it say on which rows it tests; "add instances, then cross-validate"
+each is measured.  It does not say on which rows it tests; "add instances, then cross-validate"
 tests on made-up rows, whose labels are partly noise.  Here both: inside the made-up rows, and on
 true rows that neither step has seen.  Beside them our own release with as many columns: RuleSieve
 and a noisy table, charged as one.  `--short` takes epsilon 1 and two runs, a minute; without it

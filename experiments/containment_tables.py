@@ -83,7 +83,7 @@ TABLES = (
 
 HEAD = """\
 | method | k | paper AUC (columns) | as the paper: AUC (columns) | honest: AUC ± error (columns) \
-| level | equal rows | unique | found: worst / average | one-class groups | below k without hubs |
+| level | equal rows | unique | found: worst / average | one-class groups | below k, large cut |
 |---|---|---|---|---|---|---|---|---|---|---|
 """
 

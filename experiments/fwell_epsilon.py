@@ -157,7 +157,7 @@ NEEDS = """\
 Noise and weights are compared by their lengths, for the minimiser with the printed noise at epsilon
 .01; 8d/(n epsilon) is the least for any lambda. "Four fifths": the epsilon at which the noise lets
 through four fifths of the way from a guess to all of the columns that the same weights name without
-noise. The noise knows n epsilon only: so many rows would do at epsilon .01, with lambda 1.
+noise. The noise depends on n epsilon only: this many rows would do at epsilon .01, lambda 1.
 
 | data | rows that choose | columns | 8d/(n .01) | lambda, tuned (median) | noise / weights \
 | four fifths from epsilon | lambda 1: noise / weights | four fifths from epsilon | rows for that \

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EPSILON = "0.01"
 #: The same at an epsilon at which something can be found.
 LARGER = {"BlockFWELL, true noise": "1"}
-#: Above so many columns, some numbers only.
+#: Above this number of columns, some numbers only.
 EACH, SOME = 60, 8
 FULL, SHORT = Asked(local.FOLDS, 5, (EPSILON,)), Asked(3, 1, (EPSILON,))
 

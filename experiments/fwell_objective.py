@@ -6,7 +6,7 @@ Our copy of the paper ends before its experiments; its abstract says that noise 
 always classifies better.  Here on the best tenth of the columns of the four narrow tables, with the
 signs that are meant: both with the printed noise, both with the least noise that would do if a
 margin were of one record alone, which it is not, and both with noise that keeps to its epsilon.
-How long noise is by itself stands in `objective_and_output.py`.  `--short` takes three folds, some
+`objective_and_output.py` measures how long noise is by itself.  `--short` takes three folds, some
 seconds; without it five minutes.  A run that is cut off goes on.
 """
 

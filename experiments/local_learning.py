@@ -119,7 +119,7 @@ Method = Callable[[Fold, str, int, int], np.ndarray]
 
 
 def folds(name: str, number: int = FOLDS) -> Iterator[Fold]:
-    """The first so many of the ten folds of a table."""
+    """The first of the ten folds of a table."""
     X, y = protocol.scaled(name)
     cut = protocol.splits(y, 0, FOLDS)
     for i, (train, test) in zip(range(number), cut, strict=False):

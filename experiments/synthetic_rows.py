@@ -126,7 +126,7 @@ def peer_of_few(k: int, table: Data, train: np.ndarray, epsilon: str, seed: int)
 
 
 def far(synthetic: Made, true: np.ndarray, sizes: list[int], ways: int) -> float:
-    """The mean total variation distance of margins, over all sets of so many columns."""
+    """The mean total variation distance of margins, over all sets of `ways` columns."""
     distances = []
     for places in combinations(range(len(synthetic.columns)), ways):
         columns = [synthetic.columns[j] for j in places]

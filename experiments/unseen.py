@@ -34,7 +34,7 @@ from selection_tables import split
 
 EPSILONS = ("0.1", "0.3", "1", "3", "10")
 SPLITS, DRAWS, RANDOM = 8, 2, 30
-#: A whole target of up to so many values is a class.
+#: A whole target of up to this number of values is a class.
 MOST_CLASSES = 30
 #: Wider tables, and longer ones, are cut to this by public numbers: place and order.
 WIDEST, LONGEST = 3000, 20_000

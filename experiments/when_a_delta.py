@@ -1,4 +1,4 @@
-"""When a delta is worth it: the table of `docs/how-much-epsilon.md`, from public numbers alone."""
+"""When a delta helps: the table of `docs/how-much-epsilon.md`, from public numbers alone."""
 
 from __future__ import annotations
 

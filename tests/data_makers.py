@@ -198,7 +198,7 @@ SECONDS = {"W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1, "ms": Fraction(1
 
 
 def naive_ticks(ticks, unit):
-    """The days since 1970 of so many hours or months."""
+    """The days since 1970 of these hours or months."""
     if unit in SECONDS:
         return float(math.floor(ticks * SECONDS[unit] * 10**6)) / 86_400_000_000
     year, month = divmod(ticks * (12 if unit == "Y" else 1), 12)

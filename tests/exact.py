@@ -1,7 +1,7 @@
 """Exact laws of races for a few scores: the oracle of the mechanisms.
 
 Everything follows from one chain.  Let A_0 say how likely it is that all others lose against a
-noisy score x, and A_r how likely that the r-th last of a list stands below x with all that is
+noisy score x, and A_r how likely that the r-th last of a list is less than x with all that is
 below it in the list's order; then A_r(x) sums A_(r-1) over the values of that score up to x.
 """
 

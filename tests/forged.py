@@ -1,4 +1,4 @@
-"""Release folders of every kind, and what a stranger may have made of them."""
+"""Release folders of every kind, and what an attacker may have made of them."""
 
 from __future__ import annotations
 

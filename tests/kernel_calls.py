@@ -37,7 +37,7 @@ class Calls:
         return int(self.rng.choice(values))
 
     def cuts(self, n, parts):
-        """Where so many parts of n entries begin, and the end."""
+        """Where `parts` parts of n entries begin, and the end."""
         return np.array([0, *np.sort(self.rng.integers(0, n + 1, parts - 1)), n], np.int64)
 
     def starts(self, n, classes):

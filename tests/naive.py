@@ -163,7 +163,7 @@ def pair_gain(bins, labellings, grid, nominal):
 
 
 def code_sums(codes, label, classes):
-    """What the codes of each column come to in each class."""
+    """The sum of each column's codes in each class."""
     return [[sum(code for code, of in zip(column, label, strict=True) if of == c)
              for column in codes] for c in range(classes)]
 

@@ -47,7 +47,7 @@ def kept(rows, y, S, rule, left, i):
 def enough(group, y, rule, i):
     """Whether a group of row i is large and diverse enough.
 
-    Where its class may be known, so many must be of its class.
+    Where its class may be known, this number must be of its class.
     """
     known = {h for h in group if y[h] == y[i]} if rule.labelled else group
     return len(known) >= rule.k and len({y[h] for h in group}) >= rule.l_diversity
@@ -125,7 +125,7 @@ def greedy(rows, y, order, rule):
 
 
 def best_first(rows, y, candidates, prefix, rule, value, least):
-    """Algorithm 3: the best candidate, first of equals, while it adds at least so much."""
+    """Algorithm 3: the best candidate, first of equals, while it adds at least this gain."""
     accepted = greedy(rows, y, prefix, rule)
     left = list(candidates)
     if not feasible(rows, y, set(), rule) or accepted != list(prefix):

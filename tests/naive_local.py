@@ -32,7 +32,7 @@ def gradient(Z, lam, w, linear=None):
 
 
 def descend(Z, lam, d, steps=None, linear=None):
-    """Gradient descent from 0: so many steps, or until nothing moves."""
+    """Gradient descent from 0: this number of steps, or until nothing moves."""
     length = max([1.0, *(sqrt(sum(v * v for v in z)) for z in Z)])
     w, eta = [0.0] * d, 2 / (length * length / 4 + 4 * lam)
     done = 0

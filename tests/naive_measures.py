@@ -18,12 +18,12 @@ def equals(rows, i):
 
 
 def one_class(rows, y, crowd):
-    """Rows whose crowd has one class."""
+    """Rows whose group has one class."""
     return sum(len({y[h] for h in crowd(rows, i)}) == 1 for i in range(len(rows)))
 
 
 def chances(sizes):
-    """The largest and the average chance that a row is found in a crowd of its size."""
+    """The largest and the average chance that a row is found in a group of its size."""
     risks = [Fraction(1, size) for size in sizes]
     return float(max(risks)), float(sum(risks) / len(risks))
 

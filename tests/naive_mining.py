@@ -14,7 +14,7 @@ def cover(rows, S):
 
 
 def frequent(rows, y, items, k, classes=1):
-    """Every set of these items that k rows hold, rows of so many classes."""
+    """Every set of these items that k rows hold, rows of enough classes."""
     sets = [frozenset(S) for size in range(len(items) + 1) for S in combinations(items, size)]
     return [S for S in sets if len(cover(rows, S)) >= k
             and (classes == 1 or len({y[i] for i in cover(rows, S)}) >= classes)]

@@ -288,7 +288,7 @@ def table(setting, units, at, shared, folder):
 
 
 def whose(row, i):
-    """The id that stands in a row."""
+    """The id in a row."""
     return f"p{i}" if row.whose == "own" else ""
 
 
@@ -328,7 +328,7 @@ def _lines(setting, rows):
 
 
 def pair(setting, shared, of, folder):
-    """`of` both neighbours that a state speaks of."""
+    """`of` both neighbours that a state describes."""
     whole, units = tuple(range(len(shared.units))), [*shared.units]
     before = of(setting, units, whole, shared, folder)
     if setting.removes:
@@ -340,7 +340,7 @@ def pair(setting, shared, of, folder):
 
 
 def compared(setting, shared, folder):
-    """How far apart the neighbours are that a state speaks of."""
+    """The distance of the neighbours that a state describes."""
     return apart(*pair(setting, shared, handed, folder), setting.counted)
 
 
@@ -425,7 +425,7 @@ def planned(method, kinds, classes, options, *, units, most=0, neighbours="repla
 
 
 def _wish(rng, kinds, options):
-    """What a choice is among: a wish or two, of which some make no sense and are refused."""
+    """What a choice is among: an option or two, of which some make no sense and are refused."""
     names = [f"x{j}" for j in range(len(kinds))]
     rng.shuffle(names)
     for wish in rng.sample(WISHES, rng.choice((1, 1, 2))):

@@ -54,7 +54,7 @@ class Replayed(streams.Noise):
         return self._source.bytes(count)
 
 
-#: Stands in for the source of noise: each release begins anew.
+#: Replaces the source of noise: each release begins anew.
 REPLAYED = mock.Mock(side_effect=lambda: Replayed(7))
 
 

@@ -79,7 +79,7 @@ def options(columns, rng):
 
 
 class Found:
-    """What the oracle finds in a folder: what was claimed, and the smallest crowd of a stranger."""
+    """What the oracle finds in a folder: the claim, and the smallest group of an attacker."""
 
     def __init__(self, folder):
         self.claim = json.loads((Path(folder) / "certificate.json").read_text())["claim"]
@@ -95,7 +95,7 @@ class Found:
             self.exact.append(self.place[self.claim["target"]])
 
     def level(self):
-        """Rows in the smallest crowd of who knows what the roles say."""
+        """Rows in the smallest group of an attacker who knows what the roles say."""
         apart = defaultdict(Counter)
         for row in self.rows:
             held = int("0" + "".join(row[j] for j in self.has), 2)
@@ -104,7 +104,7 @@ class Found:
                    for seen in apart.values() for mine in seen)
 
     def classes(self):
-        """The fewest classes in a crowd of who knows the columns alone; None without a target."""
+        """The fewest classes in a group of an attacker who knows columns alone, or None."""
         target = self.claim["target"]
         if target is None:
             return None

@@ -1,4 +1,4 @@
-"""Whoever reads a page and does what it says: files are written, lines are run, Python goes on."""
+"""A reader who does what a page says: files are written, lines are run, Python goes on."""
 
 from __future__ import annotations
 

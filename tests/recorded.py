@@ -40,7 +40,7 @@ WRAPPED = {
 HANDED = ("top_k", "noisy", "above", "gamma", "laplace", "gaussian")
 #: Counts declare no epsilon: what the mean of their noise says is what they cost.
 COUNTS = ("noisy", "above", "discrete_laplace", "geometric")
-#: Calls of the solver are recorded for what stands in them; they draw nothing.
+#: Calls of the solver are recorded for their arguments; they draw nothing.
 SOLVED = "minimise"
 
 
@@ -321,7 +321,7 @@ def counted(call, other):
                                     if step[0] in ("two_sided", "geometric"))
 
 
-# --- the problem that noise stands in -------------------------------------------------------------
+# --- the problem that contains noise -------------------------------------------------------------
 
 def objective_loss(first, second, each, luck):
     """What a minimiser of an objective with noise loses at most, over many answers.

@@ -48,7 +48,7 @@ last column says whether it found that out.
 
 
 def attacked(method, mode, spent):
-    """What an audit finds of a mode that spends so much."""
+    """What an audit finds of a mode that spends this epsilon."""
     attacked_pair = pair(method, mode)
     return audit(attacked_pair.attacked(spent), attacked_pair.first, attacked_pair.second,
                  epsilon=1, delta=attacked_pair.delta,

@@ -34,7 +34,7 @@ VALUES = (0, 1)
 
 
 def tables(rows, ids, most):
-    """All tables of at most so many rows, where a person has at most so many."""
+    """All tables of at most `rows` rows, where a person has a limited number."""
     cells = [(name, value) for name in (*ids, None) for value in VALUES]
     tables_seen = set()
     for count in range(rows + 1):
@@ -120,7 +120,7 @@ def _of_persons(person, other):
 
 
 def test_without_the_number_of_rows_there_is_no_factor():
-    """What a person is worth in rows has to be said before rows are converted."""
+    """The number of rows of a person has to be declared before rows are converted."""
     person = Change("person", "replace-one")
 
     assert "rows_per_person" in steps(person, None, Change("row", "add-remove"))
@@ -282,7 +282,7 @@ def test_the_first_release_may_take_the_whole_delta(ledger):
 
 
 def gaussian(epsilon, delta, rho):
-    """Many Gaussian releases of this rho through an account: how many, and what they come to."""
+    """Many Gaussian releases of this rho through an account: how many, and their sum."""
     account, count = accounts.granted(int(epsilon * 10**9), int(delta * 10**18)), 0
     cost = Charge(3 * 10**8, 10**10, int(rho * RHO_UNITS))
     while (after := account.plus(cost)) is not None:
@@ -343,7 +343,7 @@ def test_a_limit_of_rho_implies_its_epsilon(epsilon, delta):
 
     assert limit == 0 or orders_below
     assert [] == orders_above
-    # What the plans use is close, so that a grant of two halves is worth half and half.
+    # What the plans use is close, so that a grant of two halves counts as half and half.
     assert limit / RHO_UNITS >= .99 * float(concentrated(wanted, allowed)) - 1e-11
 
 

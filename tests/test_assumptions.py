@@ -65,7 +65,7 @@ def test_proofs_use_the_known_words(file):
 
 @pytest.mark.parametrize("file", PROOFS)
 def test_a_proof_rests_on_all_that_it_names(file):
-    """Each proof that a proof speaks of stands in its line `rests on`, which names files."""
+    """Each proof that a proof mentions is listed in its line `rests on`, which names files."""
     rests = line(file, "rests on")
 
     assert len(rests) == len(set(rests))

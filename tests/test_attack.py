@@ -124,7 +124,7 @@ def test_every_mode_has_a_pair_of_neighbours(method, mode):
     assert attacked_pair.attacked(1)(attacked_pair.first)
 
 
-#: What shows little in so many runs has more; of what takes long and shows much fewer do.
+#: What shows little in this number of runs has more; of what takes long and shows much fewer do.
 SOME, OTHERS = 300, {("objective-fwell", ""): 150,
                      ("noisy-top-k", "class-counts"): 1000}
 
@@ -134,7 +134,7 @@ SOME, OTHERS = 300, {("objective-fwell", ""): 150,
 def test_no_mode_is_refuted_and_a_far_too_small_claim_is(method, mode):
     """Some hundred runs find nothing against 1, and find out a twin that spends far more.
 
-    The right one spends .9: of so many audits at exactly 1 one would be wrong now and then.
+    The right one spends .9: of these audits at exactly 1 one would be wrong now and then.
     """
     attacked_pair = pair(method, mode)
     how = {"epsilon": 1, "delta": attacked_pair.delta, "profile": OTHERS.get((method, mode), SOME)}

@@ -37,7 +37,7 @@ def test_the_least_epsilon_is_that_of_the_design():
 
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
-    """The formula agrees with 400 races on sums of votes that have the gap it speaks of."""
+    """The formula agrees with 400 races on sums of votes that have its gap."""
     from privsieve.noise.race import Race, top_k
 
     units, gap, repeats = 6000, Fraction(1, 25), 7

@@ -282,7 +282,7 @@ def test_distances_follow_the_domain():
 
 
 def random_pair(rng, letters, n, classes):
-    """Two tables that differ in one row: duplicates, hubs, extremes, label changes."""
+    """Two tables that differ in one row: duplicates, near rows, extremes, label changes."""
     codes, label, _ = random_table(rng, n, letters, classes)
     if rng.random() < 0.3:  # a hub: many equal rows, and one that is near to all
         codes[: n // 2] = codes[0]
@@ -309,7 +309,7 @@ def _joined(rng, persons):
 
 
 #: Where five rows stand so that a sixth, of another class, is nearer than any of them to another
-#: if it stands in the middle, and farther if it stands at the end.
+#: if it is in the middle, and farther if it is at the end.
 @pytest.mark.parametrize("repeats", [1, 2, 50])
 def test_the_bound_is_attained(repeats):
     """For every key both sums of the worst pair move by 2 T, so that 2 T - 1 would be wrong."""

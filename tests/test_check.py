@@ -31,7 +31,7 @@ def level(rows, columns):
 
 
 def costs(items):
-    """What single columns cost whoever knows which items a row has."""
+    """What single columns cost anyone who knows which items a row has."""
     known = Knowledge(items)
     return gains(known, known.groups().sizes())
 

@@ -77,7 +77,7 @@ def rows(count=400):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with a table, its domain and a budget of 2, to stand in."""
+    """A folder with a table, its domain and a budget of 2, as the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     (tmp_path / "table.csv").write_text(rows())
@@ -774,7 +774,7 @@ def test_domain(privsieve):
 
 @pytest.mark.parametrize(("delimiter", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
 def test_domain_guesses_the_delimiter(privsieve, delimiter, written):
-    """The delimiter is guessed from the header line and stands in the draft."""
+    """The delimiter is guessed from the header line and written into the draft."""
     Path("table.csv").write_text(rows().replace(",", delimiter))
     out = privsieve("domain", "table.csv")[1]
 

@@ -10,7 +10,7 @@ from privsieve.methods import worst as pairs
 
 
 def test_an_attack_that_finds_nothing(cli):
-    """The bound stands beside the claim, and the code is 0; --json says the same."""
+    """The bound is printed next to the claim, and the code is 0; --json says the same."""
     code, out, err = cli("audit", "block-fwell", "--runs", 150, "--epsilon", "0.5")
     document = json.loads(cli("audit", "block-fwell", "--runs", 150, "--json")[1])
 

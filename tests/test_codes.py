@@ -1,4 +1,4 @@
-"""Law: codes.  How a number becomes a code is said by its declaration, whoever reads it."""
+"""Law: codes.  How a number becomes a code is said by its declaration, for each reader."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def test_toy():
 
 
 def test_columns_of_cells():
-    """Results speak of the table's columns; what is not yes or no leaves as items only."""
+    """Results name the table's columns; what is not yes or no leaves as items only."""
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"ward": rng.choice(list("AB"), 60), "age": rng.integers(20, 80, 60),
                           "same": 1.5, "smoker": rng.integers(0, 2, 60)})

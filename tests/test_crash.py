@@ -40,7 +40,7 @@ values = [0, 1]
 ASK = ("select", "t.csv", "--domain", "d.toml", "--epsilon", "1", "--top", "1", "--method",
        "noisy-top-k", "--ledger", "b.db", "--population", "clinic", "--out", "out", "--request",
        "spring", "--anyway")
-#: Exit codes, and states of a failed release, that faults of every kind come to; and some more.
+#: Exit codes, and states of a failed release, that faults of every kind cause; and some more.
 ENDS = {0, 2, 4, "lost", "staged"}
 MORE = {"after": {"finished"}, "gone": {"finished", "unknown"}}
 #: What a failed release says of itself, by what is to be had.

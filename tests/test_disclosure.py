@@ -43,7 +43,7 @@ def table_of(rng, rows=None):
 
 
 def rule_of(rng, width, classes):
-    """A random stranger."""
+    """A random attacker."""
     absent = rng.random(width) < rng.choice([0, 0.5, 1]) if rng.random() < 0.7 else None
     return Rule(k=1, classes=classes, model=MODELS[rng.integers(2)], absent=absent,
                 labelled=bool(rng.integers(2)))
@@ -70,7 +70,7 @@ def down(figure):
 
 
 def millionths(text):
-    """A text as it stands in JSON."""
+    """A text as JSON writes it."""
     return int(Fraction(text) * 10**6)
 
 
@@ -105,7 +105,7 @@ def test_figures_are_loops(monkeypatch):
 
 
 def limits_of(rng, figures):
-    """Limits of which some are just what a table comes to, or a little more or less."""
+    """Limits of which some are just the figure of a table, or a little more or less."""
     def near(figure, unit, low, high, steps=(-1, 0, 1)):
         if rng.random() < 0.4:
             return None

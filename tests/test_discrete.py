@@ -22,7 +22,7 @@ MEANS = [Fraction(1, 100), Fraction(3, 10), Fraction(2), Fraction(31, 3), Fracti
 
 
 class Served(Noise):
-    """Given bytes, then other given bytes for ever."""
+    """Given bytes, then other given bytes without end."""
 
     def __init__(self, first, rest=b"\0"):
         self.left, self.rest = first, rest

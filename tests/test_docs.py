@@ -131,7 +131,7 @@ def test_every_page_is_linked():
 def test_every_page_is_in_the_index():
     """The index, from which the site's sidebar is made, names each page once.
 
-    Decisions stand below theirs.
+    Decisions are below theirs.
     """
     named = [(DOCS / link).resolve() for link in LINK.findall(
         "\n".join(line for line in page("docs/index.md").splitlines()

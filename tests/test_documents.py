@@ -122,7 +122,7 @@ def nouns(tmp_path_factory):
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 def test_each_noun_is_told_by_each_renderer(nouns, renderer):
-    """The title and the label of each fact at the top stand in what a renderer gives."""
+    """The title and the label of each fact at the top are in the output of a renderer."""
     for noun, document in nouns.items():
         text = RENDERERS[renderer](document)
         words = bare(text)
@@ -290,7 +290,7 @@ def test_a_line_of_words(tmp_path, line, words):
 
 
 def test_parts_of_words(tmp_path):
-    """Sections hold their lines; lists, facts and what stands beside are parts."""
+    """Sections hold their lines; lists, facts and side notes are parts."""
     first, second = toy(tmp_path, """## a | A | Link
 - one
 - two

@@ -83,7 +83,7 @@ def test_what_is_set_aside_can_be_taken_in():
 
 
 def test_the_table_and_the_target():
-    """What is said of the table stands in the draft; what is not is asked for."""
+    """What is declared of the table is in the draft; what is not is asked for."""
     entries = [proposed(name, "other") for name in ("person_id", "age", "y")]
     whole = TableFacts("y", ("no", "1.0"), "person", None, 4, 500, Csv(";", ","))
     domain = parse(draft(entries, whole))

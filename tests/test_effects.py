@@ -85,7 +85,7 @@ def test_an_option_has_an_effect_that_verifies(method, option, tmp_path):
 @pytest.mark.parametrize("epsilon", ["0.2", "0.9"])
 @pytest.mark.parametrize("method", [*ESTIMATORS, *NUMBERS], ids=repr)
 def test_what_every_method_releases_is_valid(method, epsilon, tmp_path):
-    """At a cost that no forecast speaks of by itself, too."""
+    """At a cost that no forecast includes by itself, too."""
     assert () == verified(method.estimator(epsilon=epsilon), method, tmp_path / "out")
 
 

@@ -123,7 +123,7 @@ def test_others_by_a_signal(how):
 
 
 def ending(kernel, after):
-    """A kernel that is ended by the user after so many accepted items."""
+    """A kernel that is ended by the user after this number of accepted items."""
     def ended(*arguments):
         values = kernel(*arguments)
         return np.append(values[:after], covers.ENDED) if len(values) > after else values
@@ -235,7 +235,7 @@ def test_profiles_keep_their_first_choice(profile, where, monkeypatch):
 
 
 def test_exact_says_it():
-    """A search that is not proved is not complete, and its gap stands in the release."""
+    """A search that is not proved is not complete, and its gap is in the release."""
     items, y = hard(1000)
     held = np.random.default_rng(0).random((1000, 60)) < 0.3
     rule = patterns.Rule(5, 2)

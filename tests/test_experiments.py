@@ -107,7 +107,7 @@ def test_errors_and_classifiers():
 @pytest.mark.parametrize("case", [c for c in needs.CASES if "soybean" not in c.name],
                          ids=lambda case: case.name)
 def test_a_table_of_an_experiment_has_what_was_planted(case):
-    """Every case draws a table of its size, whose best choice is worth 1, and guesses less."""
+    """Every case draws a table of its size, whose best choice scores 1, and guesses less."""
     drawn = case.make(np.random.default_rng(1))
     columns = range(drawn.X.shape[1])
     best = [j for j in columns if drawn.quality((j,)) > 0]
@@ -206,7 +206,7 @@ def test_what_the_product_refuses_has_no_cell(fold, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", [*local.METHODS, *local.ENSEMBLES])
 def test_the_tenth_that_tests_does_not_choose(fold, name):
-    """A method chooses the same columns whatever the rows and labels of the test are."""
+    """A method chooses the same columns for any rows and labels of the test."""
     choose = {**local.METHODS, **local.ENSEMBLES}[name]
     X, y = fold.test
     other = replace(fold, test=(1 - X, 1 - y), results={})

@@ -1,4 +1,4 @@
-"""Law: the auditor catches each planted fault, and in whatever form an answer is shown."""
+"""Law: the auditor catches each planted fault, in each form of an answer."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ METHODS = [("rule-sieve", {}), ("rule-sieve", {"class_prior": None, "ordered": T
 
 
 def planned(method, options, k, **extra_options):
-    """A plan for the wide table, whose target is a number where the options speak of one."""
+    """A plan for the wide table, whose target is a number where the options name one."""
     domain = extra_options.pop("domain", NUMBERS if "numeric" in options else WIDE)
     return ps.plan(method, domain, k=k,
                    **{"epsilon": "0.5", "rows": 600, **options, **extra_options})
@@ -224,7 +224,7 @@ def test_where_fewer_buy_nothing_all_are_named(k, options):
 
 
 def test_wishes_keep_their_places():
-    """What is always in stands beside the names that are raced, a group is one, never is out."""
+    """What is always in is added to the names that are raced, a group is one, never is out."""
     plan = planned("rule-sieve", {"depth": 1}, 14, fewer="auto", always=["x0", "x1"],
                    never=["x9"], groups={"both": ["x3", "x4"]})
     raced = [Forecast(Race(196, m, 1, Fraction(9, 20)), 196, m, Fraction(600), 12)

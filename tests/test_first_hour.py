@@ -1,4 +1,4 @@
-"""Law: the first hour.  A newcomer with a file that nobody prepared comes to a verified release.
+"""Law: the first hour.  A newcomer with a file that nobody prepared reaches a verified release.
 
 Each journey is data: a table, the command lines in their order, and the lines of the draft that a
 person edits (each with what a code book would say).  They are run as they stand, and counted.

@@ -89,7 +89,7 @@ def test_folders_with_values_are_columns(tmp_path):
 
 
 def test_rows_that_their_cells_move_are_refused_under_replacement(tmp_path):
-    """One row that is replaced would stand in another file, and move those between."""
+    """One row that is replaced would be in another file, and move those between."""
     hive(tmp_path / "t")
     with pytest.raises(SchemaError, match='neighbours = "add-remove"'):
         resolve(DOMAIN, open_source(tmp_path / "t").shape(count_rows=False))

@@ -1,4 +1,4 @@
-"""Law: an honest attacker.  No publication is below its claim for the stranger it speaks of."""
+"""Law: an honest attacker.  No publication is below its claim for the attacker it describes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privsieve.cli import run
 from publications import Found, options, write_table
 from real_data import folder as data_folder
 
-#: So many generated tables; PRIVSIEVE_TABLES asks for more.
+#: The number of generated tables; PRIVSIEVE_TABLES asks for more.
 TABLES = int(os.environ.get("PRIVSIEVE_TABLES", "80"))
 
 

@@ -78,7 +78,7 @@ def imported(name, path, tree):
 @pytest.mark.parametrize(("extras", "most"), [
     (False, MOST_LINES), (True, MOST_LINES_OF_EXTRAS)])
 def test_lines(extras, most):
-    """The core and the extras have at most so many lines of Python."""
+    """The core and the extras have a limited number of lines of Python."""
     lines = sum(len(path.read_text(encoding="utf-8").splitlines())
                 for name, (path, _) in trees().items() if is_extra(name) == extras)
 
@@ -111,7 +111,7 @@ def test_functions_take_few_arguments():
 
 
 def test_few_files_know_a_kind_by_name():
-    """What a kind is and how it is told stands in few files."""
+    """What a kind is and how it is told is in few files."""
     named = [name for name, text in core().items() if KIND.search(text)]
 
     assert len(named) <= MOST_FILES_OF_KINDS, named

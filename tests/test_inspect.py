@@ -343,7 +343,7 @@ def test_private():
 @given(st.lists(st.sampled_from(["zq7", "Zq8", "71.25", -71.25, "k.A.", "31.12.1871",
                                  "1871-12-31"]), min_size=1, max_size=6))
 def test_what_is_proposed_says_that_it_was_read_from_rows(cells):
-    """No value of the table stands in a proposal without the words that rows said it."""
+    """No value of the table is in a proposal without the words that rows said it."""
     for column in (Number("n", 0, 1), Category("c", ["A"]), Label("y", ["A", "B"]), Flag("f"),
                    Date("d", "2020-01-01", "2021-01-01")):
         for fix in fixes(look(column, cells, ".")):

@@ -45,7 +45,7 @@ from test_rules import weighing
 
 @pytest.mark.parametrize("grid", [4, 8, 16])
 def test_a_pair_is_worth_its_best_rule_or_both_columns(grid):
-    """What the best rule of both is worth, less chance, or the floor of the mean of both alone."""
+    """The score of the best rule of both, less chance, or the floor of the mean of both alone."""
     rng = np.random.default_rng(6)
     for _ in range(10):
         new_tables = rule_tables([tables.batch(rng.integers(0, 65536, (9, 4)),
@@ -64,7 +64,7 @@ def test_a_pair_is_worth_its_best_rule_or_both_columns(grid):
 
 
 def test_many_labellings_count_by_their_mean():
-    """A set of many classes is worth the floor of the mean of what it is worth by each cut."""
+    """The score of a set of many classes is the floor of the mean of its scores by each cut."""
     rng = np.random.default_rng(2)
     planned = plan("rule-sieve", tables.domain("nnnn", 3), k=3, epsilon=1, rows=9, joint="pair")
     summary = planned.summarise([tables.batch(rng.integers(0, 65536, (9, 4)),

@@ -125,7 +125,7 @@ def spoilt(rng, value, share):
     return value if value is None else "nothing"
 
 
-# what a call comes to
+# the outcome of a call
 
 
 def bits(value):

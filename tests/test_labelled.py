@@ -1,7 +1,7 @@
 """Laws of a class that may be known: each class of a group keeps k; choices and refusals.
 
 The loops count rows of the same class; that kernels and the exact search agree with them where a
-class may be known stands in test_patterns and test_exact.
+class may be known is tested in test_patterns and test_exact.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def test_maximal(chunk):
 
 
 def test_closed():
-    """Of each closed item the smallest crowd of one class is told, and the rows below k."""
+    """Of each closed item the smallest group of one class is told, and the rows below k."""
     for case in (case for column in PARTS for case in cases(column, 20)):
         names = tuple(f"c{c}" for c in range(case.rule.classes))
         table = Labelled(case.items, case.y, names)

@@ -81,7 +81,7 @@ def test_a_plan_names_the_option_that_is_wrong(method):
 
 
 class Spy(Source):
-    """A source that notes when its body is opened, and does then what it is told."""
+    """A source that notes when its body is opened, and then calls `then`."""
 
     @classmethod
     def on(cls, source, then=None):
@@ -208,7 +208,7 @@ def test_the_charge_is_durable_before_the_first_row(ledger, method):
 
 @charging
 def test_a_fault_in_the_rows_has_one_text(ledger, method):
-    """Whatever the rows make fail: the charge stays, and the error hides its cause."""
+    """If rows make anything fail, the charge stays, and the error hides its cause."""
     def fail():
         raise RuntimeError(SECRET)
 

@@ -344,7 +344,7 @@ def _population(account, *amounts, unit="NULL", neighbours="NULL", rows="NULL"):
     "UPDATE request SET delta_units = 1 WHERE state = 'reserved'",
 ])
 def test_the_file_defends_itself(ledger, statement):
-    """Each table refuses what no ledger does, whoever asks."""
+    """Each table refuses what no ledger does, from any client."""
     ledger.commit(ledger.reserve(Cost.of(1), CLAIM), DIGEST)
     ledger.publish("s", ["a"], 2, "m", claim={})
     other = Ledger(ledger.path, population="town")

@@ -27,9 +27,9 @@ from privsieve.public.plan import Cost
 
 HERE = Path(__file__).parent
 SOURCES = str(Path(privsieve.__file__).parents[1])
-#: So many charges were acknowledged before: enough that pages are split and freed.
+#: This number of charges was acknowledged before: enough that pages are split and freed.
 BEFORE = 11
-#: Where each crash has many ends, one of so many is tried; all of them where somebody has the time.
+#: Where each crash has many ends, one of this number is tried; all of them with more time.
 SEVERAL = 4 if int(os.environ.get("PRIVSIEVE_KILLS", "50")) < 1000 else 1
 
 #: Die at each call of a charge and its commit in turn; a folder says that it was acknowledged.

@@ -1,4 +1,4 @@
-"""Law: measures.  Levels, risks, hubs and sources against loops over sets."""
+"""Law: measures.  Levels, risks, frequent neighbours and sources against loops over sets."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_risks(chunk):
 
 @pytest.mark.parametrize("chunk", PARTS)
 def test_groups_hubs_errors(chunk):
-    """The hub figure and the classification metric follow their words."""
+    """The `hub` figure and the classification metric follow their words."""
     for items, rows, y, k, _ in tables(chunk):
         assert naive.hub(rows, k) == astuple(hub_of(Knowledge(items).groups(), k))
         assert naive.classification_metric(rows, y, k) == classification_metric(items, y, k)
@@ -142,7 +142,7 @@ def test_nothing():
 
 
 def test_warning():
-    """The hub figure warns above a fifth of the rows, and not at a fifth."""
+    """The `hub` figure warns above a fifth of the rows, and not at a fifth."""
     assert measures.Hub(0, 10, 2, 0).warning is None
     assert "3 of 10 rows fall below k" in measures.Hub(0, 10, 3, 0).warning
 

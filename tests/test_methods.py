@@ -185,7 +185,7 @@ def test_a_domain_that_lacks_a_fact_is_refused(method, domain):
 
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_a_reference_is_part_of_the_plan(method):
-    """Its digest stands in the settings, and it needs no blocks; what is wrong with it is said."""
+    """Its digest is in the settings, and it needs no blocks; what is wrong with it is said."""
     X, y = strong(40)
     first, two = planned(method, reference=(X, y)), planned(method, reference=(X[1:], y[1:]))
 

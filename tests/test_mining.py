@@ -171,7 +171,7 @@ def test_contract():
 
 
 def hard(n=400, d=400):
-    """Half-full noise: no search comes to an end at k = 20."""
+    """Half-full noise: no search ends at k = 20."""
     items = Items.dense(np.random.default_rng(0).random((n, d)) < 0.5)
     return (items.indptr, items.indices), np.zeros(n, np.int32), np.ones(d, np.int64)
 

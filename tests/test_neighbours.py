@@ -69,7 +69,7 @@ ATTAINED = {
 
 @pytest.mark.parametrize("name", ATTAINED)
 def test_the_bound_is_attained(name, tmp_path):
-    """A search from random tables comes to a pair that moves a score by all that is claimed."""
+    """A search from random tables reaches a pair that moves a score by all that is claimed."""
     method, kinds, classes, options, public = ATTAINED[name]
     where, rng = planned(method, kinds, classes, options, **public), random.Random(3)
     best = 0.0
@@ -94,7 +94,7 @@ def test_labels_of_the_table_come_close(tmp_path):
 
 
 def moves_of(where, folder):
-    """The worst ratio that a short search comes to."""
+    """The worst ratio that a short search finds."""
     return climbed(random.Random(1), where, folder, starts=40, steps=40)[0].ratio
 
 
@@ -139,7 +139,7 @@ def test_rows_without_an_id_that_are_one_person_are_seen(neighbours, tmp_path, m
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_number_of_persons_from_the_table_is_seen(classes, tmp_path, monkeypatch):
-    """Where nobody stands in for an absent person, the sensitivity is another; that is seen."""
+    """If nobody replaces an absent person, the sensitivity is another; that is seen."""
     where = planned("rule-sieve", "nn", classes, {**ONE, "class_prior": "centred"}, **PERSONS)
 
     assert moves_of(where, tmp_path) <= 1

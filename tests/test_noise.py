@@ -65,7 +65,7 @@ DRAWS = {
 
 
 class Served(Noise):
-    """Given numbers as prefixes of `bits` digits, then zeros for ever."""
+    """Given numbers as prefixes of `bits` digits, then zeros without end."""
 
     def __init__(self, numbers, bits):
         self.left = b"".join(int(Fraction(x) * 2**bits).to_bytes(bits // 8) for x in numbers)
@@ -231,7 +231,7 @@ def test_values_refined_equal_many_digits(law, per):
 class Streams(Noise):
     """One endless stream for each of `count` uniforms, whose first digits are read at once.
 
-    What is read later goes to whoever asks: only streams that need no more can be compared.
+    What is read later goes to the next caller: only streams that need no more can be compared.
     """
 
     def __init__(self, seed, count, bits):

@@ -257,7 +257,7 @@ def test_a_seed_is_refused_with_the_reason(name):
 
 
 def test_a_ledger_of_a_request_pays_for_one_of_its_copies(clinic):
-    """A request that somebody named is paid once by whoever comes first; the reason is said."""
+    """A request that somebody named is paid once by the first caller; the reason is said."""
     X, y = table()
     named = ps.Ledger(clinic.path, population="clinic", request="spring")
     sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=named, allow_copies=True)

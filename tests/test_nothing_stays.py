@@ -455,7 +455,7 @@ RAISED = [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, Panic, Memor
 
 
 def thrown(kind):
-    """An error of this kind that speaks of rows."""
+    """An error of this kind that mentions rows."""
     if kind is ReleaseFailed:
         error = kind()
         error.add_note(SECRET)

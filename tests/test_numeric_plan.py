@@ -188,7 +188,7 @@ def test_the_cut_and_the_races_share_epsilon():
 
 
 def test_the_forecast_tells_the_truth():
-    """The formula agrees with 400 races on covariances that are half of the gap it speaks of."""
+    """The formula agrees with 400 races on covariances that are half of its gap."""
     from privsieve.noise.race import Race, top_k
 
     d, k, units = 12, 3, 1000

@@ -45,7 +45,7 @@ class ToyOptions(Choosing):
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The toy stands in the registry, as a method of one file does."""
+    """The toy is in the registry, as a method of one file does."""
     module = ModuleType("privsieve.methods.toy")
     module.ToyOptions = ToyOptions
     monkeypatch.setitem(sys.modules, "privsieve.methods.toy", module)
@@ -96,7 +96,7 @@ def place(tmp_path, monkeypatch):
 
 
 def test_the_command_line_asks_for_it(toy, place, capsys):
-    """Its word, its choices and its help; what is said is read, and stands in --json."""
+    """Its word, its choices and its help; what is said is read, and is in --json."""
     assert 0 == run(["plan", "--method", "toy", "--help-all"])
     out = capsys.readouterr().out
 

@@ -145,7 +145,7 @@ def test_what_is_charged_is_valid(method, odd, tmp_path):
     ({"forecast": {"seen": "0.3"}}, "forecast"), ({"assumes": ()}, "assumes"),
 ])
 def test_a_plan_is_held_against_the_form_of_its_release(tmp_path, change, place):
-    """A plan whose release `verify` would refuse is not charged, whoever made it."""
+    """A plan whose release `verify` would refuse is not charged, from any caller."""
     from dataclasses import replace
 
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")

@@ -342,7 +342,7 @@ ATTACKED = {
 @pytest.mark.parametrize(("name", "proved"),
                          list(zip(ATTACKED, (2.2, 2.7, 2.7, 1.5), strict=True)))
 def test_an_attack_finds_more_than_epsilon(name, proved):
-    """At epsilon 1, 400 runs on the hub pair prove 1.5 or more; 200 at a 50th of it, not 1."""
+    """At epsilon 1, 400 runs on the worst pair prove 1.5 or more; 200 at a 50th of it, not 1."""
     A, B, y = hub_pair(300)
     run, low = (ATTACKED[name](epsilon, np.random.default_rng(7)) for epsilon in (1.0, 0.02))
     report = ps.audit(lambda X: run(X, y), A, B, epsilon=1.0)

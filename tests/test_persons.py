@@ -277,7 +277,7 @@ def test_settled_persons_are_as_many_as_were_declared():
         assert [tag for tag in unit if tag in stay] == every[:len(every) - (3 - len(stay))]
 
 
-# an attack: a hub that vanishes
+# an attack: a frequent neighbour that vanishes
 
 
 def test_a_hub_that_vanishes_moves_one_block_of_a_repeat():

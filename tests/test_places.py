@@ -90,7 +90,7 @@ def test_every_small_table_keeps_the_claim(name):
 
 
 def test_the_sum_of_a_group_would_be_seen(monkeypatch):
-    """A group that is worth the sum of its columns moves beyond the race: the search says so."""
+    """A group that scores the sum of its columns moves beyond the race: the search says so."""
     monkeypatch.setattr(Places, "scores", lambda places, scores: [
         sum(scores[j] for j in item) for item in places.items])
     with pytest.raises(AssertionError):
@@ -327,7 +327,7 @@ values = [0, 1]
 
 
 def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
-    """`plan` says what is fixed, `select` keeps it, and a wish without sense has code 2."""
+    """`plan` says what is fixed, `select` keeps it, and a choice without sense has code 2."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "domain.toml").write_text(DOMAIN)
     (tmp_path / "t.csv").write_text("age,street,zip,mri,smoker,ill\n"

@@ -202,7 +202,7 @@ def test_the_forecast_grows_with_epsilon_and_warns():
 
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
-    """The formula agrees with 400 races on scores that have the gap it speaks of."""
+    """The formula agrees with 400 races on scores that have its gap."""
     from privsieve.noise.race import top_k
 
     d, units, gap = 12, 1000, Fraction(1, 20)
@@ -325,7 +325,7 @@ def test_the_median_is_pure():
 
 
 def test_sums_that_do_not_fit_are_refused_before_rows():
-    """So many rows of so many persons that scores pass 63 bits are refused by the plan."""
+    """The plan refuses numbers of rows and persons with which scores pass 63 bits."""
     def options(rows_per_person):
         domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)],
                            target=ps.Label("y", [0, 1]), person="id", persons=2**20,

@@ -1,6 +1,6 @@
 """Attack: an output that no sum with a double can give refutes a value for certain.
 
-`y` is refuted for `w` if no double `b` has fl(w + b) == y.  Whoever adds a double to a value leaves
+`y` is refuted for `w` if no double `b` has fl(w + b) == y.  Noise that is added as a double leaves
 such traces of it; what is a multiple of a public step, whatever the value, leaves none.
 """
 

@@ -101,7 +101,7 @@ def test_changes_are_said(src, name, old, new, message):
 
 
 def test_a_label_lost_in_both_files_is_said(src):
-    """A cited label must stand in a comment of the code, not elsewhere."""
+    """A cited label must be in a comment of the code, not elsewhere."""
     edit(src, "kernels/native.cpp", "twice", "double")
     edit(src, "two.proof.md", "#twice", "#double")
 

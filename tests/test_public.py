@@ -95,7 +95,7 @@ def test_sizes(path):
 
 
 def test_every_name_has_an_example_that_runs():
-    """The docstring of each public name has an example, and it speaks of that name."""
+    """The docstring of each public name has an example, and it uses that name."""
     finder = doctest.DocTestFinder(recurse=False)
     without = []
     for name in ps.__all__:

@@ -214,7 +214,7 @@ def test_known_absences(privsieve):
 
 
 def test_partial_columns(privsieve):
-    """A result speaks of the table's columns, and lists the items of those that leave in part."""
+    """A result names the table's columns, and lists the items of those that leave in part."""
     privsieve(*publish("--method", "greedy"))
     body = json.loads(Path("out/release.json").read_text())
 

@@ -103,7 +103,7 @@ def touched(rows, i, S, rule):
 
 
 def test_many_items():
-    """A crowd may grow past one word of bits."""
+    """A group may grow past one word of bits."""
     items = Items.dense(np.ones((3, 70)))
     crowd = Patterns.of(Labelled(items, np.zeros(3, np.int32)),
                         Rule(3, 1, model="k-anonymity"))
@@ -195,7 +195,7 @@ def test_forward(chunk, monkeypatch):
 
 
 def subsets(pool, most):
-    """All sets of up to so many items."""
+    """All sets of up to `size` items."""
     return [list(combination) for size in range(1, most + 1)
             for combination in combinations(pool, size)]
 

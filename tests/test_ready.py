@@ -382,7 +382,7 @@ def test_a_release_that_was_edited_is_not_called_finished(privsieve):  # noqa: F
 @pytest.mark.parametrize("noted", [False, True])
 def test_a_link_in_the_place_of_a_release_is_not_followed(
         privsieve, monkeypatch, noted):  # noqa: F811
-    """Whoever put it there gets a sentence; nothing is finished of what lies elsewhere."""
+    """The user who put it there gets a sentence; nothing is finished of what lies elsewhere."""
     if noted:
         staged(privsieve, monkeypatch)
         Path("first/.release.json").rename("elsewhere.json")

@@ -327,7 +327,7 @@ def test_the_number_of_rows_is_private_under_add_remove(tmp_path):
 
 
 def test_persons_are_named(tmp_path):
-    """Where a person is protected, the page speaks of persons and of their rows."""
+    """Where a person is protected, the page names persons and their rows."""
     release = selection(tmp_path, person="who", rows_per_person=3, persons=500)
     words = Page(html(release.body, release.certificate)).words
 
@@ -430,7 +430,7 @@ def test_a_free_release_is_said(tmp_path):
 
 
 def naive_facts(rows, k, labels, absent):
-    """The same facts by loops: crowds of each stranger, and the promised level without columns."""
+    """The same facts by loops: groups of each attacker, and the promised level without columns."""
     every = range(rows.shape[1])
 
     def crowds(lacking, *, by_class, columns=every):

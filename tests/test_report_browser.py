@@ -157,7 +157,7 @@ def test_a_page_prints(browser, pages, edition):
 
 
 def test_nothing_runs(browser, tmp_path, pages):
-    """A page whose policy is broken on purpose is caught: the console speaks of it."""
+    """A page whose policy is broken on purpose is caught: the console reports it."""
     data = pages["selection", "plain"].read_bytes()
     broken = tmp_path / "broken.html"
     broken.write_bytes(data.replace(b"</main>", b"<img src='x.png' onerror='alert(1)'></main>"))

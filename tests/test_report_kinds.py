@@ -186,7 +186,7 @@ def test_weights_are_drawn_where_they_are():
 
 
 def test_weights_are_told_and_chosen():
-    """Chosen columns stand first, the larger weight before; each weight stands beside its name."""
+    """Chosen columns stand first, the larger weight before; each weight is next to its name."""
     page = html(*released("weights")).decode().partition("Released weights")[2]
     rows = re.findall(r'<code translate="no"><bdi>(\w+)</bdi></code>.*?<td>(?:<[^>]*>)?([^<]+).*?'
                       r'<td class="r">([^<]+)</td>', page.partition("</table>")[0], re.DOTALL)
@@ -471,7 +471,7 @@ def test_answers_are_checked():
     ("histogram", "any released table of counts by",
      "any collection of released tables of counts by")])
 def test_the_claim_is_a_sentence(kind, claim, several):
-    """Each kind has its sentence; with a delta it speaks of collections."""
+    """Each kind has its sentence; with a delta it describes collections."""
     assert claim in sentence(released(kind)[1])
     assert several in sentence(released(kind, delta="1e-6")[1])
     assert "at most 0.000001 beyond that." in sentence(released(kind, delta="1e-6")[1])

@@ -128,7 +128,7 @@ def test_every_cosine_and_sine_are_short_enough():
 
 
 def test_the_public_numbers_never_change():
-    """The same seed gives these frequencies and this table, on every machine and for ever."""
+    """The same seed gives these frequencies and this table, on all machines and versions."""
     kernel_map = map_of(COLUMNS, "rbf", features=20, gamma="0.5", seed=7)
     drawn = b"".join(np.ascontiguousarray(frequency, "<i8").tobytes()
                      for frequency in frequencies(kernel_map))

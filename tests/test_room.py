@@ -123,7 +123,7 @@ print(data() - before)
 
 
 def test_a_limit_of_addresses_is_not_taken_by_a_pool(tmp_path):
-    """Arrow's own pool would reserve a gigabyte at once, and leave so much less for rows."""
+    """Arrow's own pool would reserve a gigabyte at once, and leave less for rows."""
     half = np.repeat([0.0, 1.0], 5000)
     pq.write_table(pa.table({"a": half, "y": half}), tmp_path / "t.parquet")
     (tmp_path / "d.toml").write_text(DECLARED)
@@ -398,7 +398,7 @@ except ReleaseFailed:
 
 
 def within(folder, case, allowed, limit):
-    """How a release ended that may take so much, while the system gives it no more than `limit`."""
+    """How a release ended that may take `allowed`, while the system gives it only `limit`."""
     done = subprocess.run([sys.executable, "-c", WITHIN, json.dumps([*case, allowed, limit])],
                           cwd=folder, check=True, capture_output=True, text=True)
     return tuple(done.stdout.split())

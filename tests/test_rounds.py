@@ -142,7 +142,7 @@ def far_off(label, cell):
 def test_a_row_moves_the_sums_of_many_classes_by_all_that_is_claimed():
     """A row that is nothing of what was expected, and one of another cell: the bound is attained.
 
-    No row moves them by more than a half of it: the parts that were expected come to one at most.
+    No row moves them by more than a half of it: the parts that were expected add up to one at most.
     """
     how, rng = run_rounds(classes=3), np.random.default_rng(4)
     claims = [moves for moves, _ in how.noise(1)]

@@ -76,7 +76,7 @@ CASES = [
 
 @pytest.mark.parametrize("at", [0, 4, 17])
 def test_each_stage_adds_up_for_any_cut_and_order(at):
-    """An engine's parts, in any order, come to what one process comes to."""
+    """An engine's parts, in any order, add up to the result of one process."""
     columns, target, options, extra_options = CASES[at]
     domain = ps.Domain(columns, target=target, **extra_options)
     plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(rows=ROWS)

@@ -162,12 +162,12 @@ def test_chunks_do_not_show(monkeypatch, chunk):
 
 
 def every_table(records, rows):
-    """All tables of so many rows, as tuples of positions."""
+    """All tables of `n` rows, as tuples of positions."""
     return product(range(len(records)), repeat=rows)
 
 
 def worst_of_all(score, weights, rows, records):
-    """The furthest move over all tables of so many rows and all their neighbours."""
+    """The furthest move over all tables of `n` rows and all their neighbours."""
     worst = {
         table: values(score, [tables.batch([[records[r][0]] for r in table],
                                            [records[r][1] for r in table])], weights)[0]
@@ -199,7 +199,7 @@ def test_every_neighbour_of_every_small_table(name, neighbours, kind):
     ("m", (0, 65534, 65535), (0, 65535), 8), ("n", (0, 32767, 65535), (0, 32767, 65535), 6),
 ], ids=str)
 def test_every_neighbour_of_a_small_correlation(kind, codes, labels, rows):
-    """All tables of so many rows and all their neighbours: both bounds are all but attained.
+    """All tables of a few rows and all their neighbours: both bounds are all but attained.
 
     With six rows the mean of y is no centre of the grid; where missing is a level, values end below
     the last code.

@@ -196,7 +196,8 @@ def test_the_noise_has_the_size_that_is_said():
     batch = task(kernel, "10", 40, random_codes(rng, 3))
     true = batch.weights @ dual.forward(batch.basis.factor, dual.values(
         batch.basis.points, *model, kernel))
-    off = [batch.weights @ np.array(batch.grid.numbers(answers.answer_batch(model, noise, task=batch)))
+    off = [batch.weights @ np.array(
+        batch.grid.numbers(answers.answer_batch(model, noise, task=batch)))
            - true for noise in map(replay, range(400))]
     # half of the range
     each_noise = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4
@@ -450,7 +451,7 @@ def test_a_large_table_is_refused():
 
 
 def test_a_session_takes_paths(tmp_path):
-    """Table, domain and ledger may be named by their files; the charge stands in that ledger."""
+    """Table, domain and ledger may be named by their files; the charge is in that ledger."""
     domain = Domain([Number("age", 0, 110)], target=Number("cost", -2, 6))
     domain.to_toml(tmp_path / "domain.toml")
     (tmp_path / "t.csv").write_text("age,cost\n" + "20,1\n70,3\n" * 10)
@@ -487,7 +488,7 @@ def test_every_release_verifies(ledger, tmp_path):
 
 
 def test_a_release_names_its_kernel_and_a_log_scale():
-    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
+    """Parameters are in the release as text; noise of a log scale is that of the logarithm."""
     domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
     kernel = Kernel.of(domain, "rbf", 0.5)
     forecast = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast

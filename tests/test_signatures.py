@@ -310,7 +310,7 @@ def test_a_hidden_file_is_named(folder):
 
 @pytest.mark.parametrize("signers", [wanted(MAKER), BOTH, wanted(MAKER, EVE, threshold=1)])
 def test_no_signature_is_a_reason_where_one_is_wanted(folder, signers):
-    """Signatures that were taken away are missed by who wants them."""
+    """Signatures that were taken away are missed by a verifier that wants them."""
     (folder / "signatures.json").unlink()
 
     only(ps.verify(folder, signers=signers), "the folder holds no signatures, and some are wanted")
@@ -386,7 +386,7 @@ def test_signatures_of_a_release_that_does_not_hold_are_not_called_true(plain):
 # --- who is wanted -------------------------------------------------------------------------------
 
 def test_thresholds(folder):
-    """So many of the keys that are wanted, each counted once."""
+    """The number of the keys that are wanted, each counted once."""
     assert ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=2)).valid
     only(ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=3)), "2 have signed, and 3")
     only(ps.verify(folder, signers=wanted(EVE)), "0 have signed, and 1 are due")
@@ -408,7 +408,7 @@ def test_a_key_counts_once(folder, tmp_path):
 
 
 def test_a_revoked_key_is_a_reason(folder, tmp_path):
-    """Its signature speaks against a folder, whoever else has signed."""
+    """Its signature speaks against a folder, even if others have signed."""
     gone = tmp_path / "revoked.txt"
     gone.write_text(f"# keys\n\n{fingerprint(ANNA).upper()}  2026-11-01 laptop stolen # c\n")
 
@@ -639,7 +639,7 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
 
 
 def test_without_cryptography(folder, cli, monkeypatch):
-    """Without it signatures are named as not checked; who wants or makes some is told."""
+    """Without it signatures are named as not checked; a user that wants or makes some is told."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
     verdict = ps.verify(folder)

@@ -45,7 +45,7 @@ def test_a_docstring_is_plain_text():
 
 
 def test_the_head_of_a_proof_is_a_list():
-    """Functions and their digests stand below each other."""
+    """Functions and their digests are below each other."""
     assert ("- covers: `a.b` @ `0f`\n- rests on: `x/y.proof.md`, `z.proof.md`"
             == load_part("proofs").listed("covers: a.b @ 0f\nrests on: x/y.proof.md, z.proof.md"))
 

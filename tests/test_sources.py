@@ -121,7 +121,7 @@ def test_encodings(tmp_path, start, word):
 
 
 def test_header_is_not_echoed(tmp_path):
-    """What a CSV file's first line says stands in no message about columns, which names all."""
+    """What a CSV file's first line says is in no message about columns, which names all."""
     missing = refused(csv_file(tmp_path, b"", b"Miller;1950;age;dose\n"))
     capitals = refused(csv_file(tmp_path, b"", HEADER.replace(b"age", b"Age")))
 
@@ -224,7 +224,7 @@ def test_refused(X, y, word):
 
 
 def test_directory(tmp_path):
-    """A folder without Parquet is no table, and no path stands in the message."""
+    """A folder without Parquet is no table, and no path is in the message."""
     (tmp_path / "d.csv").mkdir()
     message = refused(tmp_path / "d.csv")
 

@@ -116,7 +116,7 @@ WORDS = [("ja", 1), ("Ja", 1), ("JA", 1), (" jA ", 1), ("nein", 0), ("NEIN", 0),
 
 @pytest.mark.parametrize("label", YES_OR_NO, ids=["ignore_case", "flag"])
 def test_words_of_a_label_are_read_alike_by_every_reader(label, tmp_path, monkeypatch):
-    """Capitals that are ignored, and further words: one class, in whatever container they lie."""
+    """Capitals that are ignored, and further words: one class, in each container."""
     words, classes = zip(*WORDS, strict=True)
     upper = Category("ward", ["Nein", "JA"], ignore_case=True)
     domain = Domain([upper, Flag("a")], target=label)

@@ -165,7 +165,7 @@ def test_another_thread_sees_no_change(method):
 
 
 def at_once(work):
-    """What eight threads come to that begin together, and are changed as often as can be."""
+    """The results of eight threads that begin together, and are changed as often as can be."""
     ready, usual = threading.Barrier(THREADS), sys.getswitchinterval()
 
     def begin(number):
@@ -244,7 +244,7 @@ def test_a_seal_is_open_to_other_threads():
 
 
 def test_the_last_reader_of_spark_turns_logs_on():
-    """Whoever begins first and ends last: logs are off while one reads, and on again after all."""
+    """Any thread begins first and ends last: logs are off while one reads, and on after all."""
     before, first, second = logging.root.manager.disable, spark._quiet(), spark._quiet()
     levels = []
     for step in (first.__enter__, second.__enter__, partial(first.__exit__, None, None, None),

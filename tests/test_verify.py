@@ -30,7 +30,7 @@ def _plan(domain=DOMAIN, epsilon="0.5", delta=0):
                    score="class-counts", class_prior=["0.5", "0.5"], delta=delta)
 
 
-#: So many columns of so many that a delta buys less noise.
+#: Numbers of columns with which a delta buys less noise.
 WIDE = Domain(tuple(Flag(f"x{j}") for j in range(60)), target=Label("ill", [0, 1]))
 
 
@@ -66,7 +66,7 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def folder(ledger, tmp_path):
-    """A release folder whose charge stands in the ledger."""
+    """A release folder whose charge is in the ledger."""
     _issue(ledger, _plan()).save(tmp_path / "out")
     return tmp_path / "out"
 
@@ -318,7 +318,7 @@ def test_a_foreign_or_broken_ledger_is_a_reason(folder, ledger, tmp_path):
     b"PK\3\4",
 ])
 def test_garbage_is_a_reason(tmp_path, data):
-    """Whatever stands in the file, the answer is a reason in words that quote nothing of it."""
+    """For any content of the file, the answer is a reason in words that quote nothing of it."""
     (tmp_path / "c.json").write_bytes(data)
     verdict = verify(tmp_path / "c.json", tmp_path / "c.json", ledger=tmp_path / "c.json")
 

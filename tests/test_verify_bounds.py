@@ -62,7 +62,7 @@ def folder(published, tmp_path):
 
 
 def claimed(body, data, **claim):
-    """A certificate that claims just this file, as whoever forges a folder writes it."""
+    """A certificate that claims just this file, as a forger writes it."""
     new_claim = {**body["claim"], "table_sha256": digest(data), "target": None, "sensitive": [],
                  "absent": [], "l_diversity": 1, "k": 2, "level": 2, **claim}
     columns, target = new_claim["columns"], new_claim["target"]

@@ -46,7 +46,7 @@ def published(rng, rows=None):
 
 
 def disclosed(table, rule):
-    """The part of a release that speaks of values."""
+    """The part of a release that describes values."""
     return [disclosure.json() for disclosure in disclosures(table, rule)]
 
 
@@ -135,7 +135,7 @@ def test_forged_limits_and_figures_are_found():
 
 
 def test_an_entropy_may_be_told_as_a_millionth_less():
-    """Whoever measures may not count a large group exactly, and then says less; never more."""
+    """A maker may not count a large group exactly, and then says less; never more."""
     _, table, rule, claim, data = published(np.random.default_rng(7), rows=20)
     figures, counted = disclosed(table, rule), Opened.of(data, claim).disclosures()
     first = figures[0]

@@ -28,7 +28,7 @@ def bought(privsieve, *options):  # noqa: F811
 
 
 def test_each_line_is_its_plan(privsieve):  # noqa: F811
-    """What stands beside an epsilon is the forecast of a plan with this epsilon."""
+    """What is printed next to an epsilon is the forecast of a plan with this epsilon."""
     document = bought(privsieve)
 
     assert list(LADDER) == [epsilon["epsilon"] for epsilon in document["epsilons"]]

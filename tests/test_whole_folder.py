@@ -189,7 +189,7 @@ def test_a_table_that_is_given_does_not_stand_for_the_one_in_the_folder(copy, tm
     ("histogram", b'"selected":["age"', b'"selected":["sex"', {"report.html", "synthetic.csv"})])
 def test_what_lies_beside_a_release_that_does_not_hold_is_not_called_checked(
         copy, kind, old, new, beside):
-    """Where the two files contradict each other nothing is made of them, nor called a stranger."""
+    """Where the two files contradict each other nothing is made of them, nor called unknown."""
     folder = copy(kind)
     data = (folder / "release.json").read_bytes()
     (folder / "release.json").write_bytes(data.replace(old, new))

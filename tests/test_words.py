@@ -63,7 +63,7 @@ def test_a_weak_promise_is_not_called_a_strong_one(kind, epsilon, message):
 
 
 def test_a_headline_says_what_a_cost_means():
-    """A number of the budget says nothing to a lawyer; what a stranger may learn does."""
+    """A number of the budget says nothing to a lawyer; what an attacker may learn does."""
     words = Page(html(*released("weights", epsilon="1"))).words
 
     assert ("1 of the privacy budget of the rows. An attacker who was 50 % sure of something about "
@@ -72,7 +72,7 @@ def test_a_headline_says_what_a_cost_means():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_headline_says_the_warning_of_its_release(kind):
-    """What was said before the charge stands beside the answer that it speaks of."""
+    """What was said before the charge is next to the answer that it describes."""
     page = html(*released(kind, warning="this method is useful here from 20 on")).decode()
 
     assert "<b>But:</b> this method is useful here from 20 on." in page.partition("<nav")[0]
@@ -82,7 +82,7 @@ def test_a_headline_says_the_warning_of_its_release(kind):
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_promise_is_a_number(kind, delta):
-    """No power of e where people read; who wants it has the formula."""
+    """No power of e where people read; the formula is folded."""
     release, certificate = released(kind, epsilon="2", delta=delta)
 
     assert "by a factor of at most 7.39" in sentence(certificate)
@@ -90,7 +90,7 @@ def test_a_promise_is_a_number(kind, delta):
 
 
 def test_the_internal_edition_speaks_of_closed_columns():
-    """It does not say that it would not; the first ones stand there, the others are folded."""
+    """It does not say that it would not; the first ones are listed, the others are folded."""
     many = {**CLOSED, "closed": [[f"shut{j}", 2, 4, 0] for j in range(50)]}
     full_page = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
     page = internal_html(*full_page, many).decode()

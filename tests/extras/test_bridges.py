@@ -148,7 +148,7 @@ def test_r_reads_hostile_names_as_they_are(tmp_path):
     ("cp1252", b"", True), ("utf-8", b"\xef\xbb\xbf", True), ("utf-8", b"", False),
     ("latin-1", b"", True)])
 def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
-    """In whatever way a file is written, R counts our k in it; and refuses a line that we skip."""
+    """R counts our k in a file in any format; and refuses a line that we skip."""
     cells = ['"say ""ü"", a;b"', "é", "é"]
     lines = ["größe;ödeme;ill"] * header + [f"{row % 7},5;{cells[row % 3]};{'ny'[row % 2]}"
                                             for row in range(90)]

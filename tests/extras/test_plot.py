@@ -98,7 +98,7 @@ def test_weights_are_drawn_as_they_were_released():
 
 
 def test_a_model_is_drawn_with_its_names():
-    """The largest number of a linear model stands beside the column that carries it."""
+    """The largest number of a linear model is next to the column that carries it."""
     X = np.random.default_rng(0).random((4000, 4))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Laws of a shared ledger: a server keeps what a file keeps, whoever is killed."""
+"""Laws of a shared ledger: a server keeps what a file keeps, even if any side is killed."""
 
 import json
 import os
@@ -149,7 +149,7 @@ def test_limits_are_raised_by_two(place):
 
 
 def test_publications_are_kept_in_order(place):
-    """What is published is noted beside, and whoever looked before another wrote is refused."""
+    """What is published is noted; a client that looked before another wrote is refused."""
     ledger = Ledger(place, population="clinic")
     ledger.introduce()
     first = ledger.publish("2026", ["a", "b"], 5, "items", claim={})

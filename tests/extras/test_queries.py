@@ -79,7 +79,7 @@ def test_rows_of_a_query_are_those_of_its_file(table, tmp_path):
 # --- what a cell can decide -----------------------------------------------------------------------
 
 ROWS, AT = 30, 17
-#: Of each column of a database, its type, and cells that may stand in one row.
+#: Of each column of a database, its type, and cells that one row may hold.
 CELLS = {
     "number": ("DOUBLE", ["'nan'", "'inf'", "'-inf'", "'-0.0'", "1e308", "NULL"]),
     "small": ("TINYINT", ["-128", "NULL"]),

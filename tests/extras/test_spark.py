@@ -164,7 +164,7 @@ def added_up(plan, *stages, placed=False):
 
 
 def summary(plan, X, *stages, placed=False):
-    """What some stages come to over a table."""
+    """The sums of some stages over a table."""
     plan, kept = added_up(plan, *stages, placed=placed)
     fitting.fit(plan, open_source(X), noise=replay(3))
     return [piece.tolist() for piece in kept[0]]
@@ -198,7 +198,7 @@ def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
         if rows:
             with contextlib.suppress(FileExistsError):
                 with (tmp_path / "killed").open("x") as file:
-                    # Whoever started the one that starts workers.
+                    # The process that started the one that starts workers.
                     executor = Path(f"/proc/{os.getppid()}/stat").read_text().split()[3]
                     file.write(Path(f"/proc/{executor}/cmdline").read_text())
                 os.kill(int(executor), signal.SIGKILL)

@@ -229,7 +229,7 @@ def test_a_step_that_no_row_can_stop(step, plain):
 
 
 def test_what_travels_is_what_was_sent():
-    """Numbers of any size and type, in whatever a summary is made of."""
+    """Numbers of any size and type, in any part of a summary."""
     sent = {"a": (1 << 80, None, np.array([True])),
             "b": [np.zeros((2, 0), np.uint16), np.array([[1 << 70], [2]])]}
     table = read(written(sent), sent)

@@ -1,6 +1,6 @@
 """Law: exploring.  The page for who chooses k says what is true of each k, and is for its holder.
 
-What a stranger finds is recounted by loops; an area is honest: labels that say nothing give a half.
+What an attacker finds is recounted by loops; an area is honest: labels without meaning give a half.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def drawn(request):
 
 
 def test_each_choice_keeps_its_k_by_loops(drawn):
-    """The smallest crowd of each choice is that of loops, and at least k."""
+    """The smallest group of each choice is that of loops, and at least k."""
     table, ways, points = drawn
     assert [(way.name, k) for way in ways for k in DRAWN] == [(p.way, p.k) for p in points.points]
     for point in points.points:
@@ -137,7 +137,7 @@ def test_strangers_are_counted_by_loops(drawn):
 
 
 def test_what_a_column_costs_is_the_level_without_it(drawn):
-    """Without each chosen column the smallest crowd is that of loops, and no smaller."""
+    """Without each chosen column the smallest group is that of loops, and no smaller."""
     table, ways, points = drawn
     for way in ways:
         rule = dataclasses.replace(way.rule, k=3)
@@ -229,7 +229,7 @@ def test_k_is_cut_to_what_the_table_has():
 
 @pytest.mark.usefixtures("unjudged")
 def test_sources_are_counted_where_rows_are_of_persons():
-    """Crowds, strangers and folds are of sources, where a person has several rows."""
+    """Groups, attackers and folds are of sources, where a person has several rows."""
     sources = (np.arange(160) // 4).astype(np.int32)
     table = run_explore(sources=sources)
     points = curve(table, profile_ways(rule_of(table)), (2, 5), 5, LONG)
@@ -344,7 +344,7 @@ def test_what_cannot_be_judged_is_not(monkeypatch):
 
 
 def explore_page(text="age", **options):
-    """A page with a stranger's text wherever one can stand."""
+    """A page with an outsider's text wherever a text can be."""
     settings = ExploreSettings(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
                   both=(text, "b"), presences=("c",), sensitive=(text,), target=text,
                   published=True, limits=("--max-share",))

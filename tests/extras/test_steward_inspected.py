@@ -34,7 +34,7 @@ def page_of(columns, folder):
 @pytest.mark.parametrize("columns", [("age", "ward", "n"), ("<script>", "&amp", 'x" onload="'),
                                      ("W" * 100, "a_b" * 30, "<b>" * 30)])
 def test_the_page(tmp_path, columns):
-    """The page is harmless whatever stands in a table, and says what was found and where."""
+    """The page is harmless for any table, and says what was found and where."""
     page = harmless(page_of(columns, tmp_path))
 
     for text in ("PRIVATE · ABOUT THE ROWS OF A TABLE · DO NOT RELEASE", "STOP.", "read from the",

@@ -148,7 +148,7 @@ def test_a_population_is_not_smaller_than_its_sample():
 
 @pytest.mark.parametrize("own_chosen", PARTS)
 def test_journalist(own_chosen):
-    """The crowd of a row are the rows of the population: its equals, or all that hold it."""
+    """The matches of a row are the rows of the population: its equals, or all that hold it."""
     for items, rows, _, _, rng in tables(own_chosen):
         chosen = sorted(rng.choice(len(rows), int(rng.integers(1, len(rows) + 1)), replace=False))
         matrix = np.array([[j in row for j in range(len(items))] for row in rows])

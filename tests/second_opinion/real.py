@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from privsieve.release import figure
 
-#: What leaves stands on a grid that is so many binary places finer than its sensitivity.
+#: What leaves is on a grid that is this number of binary places finer than its sensitivity.
 FINENESS = 16
 #: How far a figure in floats may be off, relatively.
 _NEAR = 1e-9
@@ -66,7 +66,7 @@ def power(value: float) -> int:
 
 
 def exponents(d: int, moved: Between, *, norm: int = 2) -> set[int]:
-    """The exponents that a grid of d numbers may have, which a neighbour moves by so much.
+    """The exponents that a grid of d numbers may have, which a neighbour moves by this length.
 
     >>> exponents(4, Between.about(3.0))
     {-17}

@@ -48,7 +48,7 @@ class Wished:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], domain: Domain) -> Wished:
-        """Read public wishes; names that are none are refused."""
+        """Read public choices; names that are none are refused."""
         groups: Mapping[str, Sequence[str]] = settings.get("groups") or {}
         members = [name for columns in groups.values() for name in columns]
         out = list(settings.get("never", ()))
@@ -156,7 +156,7 @@ def _forecast(facts: Facts, first: Wished) -> Iterator[str]:
     own = [cost for cost in costs if cost not in COSTS]
     epsilon = decimal(-(-facts.epsilon * EPSILON_UNITS // 1))
     yield from failed({
-        "the forecast speaks of other gaps than its method":
+        "the forecast has other gaps than its method":
             set(percent) == set(VOTE_GAPS if votes else GAPS),
         "the usual gap of the forecast is another one":
             forecast["usual_gap"] == ("0.2" if votes else "0.1"),
@@ -165,7 +165,7 @@ def _forecast(facts: Facts, first: Wished) -> Iterator[str]:
         "the forecast finds less where a gap is larger, or than by guessing":
             all(share <= other for share,
                 other in zip([guessed - 1, *shares], shares, strict=False)),
-        "the forecast speaks of other costs than its own":
+        "the forecast has other costs than its own":
             set(COSTS) <= set(costs) and len(own) <= 1
             and (not facts.epsilon or not own or own == [epsilon]
                  or first.certain),

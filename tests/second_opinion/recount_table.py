@@ -20,7 +20,7 @@ from second_opinion.recount import Facts, warned
 CODES = 65536
 #: Bins of a number that a mapping does not name.
 BINS = 8
-#: A table of which fewer than so many cells can be named is hardly one.
+#: Fewer cells than this can hardly be called a table.
 FEW = 10
 #: The largest noise of a count, and cells of a whole table and of one of named cells.
 MOST_NOISE, MOST_WHOLE, MOST_NAMED = 2**30, 2**20, 2**53 - 1
