@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Part, Passes
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, Ints, Layout
 from privsieve.summaries.persons import by_person
 
@@ -131,6 +131,8 @@ def residuals(rows: Passes, key: int, domain: Domain, start: Sequence[int], grid
         for batch, weight, _first in by_person(rows, domain.rows_per_person, key):
             kept = np.flatnonzero(weight)
             parts.append(Part.of(batch.take(kept), domain.classes, weight[kept]))
+    # [empty] a table without rows has an answer, too
+    parts = parts or [Part.of(Batch.empty(len(domain.columns)), domain.classes)]
     odds = np.array(start, np.int32)[:, None]
     return [Residuals(chunk, np.repeat(odds, len(chunk.unit), 1), layout.bins(chunk.codes, grid),
                       shares_of(start), np.zeros(len(chunk.unit), np.int64)) for chunk in parts]
