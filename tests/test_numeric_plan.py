@@ -12,10 +12,9 @@ import pytest
 
 import privsieve as ps
 from privsieve.errors import DomainError, ParameterError
-from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
-from privsieve.rows import open_source, resolve
+from test_methods import choose as choose_by
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -27,10 +26,7 @@ WAYS = ["auto", "ranks", "median-cut"]
 
 def choose(X, y, domain=BOX, **options):
     """The names that one selection with a repeatable noise gives."""
-    source = open_source(X, y)
-    domain = resolve(domain, source.shape(count_rows=domain.rows_are_public))
-    planned = plan("rule-sieve", domain, rows=len(X), **options)
-    return fit(planned, source, noise=replay(5)).selected
+    return choose_by("rule-sieve", X, y, domain, **options).selected
 
 
 def strong(n=2500):

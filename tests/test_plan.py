@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import privsieve as ps
@@ -17,39 +16,10 @@ from privsieve.methods.branches import MAX_OPS, OPS, Extent, a_round, depth, sco
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.public.option import count
-from privsieve.rows import open_source, resolve
+from privsieve.rows import open_source
+from test_methods import choose, strong
 
 BOX = ps.Domain.box(0, 1, columns=12)
-
-
-def choose(X, y, domain=BOX, **options):
-    """The names that one selection with a repeatable noise gives."""
-    source = open_source(X, y)
-    domain = resolve(domain, source.shape(count_rows=domain.rows_are_public))
-    planned = plan("rule-sieve", domain, rows=len(X), **options)
-    return fit(planned, source, noise=replay(5)).selected
-
-
-def strong(n=3000):
-    """Three columns of twelve that show the class."""
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 2, n)
-    X = rng.random((n, 12))
-    for j in (2, 5, 9):
-        X[:, j] = np.clip(0.3 * y + 0.7 * X[:, j], 0, 1)
-    return X, y
-
-
-@pytest.mark.parametrize("options", [
-    {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
-    {"depth": 1}, {"depth": 2}, {"joint": "pair"}, {"joint": "rounds"}, {"max_ops": 10_000},
-    {"class_prior": "centred"}, {"class_prior": "unbalanced"},
-], ids=str)
-def test_each_option_finds_strong_columns(options):
-    """Whatever the options, three strong columns are found at epsilon 2."""
-    X, y = strong()
-
-    assert {"x2", "x5", "x9"} == set(choose(X, y, k=3, epsilon=2, **options))
 
 
 def test_an_ordered_choice_begins_with_the_strongest():
@@ -57,15 +27,7 @@ def test_an_ordered_choice_begins_with_the_strongest():
     X, y = strong()
     X[:, 9] = np.clip(0.8 * y + 0.2 * X[:, 9], 0, 1)
 
-    assert "x9" == choose(X, y, k=3, epsilon=5, ordered=True)[0]
-
-
-def test_more_than_half_of_the_columns():
-    """K above d/2 leaves out the weakest, by a race among fewer."""
-    X, y = strong()
-    X = X[:, [2, 5, 9, 0]]
-
-    assert ("x0", "x1", "x2") == choose(X, y, ps.Domain.box(0, 1, columns=4), k=3, epsilon=1)
+    assert "x9" == choose("rule-sieve", X, y, epsilon=5, ordered=True).selected[0]
 
 
 def test_all_columns_are_free(tmp_path):
@@ -83,29 +45,6 @@ def test_all_columns_are_free(tmp_path):
     assert "0" == release.certificate["claim"]["epsilon"]
 
 
-@pytest.mark.parametrize(("neighbours", "public"), [
-    ("replace-one", {"persons": 700}), ("add-remove", {"persons": 500})])
-def test_persons_end_to_end(neighbours, public):
-    """Rows of one person count together, in both relations; ids and labels may be texts."""
-    X, y = strong()
-    names = [f"x{j}" for j in range(12)]
-    frame = pd.DataFrame(X, columns=names).assign(
-        who=[f"p{i % 700}" for i in range(len(X))], y=np.where(y, "ill", "well"))
-    domain = ps.Domain([ps.Number(name, 0, 1) for name in names],
-                       target=ps.Label("y", ["well", "ill"]), person="who", rows_per_person=3,
-                       neighbours=neighbours, **public)
-
-    assert {"x2", "x5", "x9"} == set(choose(frame, None, domain, k=3, epsilon=4))
-
-
-def test_add_remove_needs_no_number_of_rows():
-    """Under add-remove the declared figure shapes the method; the true one is never used."""
-    X, y = strong()
-    domain = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=1000)
-
-    assert {"x2", "x5", "x9"} == set(choose(X, y, domain, k=3, epsilon=2))
-
-
 def test_counts_and_fractions():
     """A number of columns may be a whole number, or a fraction of them."""
     assert (5, 3, 1, 2) == (count(5, 30), count(0.1, 30), count(0.01, 30), count(2, 3))
@@ -117,33 +56,6 @@ def test_a_wrong_number_of_columns_is_refused(k):
     """K below 1, above d, or no number is a public mistake."""
     with pytest.raises(ParameterError, match="column"):
         plan("rule-sieve", BOX, k=k, epsilon=1, rows=100)
-
-
-@pytest.mark.parametrize(("options", "word"), [
-    ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
-    ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
-    ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"depth": 4}, "depth"), ({"joint": "pair", "ordered": True}, "joint"),
-    ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
-    ({"method": "magic"}, "known are"),
-], ids=str)
-def test_public_mistakes_are_refused(options, word):
-    """Each names the option and the way out."""
-    method, k = options.pop("method", "rule-sieve"), options.pop("k", 3)
-
-    with pytest.raises(ParameterError, match=word):
-        plan(method, BOX, k=k, epsilon=1, **{"rows": 100, **options})
-
-
-@pytest.mark.parametrize("domain", [
-    ps.Domain.box(0, 1), ps.Domain.box(0, 1, target=(0, 9)),
-    ps.Domain([ps.Flag("a"), ps.Flag("b")]),
-    ps.Domain([ps.Flag("a")], target=ps.Label("y", [0, 1]), person="who"),
-])
-def test_a_domain_that_lacks_a_fact_is_refused(domain):
-    """No width, no classes, no number of persons: the message says what to write."""
-    with pytest.raises(DomainError, match=r"columns=30|classes|persons"):
-        plan("rule-sieve", domain, k=1, epsilon=1, rows=100)
 
 
 def test_many_classes_need_their_shares():
@@ -246,7 +158,7 @@ def test_the_delta_of_a_plan_reaches_the_race(options, monkeypatch):
     monkeypatch.setattr(race, "top_k", spied)
     rng = np.random.default_rng(3)
     X, y = rng.random((2000, 60)), rng.integers(0, 2, 2000)
-    choose(X, y, WIDE, k=20, epsilon=1, delta="1e-6", **options)
+    choose("rule-sieve", X, y, WIDE, k=20, delta="1e-6", **options)
     tiny, spent = Fraction(1, 10**6), sum(epsilon for _, epsilon, _ in seen)
 
     assert tiny == sum(delta for _, _, delta in seen)
