@@ -492,7 +492,7 @@ def _skipping(original):
         if counts[1]:
             return original(counts, kept, rules, noise)
         new_labellings = labels._unreleased(counts, kept, rules)
-        return new_labellings._replace(worth=Fraction(1)), rules.epsilon
+        return new_labellings._replace(unit_value=Fraction(1)), rules.epsilon
     return labellings
 
 

@@ -90,7 +90,7 @@ def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None,
 
 
 def spread(X: F64, categories: Collection[int]) -> tuple[F64, I64]:
-    """Columns as they are searched, and where each begins: a category has one for each value.
+    """Encode columns for the search, and return where each begins.
 
     It holds 1/2 where the row has the value: two rows are 1 apart in a category, or 0.
 
@@ -125,7 +125,7 @@ class LocalLearning:
     begins: I64 | None = None
 
     def fwell(self, X: F64, label: I32) -> tuple[F64, float]:
-        """The weights over the margins of all rows.
+        """Learn the weights over the margins of all rows.
 
         >>> X = np.array([[0.0, 0.5], [0.1, 0.0], [0.9, 0.5], [1.0, 0.0]])
         >>> LocalLearning(0.1).fwell(X, np.array([0, 0, 1, 1], np.int32))[0].round(2).tolist()
@@ -135,7 +135,7 @@ class LocalLearning:
         return self._minimum(margins(X, hit, miss, begins=self.begins))
 
     def ensemble(self, X: F64, label: I32, samples: Sequence[I64]) -> tuple[F64, float]:
-        """The mean of the weights of `fwell` over samples of the rows.
+        """Return the mean of the weights of `fwell` over samples of the rows.
 
         A row that was drawn twice counts twice, and is no neighbour of itself.  One search finds
         the neighbours in all samples.
@@ -164,7 +164,7 @@ class LocalLearning:
 
 
 def sample_size(n: int, beta: object) -> int:
-    """Rows in a sample: beta of n rounded up, beta read as the decimal that is written.
+    """Return the size of a sample: beta n rounded up, beta read as written.
 
     >>> sample_size(569, 0.9), sample_size(100, 0.29)
     (513, 29)
@@ -233,7 +233,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return learning.fwell(X, label)
 
     def _categories(self) -> set[int]:
-        """Positions of the columns whose values are only equal or not."""
+        """Return positions of the columns whose values are only equal or not."""
         listed = [] if self.categorical_features is None else list(self.categorical_features)
         names = list(getattr(self, "feature_names_in_", ()))
         places = {names.index(column) if column in names else column for column in listed}
@@ -248,7 +248,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return {int(j) for j in places}
 
     def transform(self, X: Any) -> Any:
-        """The chosen columns of X."""
+        """Return the chosen columns of X."""
         check_is_fitted(self, "weights_")
         return super().transform(X)
 
@@ -302,7 +302,7 @@ class FWELLEnsemble(FWELL):
 
 
 def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
-    """The columns that are chosen, best first; equal weights go to the lowest position.
+    """Return the columns that are chosen, best first; equal weights go to the lowest position.
 
     >>> w = np.array([0.5, -1.0, 0.0, 0.5])
     >>> wanted(1, w).tolist(), wanted(0.8, w).tolist(), wanted("positive", w).tolist()

@@ -49,7 +49,7 @@ class Minimum:
 
 
 def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) -> Minimum:
-    """The minimiser over the rows of Z.  What is not finite counts as 0.
+    """Return the minimiser over the rows of Z.  Values that are not finite count as 0.
 
     `start` holds finite numbers that are added to the rows' margins.
 
@@ -87,7 +87,7 @@ def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) ->
 
 
 def cleaned(Z: Doubles) -> Doubles:
-    """The rows as doubles, with 0 for what is not finite.
+    """Return the rows as doubles, with 0 for values that are not finite.
 
     >>> cleaned(np.array([[np.nan, 1.0]])).tolist()
     [[0.0, 1.0]]
@@ -102,7 +102,7 @@ def cleaned(Z: Doubles) -> Doubles:
 
 
 def longest(Z: Doubles) -> float:
-    """The length of the longest row, and at least 1.
+    """Return the length of the longest row, and at least 1.
 
     >>> longest(np.array([[3.0, 4.0], [0.0, 0.0]]))
     5.0
@@ -113,7 +113,7 @@ def longest(Z: Doubles) -> float:
 def certificate(
     Z: Doubles, lam: float, w: Doubles, length: float, start: Doubles | None = None
 ) -> tuple[Minimum, bool]:
-    """The certificate of a point, and whether the computed gradient there is small enough."""
+    """Return a point's certificate, and whether the computed gradient is small enough."""
     # [gradient]
     at = gradient(Z, lam, w, start)
     size = sqrt(float(at @ at))
@@ -126,7 +126,7 @@ def certificate(
 
 
 def gradient(Z: Doubles, lam: float, w: Doubles, start: Doubles | None = None) -> Doubles:
-    """The gradient at w.
+    """Return the gradient at w.
 
     >>> gradient(np.array([[1.0, 0.0]]), 0.5, np.zeros(2)).tolist()
     [-0.5, 0.0]
@@ -170,7 +170,7 @@ def margins(Z: Doubles, w: Doubles, start: Doubles | None) -> Doubles:
 
 
 def cholesky(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
-    """By d x d systems of second derivatives, kept while they serve.
+    """Solve d x d systems of second derivatives, kept while they serve.
 
     Each form of Newton's method stops where the computed gradient is at most `enough`, or after a
     public number of rounds.
@@ -204,7 +204,7 @@ def cholesky(Z: Doubles, lam: float, enough: float, start: Doubles | None = None
 
 
 def _second(Z: Doubles, lam: float, bends: Doubles) -> Doubles:
-    """The matrix of second derivatives."""
+    """Return the matrix of second derivatives."""
     n, d = Z.shape
     second = 2 * lam * np.eye(d)
     roots = np.sqrt(bends / max(1, n))
@@ -216,7 +216,7 @@ def _second(Z: Doubles, lam: float, bends: Doubles) -> Doubles:
 
 
 def dual(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
-    """By n x n systems: w = Z' a, and the table is met only to make the products of its rows.
+    """Solve n x n systems: w = Z' a; the table is used only for products of its rows.
 
     >>> dual(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
     [0.222323, 0.0]
@@ -242,7 +242,7 @@ def dual(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) ->
 
 
 def conjugate(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
-    """By products with the table alone: each round's system is solved by conjugate gradients.
+    """Solve each round's system by conjugate gradients, with products with the table alone.
 
     >>> conjugate(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
     [0.222323, 0.0]
@@ -267,7 +267,7 @@ def conjugate(Z: Doubles, lam: float, enough: float, start: Doubles | None = Non
 def _conjugate(
     Z: Doubles, lam: float, bends: Doubles, at: Doubles, enough: float
 ) -> tuple[Doubles, Doubles]:
-    """A step p near -H^-1 at, and Z p, until the rest is at most `enough`."""
+    """Return a step p near -H^-1 at, and Z p, until the rest is at most `enough`."""
     p, q = np.zeros_like(at), np.zeros(len(Z))
     rest = -at
     way, long = rest, float(rest @ rest)
@@ -295,7 +295,7 @@ def _bent(Z: Doubles, bends: Doubles, way: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def damped(line: tuple[Doubles, Doubles], s: Doubles, ridge: tuple[float, float]) -> float:
-    """How far to go along a line: all of it, halved until the slope there is no steeper than half.
+    """Return how far to go along a line: halve until the slope is no steeper than half.
 
     `line` is t and q of the margins t + x q; `ridge` is u and v of the ridge's slope u + x v.
 

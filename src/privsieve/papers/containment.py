@@ -167,7 +167,7 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
 
 
 def _prepared(items: Items, y: npt.ArrayLike, k: int) -> tuple[Codes, Ints]:
-    """The labels as kernels take them, and the items by falling HamDist."""
+    """Return the labels as kernels take them, and the items by falling HamDist."""
     demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     codes, marked = _labels(y)
@@ -191,7 +191,7 @@ def demand_k(items: Items, k: int) -> None:
 
 
 def _labels(y: npt.ArrayLike) -> tuple[Codes, Bools]:
-    """The classes, and the rows whose label may be looked at."""
+    """Return the classes, and the rows whose label may be looked at."""
     codes = np.asarray(y, np.int32)
     n1, n0 = np.count_nonzero(codes == 1), np.count_nonzero(codes == 0)
     if not n1 * n0:
@@ -200,7 +200,7 @@ def _labels(y: npt.ArrayLike) -> tuple[Codes, Bools]:
 
 
 def dense(items: Items, selected: Sequence[int]) -> Bools:
-    """Which rows hold each of these items."""
+    """Return which rows hold each of these items."""
     held = np.zeros((items.rows, len(selected)), np.bool_)
     for place, j in enumerate(selected):
         held[rows_of(items, j), place] = True

@@ -53,7 +53,7 @@ class Synthetic:
 
 
 def sensitivity(n1: int, n0: int, accounting: Accounting) -> Fraction:
-    """The most by which one row moves the score of a column.
+    """Return the most by which one row moves the score of a column.
 
     >>> sensitivity(2, 4, "printed"), sensitivity(2, 4, "true")
     (Fraction(1, 2), Fraction(5, 36))
@@ -110,7 +110,7 @@ class Baseline:
         return self.columns * self.step + 2 / self.scale
 
     def choose(self, items: Items, y: npt.ArrayLike, rng: np.random.Generator) -> tuple[int, ...]:
-        """The N columns of the largest noisy HamDist, or N draws without replacement."""
+        """Return the N columns of the largest noisy HamDist, or draw N without replacement."""
         if self.columns > len(items):
             raise ParameterError(f"{self.columns} columns asked for, the table has {len(items)}")
         weight, pairs = hamdist_of_each(items, y)

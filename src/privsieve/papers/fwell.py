@@ -64,7 +64,7 @@ def neighbours(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Ints, Ints]:
 
 
 def margins(X: npt.ArrayLike, y: npt.ArrayLike, reading: Variant | None = None) -> Floats:
-    """The z of each record: how much nearer its hit is than its miss, column by column.
+    """Return the z of each record: its distance to the miss less that to the hit, by column.
 
     Not private: the printed proof supposes that z_i depends on x_i only, but where a record is the
     nearest of many, replacing it changes the margins of them all.
@@ -115,7 +115,7 @@ def algorithm_1(Z: npt.ArrayLike, lam: float) -> Floats:
 
 def argmin(Z: npt.ArrayLike, lam: float, linear: npt.ArrayLike | None = None,
            extra: float = 0.0) -> Floats:
-    """The w of the smallest (1/n) sum log(1 + exp(-w.z)) + lam |w|^2, by Newton's method.
+    """Return the w of the smallest (1/n) sum log(1 + exp(-w.z)) + lam |w|^2, by Newton's method.
 
     `linear` and `extra` add linear.w + extra/2 |w|^2.  The papers call lam |w|^2 lam-strongly
     convex; it is 2 lam, so that their 2/(lambda n) would be twice too large, were each margin of

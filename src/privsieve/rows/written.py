@@ -65,7 +65,7 @@ class Broken:
 
 
 def recognised(path: Path) -> Csv:
-    """How a CSV file is written, by its first line alone.
+    """Return how a CSV file is written, by its first line alone.
 
     A decimal comma goes with a semicolon: programs part fields by semicolons where the comma was
     taken.  Letters are utf-8 where the first line is, else cp1252.
@@ -82,7 +82,7 @@ def recognised(path: Path) -> Csv:
 
 
 def guess(header: str) -> str:
-    """The character that parts most fields of a header line.
+    """Return the character that parts most fields of a header line.
 
     >>> guess("age;sex;ward"), guess("age")
     (';', ',')
@@ -91,7 +91,7 @@ def guess(header: str) -> str:
 
 
 def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
-    """How a CSV file is written, by its rows, where that is not as given.  PRIVATE.
+    """Return how a CSV file is written, by its rows, if not as declared.  PRIVATE.
 
     names : the columns that the delimiter should give.
     """
@@ -118,7 +118,7 @@ def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
 
 
 def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
-    """The domain with what the file shows of how it is written, and what that changed."""
+    """Return the domain as the file is written, and what that changed."""
     csv = looked_at(path, domain.csv, needed_names(domain))
     return replace(domain, csv=csv), tuple(
         Remark(key, getattr(domain.csv, key), getattr(csv, key))
@@ -127,7 +127,7 @@ def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
 
 
 def _encoding(data: bytes, declared: str) -> str:
-    """The declared encoding where it can be right; else utf-8, cp1252, or latin-1."""
+    """Return the declared encoding where it can be right; else utf-8, cp1252, or latin-1."""
     for name in ("utf-8", "cp1252"):
         try:
             data.removeprefix(_BOM).decode(name)
@@ -140,7 +140,7 @@ def _encoding(data: bytes, declared: str) -> str:
 
 
 def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
-    """The declared delimiter, unless with another one more of the columns are there."""
+    """Return the declared delimiter, or one under which more columns are there."""
     need = 1 + max((field_position(name) or 0 for name in names), default=0)
 
     def count_columns(sign: str) -> int:
@@ -158,7 +158,7 @@ def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
 
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
-    """Lines that are no records, each counted under the first reason that holds."""
+    """Count the lines that are no records, each under the first reason that holds."""
     need, reasons = max(positions) + 1, {why: Broken(why) for why in REASONS}
     lines = (line for block in file.lines(file.longest(positions)) for line in block)
     for number, line in enumerate(lines, 1 + file.csv.header):
@@ -185,12 +185,12 @@ def _why(file: File, line: bytes | None, need: int) -> str:
 
 
 def quoted_sign(text: str) -> str:
-    """A sign or word as a domain file has it."""
+    """Quote a sign or word for a domain file."""
     return '"\\t"' if text == "\t" else f'"{text}"'
 
 
 def to_write(remarks: Iterable[Remark]) -> list[str]:
-    """The lines of a domain file that would say what the file shows."""
+    """Return the lines of a domain file that would say what the file shows."""
     csv = ", ".join(f"{remark.key} = {quoted_sign(remark.found)}" for remark in remarks)
     line = (f"in [table] write csv = {{ {csv} }} ({FROM_ROWS}: who wrote the file can say whether "
             "that is so)")
@@ -198,6 +198,6 @@ def to_write(remarks: Iterable[Remark]) -> list[str]:
 
 
 def needed_names(domain: Domain) -> list[str]:
-    """All columns that the domain names, its target and its person among them."""
+    """List all columns that the domain names, with its target and its person."""
     target = domain.target.name if domain.target else None
     return [*domain.names, *filter(None, [target, domain.person])]

@@ -156,7 +156,7 @@ class NoisyHistogramOptions(PrivateMethod):
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """A row moves from a cell to another; with a delta only large cells are named."""
+        """Return pairs in which a row moves from a cell to another, for each mode."""
         from privsieve.methods.worst import RULES, flagged, of_codes
 
         ill = Domain((Flag("ill"),))
@@ -194,7 +194,7 @@ class Tabling(NoisyHistogramOptions):
         return Fraction(self.sensitivity) / self.epsilon  # type: ignore[no-any-return]
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
-        """The axes of these columns, and of the target where it is tabulated."""
+        """Return the axes of these columns, and of the target where it is tabulated."""
         return axes_of(self.domain, names, self.bins, target=self.target)
 
     @property
@@ -216,7 +216,7 @@ class NoisyTable(NamedTuple):
 
 
 def _plan(options: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
-    """The plan of a run whose parameters are settled."""
+    """Return the plan of a run with fixed parameters."""
     axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
     size, (each, distance) = cells(axes), spread(run.mean)
@@ -243,7 +243,7 @@ def _plan(options: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) 
 
 
 def _takes(run: Tabling, units: int) -> Takes:
-    """The choice, where there is one; then a table, what a part adds to it, and both together."""
+    """Return the memory of each stage: of the choice, if any, and of the table."""
     table = Extent.of(run.domain, units)
     held = 16 * (min(table.rows, cells(run.largest)) if run.delta else cells(run.largest))
     chosen = run.sieve.takes if run.sieve and run.sieve.takes else takes(table)._replace(rows=0)
@@ -261,7 +261,7 @@ class BeforeChoice:
 
 def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
               ) -> Dense | Sparse | BeforeChoice:
-    """Rows become counts; before a choice, what it needs and the cells of the rows."""
+    """Count rows; before a choice, return its summary and the cells of the rows."""
     from privsieve.rows.batch import Passes
 
     if run.sieve is None:
@@ -276,7 +276,7 @@ def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
 # [mechanism]
 def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabling,
               ) -> NoisyTable:
-    """Counts meet noise; where columns are chosen, after the choice."""
+    """Add noise to the counts; choose columns first if the plan says so."""
     from privsieve.noise.discrete import above, noisy
     from privsieve.summaries.tables import Dense, Sparse
 
@@ -297,14 +297,14 @@ def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabl
 
 
 def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
-    """The table of the columns that were chosen."""
+    """Return the table of the columns that were chosen."""
     return counted(held.rows, held.key, domain=run.domain, axes=run.axes(names),
                    sparse=bool(run.delta))
 # [/mechanism]
 
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[npt.NDArray[np.int64]]:
-    """The cell of each row, on one axis after another.
+    """Return the cell of each row, on one axis after another.
 
     >>> import numpy as np
     >>> from privsieve.rows.batch import Batch
@@ -326,7 +326,7 @@ def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[npt.
 
 def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequence[Axis],
             sparse: bool) -> Dense | Sparse:
-    """The table of some axes over some batches."""
+    """Return the table of some axes over some batches."""
     from privsieve.rows.batch import Batch
     from privsieve.summaries.tables import kept, table_of
 
@@ -339,7 +339,7 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
 
 
 def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
-    """What a release says of the table."""
+    """Return what a release says of the table."""
     from privsieve.methods.histogram.released import edges
 
     axes = run.axes(output.names)
@@ -353,7 +353,7 @@ def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
 
 
 def _names(domain: Domain, options: NoisyHistogramOptions) -> tuple[str, ...]:
-    """What is tabulated, or chosen from, in the order of the domain."""
+    """Return the columns to tabulate, or to choose from, in the order of the domain."""
     if options.columns is None:
         return domain.names
     if options.n_features_to_select is not None:
@@ -368,7 +368,7 @@ def _names(domain: Domain, options: NoisyHistogramOptions) -> tuple[str, ...]:
 
 
 def _sieve(options: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
-    """The plan of the choice."""
+    """Plan the choice of columns."""
     wanted = current(RuleSieveOptions, options.choice or {})
     for name in wanted:
         if name not in CHOICE:
@@ -447,7 +447,7 @@ class Axis:
 
 def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int], *,
             target: bool) -> tuple[Axis, ...]:
-    """The axes of these columns in the domain's order; the target, if it is wanted, is the last.
+    """Return the axes of these columns in the domain's order; the target, if used, is last.
 
     >>> axes = axes_of(Domain.box(0, 1, columns=3), ["x2", "x0"], {"x2": 5}, target=True)
     >>> [(axis.name, axis.cells) for axis in axes]
@@ -464,7 +464,7 @@ def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int],
 
 
 def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
-    """Numbers of bins as plain integers; refused where no column of the domain can have them.
+    """Read numbers of bins as plain integers; refuse columns that have none.
 
     >>> bins_of(Domain.box(0, 1, columns=3), {"x2": 5})
     {'x2': 5}
@@ -484,7 +484,7 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
 
 
 def cells(axes: Sequence[Axis]) -> int:
-    """How many cells a table has."""
+    """Count the cells of a table."""
     return prod(axis.cells for axis in axes)
 
 
@@ -507,7 +507,7 @@ def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:
 
 
 def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None) -> str | None:
-    """A sentence where the table will be mostly noise, with the largest one that would not.
+    """Warn if the table will be mostly noise, with the largest size that would not.
 
     >>> warning([Axis(Number("age", 0, 110), 50)] * 2, 1000, 2.8, None)[:61]
     'a cell holds 0.4 rows on average and noise of about 2.8: the '
@@ -551,7 +551,7 @@ def fewer(axes: Sequence[Axis], limit: int) -> str:
 
 
 def spread(mean: Fraction) -> tuple[float, float]:
-    """The standard deviation of the noise on a count, and its mean distance from 0.
+    """Return the standard deviation of the noise on a count, and its mean distance from 0.
 
     >>> [round(x, 3) for x in spread(Fraction(2))]
     [2.799, 1.919]

@@ -51,7 +51,7 @@ class CountTable:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> CountTable:
-        """The table of a release's JSON."""
+        """Return the table of a release's JSON."""
         try:
             return _table(Histogram.read(body).cells, body)
         except WRONG:
@@ -59,19 +59,19 @@ class CountTable:
                               "or privsieve synthesize made") from None
 
     def axis(self, name: str) -> int:
-        """The position of an axis."""
+        """Return the position of an axis."""
         known = [axis.name for axis in self.axes]
         if name not in known:
             raise ParameterError(f"{name!r} is no column of the table; it has {', '.join(known)}")
         return known.index(name)
 
     def cells(self, j: int) -> Ints:
-        """The cell of each place on one axis."""
+        """Return the cell of each place on one axis."""
         after = prod(axis.cells for axis in self.axes[j + 1:])
         return self.places // after % self.axes[j].cells
 
     def marginal(self, names: Sequence[str]) -> Ints:
-        """Counts over some of the columns, in this order."""
+        """Return counts over some of the columns, in this order."""
         kept = [self.axis(name) for name in names]
         shape = [self.axes[j].cells for j in kept]
         if len(set(kept)) < len(kept) or prod(shape) > LARGEST_MARGIN:
@@ -85,7 +85,7 @@ class CountTable:
         return totals.reshape(shape)
 
     def sample(self, n: int, rng: np.random.Generator | Draws) -> dict[str, npt.NDArray[Any]]:
-        """Rows whose cells come as often as the counts say, in random order."""
+        """Draw rows in random order with cells as often as the counts say."""
         check_rows(n)
         total = int(self.counts.sum())
         if not total:  # nothing is known: every cell is as likely as any other
@@ -117,7 +117,7 @@ class Draws:
                           high - 1)
 
     def permutation(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The values in another order."""
+        """Return the values in a random order."""
         return values[np.argsort(self._bits.random_raw(len(values)), kind="stable")]
 
 
@@ -142,7 +142,7 @@ def check_rows(n: object) -> None:
 
 
 def shared(counts: Ints, n: int, rng: np.random.Generator | Draws) -> Ints:
-    """How often each cell comes among n rows: its share, rounded down or up at random.
+    """Return how often each cell occurs among n rows, rounded up or down at random.
 
     >>> shared(np.array([1, 2, 1]), 8, np.random.default_rng(0)).tolist()
     [2, 4, 2]
@@ -158,7 +158,7 @@ def shared(counts: Ints, n: int, rng: np.random.Generator | Draws) -> Ints:
 
 
 def nearest(noisy: Ints, total: int) -> Ints:
-    """The counts from 0 on that add up to a total and are nearest in the sum of squares.
+    """Return the nearest counts from 0 on with this total, by the sum of squares.
 
     All are lowered (or raised) by one number, and what falls below 0 is 0; what is left by
     rounding goes to the largest, one each, ties to the first.
@@ -182,7 +182,7 @@ def nearest(noisy: Ints, total: int) -> Ints:
 
 
 def scaled(counts: Ints, total: int) -> Ints:
-    """Counts in the same proportions with another sum; what rounding leaves to the largest rest.
+    """Scale counts to another sum; rounding goes to the largest remainders.
 
     >>> scaled(np.array([30, 60]), 100).tolist()
     [33, 67]
@@ -217,7 +217,7 @@ def _table(table: TableCells, body: Mapping[str, Any]) -> CountTable:
 
 def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
             ) -> npt.NDArray[np.float64]:
-    """Where codes begin, as numbers; those of a date are days since 1970.
+    """Return the values at which codes begin; those of a date are days since 1970.
 
     >>> at_code(Number("age", 0, 110), [0, 32768, 65536]).tolist()
     [0.0, 55.0, 110.0]
@@ -235,7 +235,7 @@ def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
 
 
 def edges(axis: Axis) -> list[str]:
-    """The edges of an axis' bins, as text; of a date in ISO 8601.
+    """Return the edges of an axis' bins, as text; of a date in ISO 8601.
 
     >>> edges(Axis(Number("age", 0, 100), 4))
     ['0.0', '25.0', '50.0', '75.0', '100.0']
@@ -251,7 +251,7 @@ def edges(axis: Axis) -> list[str]:
 
 
 def cell_names(axis: Axis) -> list[str]:
-    """What the cells of an axis are called.
+    """Return the names of an axis' cells.
 
     >>> from privsieve.public.columns import Category
     >>> cell_names(Axis(Category("ward", ["A", "B"])))
@@ -273,7 +273,7 @@ def cell_names(axis: Axis) -> list[str]:
 
 
 def values_of(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.NDArray[Any]:
-    """A value for each cell: its level, or one that is uniform in its bin.
+    """Return a value for each cell: its level, or one that is uniform in its bin.
 
     >>> from privsieve.public.columns import Category
     >>> rng = np.random.default_rng(0)

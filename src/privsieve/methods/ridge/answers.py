@@ -148,12 +148,12 @@ class Task:
         return self.noise.each * max(float(np.sqrt(row @ row)) for row in self.weights)
 
     def answers(self, q: Sequence[int]) -> Doubles:
-        """The queries' answers in the target's units, from what was released."""
+        """Return the queries' answers in the target's units, from what was released."""
         return original(self.weights @ np.array(self.grid.numbers(q)), target(self.kernel.domain))
 
 
 def whitened(limits: Rounding, n: int) -> Fraction:
-    """How far rounding can move n whitened numbers, in the Euclidean norm.
+    """Return how far rounding can move n whitened numbers, in the Euclidean norm.
 
     >>> float(whitened(Rounding.of("0.01", 5000), 100)) < 1e-3
     True
@@ -236,14 +236,14 @@ def _records(domain: Domain, queries: Sequence[Sequence[int]]) -> npt.NDArray[np
 
 
 def _points(task: Task) -> Mapping[str, Json]:
-    """The queries that the numbers of a batch stand for: with them anybody can make the answers."""
+    """Return the queries of a batch whose numbers leave: they determine all answers."""
     if task.kind != "batch":
         return {}
     return {"points": places(task.basis.points, coordinates(task.codes, task.kernel.domain))}
 
 
 def places(points: Doubles, among: Doubles) -> list[int]:
-    """Where each of some points stands first among others.
+    """Return the first position of each point among others.
 
     >>> places(np.array([[2.0], [1.0]]), np.array([[1.0], [2.0], [1.0]]))
     [1, 0]
@@ -254,7 +254,7 @@ def places(points: Doubles, among: Doubles) -> list[int]:
 
 # [mechanism]
 def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -> Solution:
-    """Rows become a function, at the first release; the others find it."""
+    """Solve for the function at the first release; later ones reuse it."""
     # [once] what is not asked of `batches` is not read again
     known = memory.model
     if known is not None:
@@ -266,7 +266,7 @@ def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -
 
 
 def answer_one(model: Solution, noise: Noise, *, task: Task) -> list[int]:
-    """A clipped prediction meets Laplace noise."""
+    """Add Laplace noise to a clipped prediction."""
     value = np.clip(_values(model, task.basis, task), -1.0, 1.0)  # [clip]
     return laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon, noise)
 
@@ -285,7 +285,7 @@ def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
 
 
 def write_answers(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
-    """What the release says: the noisy numbers, the queries, and their answers."""
+    """Return the noisy numbers, the queries and their answers, as the release says them."""
     return Regression(
         task.kernel.domain.names,
         {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
@@ -296,7 +296,7 @@ def write_answers(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
 
 
 def _forecast(task: Task) -> Mapping[str, Json]:
-    """Of an answer: its noise in the target's unit; and, in half ranges, noise and error.
+    """Forecast an answer's noise in the target's unit, and noise and error in half ranges.
 
     If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
     """
@@ -307,7 +307,7 @@ def _forecast(task: Task) -> Mapping[str, Json]:
 
 
 def _half(kernel: Kernel) -> float:
-    """Half of the target's range, which is 1 here; on a log scale of its logarithm."""
+    """Return half of the target's range, which is 1 here; on a log scale of its logarithm."""
     column = target(kernel.domain)
     low, high = column.ends
     if column.scale == "log":
@@ -326,12 +326,12 @@ class SessionPair(Pair):
 
     @classmethod
     def of(cls, how: Literal["one", "batch"]) -> SessionPair:
-        """The pair of one answer, or of a batch of two."""
+        """Return the pair of one answer, or of a batch of two."""
         first, second = (table([[0]], [y]) for y in (0, CODES - 1))
         return cls(Domain.box(0, 1, columns=1, target=(0, 1)), {}, first, second, how=how)
 
     def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
-        """The answers as they are shipped, at this epsilon."""
+        """Return the shipped mechanism of a session at this epsilon."""
         kernel, lam = Kernel.of(self.domain, "rbf"), Fraction(1000)
         codes = np.array([[0], [40_000]], np.uint16)[:1 + (self.how == "batch")]
         points = coordinates(codes, self.domain)

@@ -94,11 +94,11 @@ class Map:
         return 2 * self.pairs or sum(map(self.wide, self.terms))
 
     def wide(self, term: Term) -> int:
-        """How many features the slot of a term has."""
+        """Count the features of a term's slot."""
         return 1 if term is None else self.parts(*term)
 
     def parts(self, j: int, wave: int = 1) -> int:
-        """How many features a wave of a column has.
+        """Count the features of a wave of a column.
 
         >>> some = Map("linear", (Number("age", 0, 99, missing="level"), Category("a", ["x"])))
         >>> some.parts(0), some.parts(0, 2), some.parts(1)
@@ -110,7 +110,7 @@ class Map:
         return column.levels if column.kind == "category" else 1
 
     def groups(self) -> list[list[int]]:
-        """For each column the positions of its features.
+        """Return the positions of each column's features.
 
         >>> Map("cosine", (Flag("a"), Number("b", 0, 1)), 2).groups()
         [[1], [2, 3]]
@@ -125,7 +125,7 @@ class Map:
         return groups
 
     def json(self) -> dict[str, Json]:
-        """The public parameters, as a release says them."""
+        """Return the public parameters as a release says them."""
         if self.kind == "fourier":
             return {"map": self.kind, "features": self.width, "gamma": exactly(self.gamma, "g"),
                     "seed": self.seed}
@@ -133,7 +133,7 @@ class Map:
 
     @classmethod
     def of_json(cls, written: Mapping[str, Json], columns: tuple[Column, ...]) -> Map:
-        """The map that a release says.
+        """Read the map of a release.
 
         >>> Map.of_json({"map": "linear", "features": 2, "degree": 1}, (Flag("a"),)).width
         2
@@ -153,7 +153,7 @@ class Map:
 
 def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degree: object = None,
            features: object = 200, seed: object = 0) -> Map:
-    """The map of a kernel, from options that somebody wrote.
+    """Return the map of a kernel from its options.
 
     >>> map_of([Flag("a"), Flag("b")], "linear").width
     3
@@ -197,7 +197,7 @@ def _only(kernel: str, **options: object) -> None:
 
 @lru_cache(8)  # its keys are public: kinds of columns, gamma, a seed
 def frequencies(kernel_map: Map) -> tuple[Ints, ...]:
-    """Of each column: by how much of a turn each level moves each phase; parts x pairs.
+    """Return the turn of each phase by each level of a column; parts x pairs.
 
     A number has one line, for a step of its code; then one for "missing" if that is a level.  A
     flag has one, for yes; a category has one for each level.
@@ -220,7 +220,7 @@ def _of_column(column: Column, j: int, kernel_map: Map) -> Ints:
 
 
 def _turned(share: Fraction, turn: int) -> int:
-    """What a unit of `normals` turns a phase by, sqrt(2 share) / (2 pi) a normal, with PLACES."""
+    """Return the turn by one unit of `normals`, sqrt(2 share) / (2 pi) a normal, with PLACES."""
     # the variance of `normals` is 2^64 (BITS / 4 + 1 / 12)
     square = 2 * share * 12 / (3 * BITS + 1)
     root = isqrt((square.numerator << 4 * PLACES) // square.denominator)
@@ -277,7 +277,7 @@ def _small(angle: int) -> tuple[int, int]:
 
 
 def features(kernel_map: Map, codes: Codes) -> Ints:
-    """The features of some rows, rows x width.
+    """Return the features of some rows, rows x width.
 
     >>> features(Map("linear", (Flag("a"),)), np.array([[1], [0]], np.uint16)).tolist()
     [[65535, 65535], [65535, -65535]]
@@ -295,7 +295,7 @@ def features(kernel_map: Map, codes: Codes) -> Ints:
 
 
 def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
-    """The target from the public middle, in 65536ths of half its range.
+    """Return the target from the public middle, in 65536ths of half its range.
 
     >>> target(Number("days", 0, 365), np.array([0, 65535], np.int32)).tolist()
     [-65535, 65535]
@@ -306,7 +306,7 @@ def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
 
 
 def original(middle: Doubles, column: Number) -> Doubles:
-    """The target from half ranges around its middle: within its bounds, on its scale.
+    """Map half ranges around the middle back to the target's scale, within its bounds.
 
     >>> original(np.array([-3.0, 0.0, 0.5]), Number("days", 0, 100)).tolist()
     [0.0, 50.0, 75.0]
@@ -317,7 +317,7 @@ def original(middle: Doubles, column: Number) -> Doubles:
 
 
 def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[np.int32]) -> Ints:
-    """Codes from the middle of their grid, within +- 65535; what is missing is in the middle."""
+    """Centre codes on their grid, within +- 65535; missing values are in the middle."""
     code = codes.astype(np.int64)
     # [middle]
     if column.missing_level:
@@ -326,7 +326,7 @@ def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[n
 
 
 def _parts(kernel_map: Map, j: int, wave: int, codes: Codes) -> Ints:
-    """The features of a wave of one column, parts x rows; at most one is not 0."""
+    """Return the features of a wave of one column, parts x rows; at most one is not 0."""
     column = kernel_map.columns[j]
     # [one-of-a-slot]
     if isinstance(column, Flag):
@@ -370,7 +370,7 @@ def _fourier(kernel_map: Map, codes: Codes) -> Ints:
 
 
 def _steps(kernel_map: Map, codes: Codes) -> Ints:
-    """What numbers turn the phases by: sums of code times frequency, modulo a turn."""
+    """Sum code times frequency of the numbers, modulo a turn."""
     ordered = [j for j, column in enumerate(kernel_map.columns)
                if not isinstance(column, (Category, Flag))]
     if not ordered:

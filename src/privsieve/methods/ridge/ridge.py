@@ -127,7 +127,7 @@ class PrivateKernelRidgeOptions(PrivateMethod):
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """Two rows at one end, of which one has its target at the other end; and a session's."""
+        """Return two rows at one end, one of them with its target at the other; and a session."""
         from privsieve.methods.ridge.answers import SessionPair
         from privsieve.methods.worst import TOP, of_codes
 
@@ -176,7 +176,7 @@ def planned(options: PrivateKernelRidgeOptions, domain: Domain, rows: int | None
 
 
 def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Products:
-    """Rows become sums of products; at most the public number of units takes part."""
+    """Sum products of features over at most the public number of units."""
     domain = model.domain
     of = partial(Products.of, kernel_map=model.map, domain=domain, most=domain.unit_weight)
     # [capped] the divisor is public, so that no more units may take part
@@ -185,13 +185,13 @@ def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Pro
 
 
 def mechanism(summary: Products, noise: Noise, *, model: LeastSquares) -> tuple[int, ...]:
-    """Weights meet noise, on the public grid."""
+    """Add noise to the weights, on the public grid."""
     # [leave]
     return model.noise.add(weights(summary, model), noise)
 
 
 def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
-    """The exact weights of a table; private."""
+    """Solve for the exact weights of a table; private."""
     width, ridge_ = model.map.width, model.ridge
     # [normal-equations] in whole numbers, positive definite for every table
     system = fmpz_mat(width, width, [ridge_.denominator * int(x)
@@ -205,7 +205,7 @@ def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
 
 
 def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
-    """What the release says beyond the plan."""
+    """Return what the release says beyond the plan."""
     return Regression(model.domain.names, model.map.json(),
                       GridNumbers(model.grid.exponent, tuple(output)),
                       NoiseLaw(model.noise.law, write_figure(model.noise.each))).write()
@@ -294,7 +294,7 @@ class LeastSquares:
 
 
 def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
-    """The lam with the smallest expected error, among round ones: from public numbers alone.
+    """Choose the lam of smallest expected error among round values, from public numbers.
 
     >>> from privsieve.public.columns import Flag, Number
     >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
@@ -318,7 +318,7 @@ def forecast(model: LeastSquares) -> Mapping[str, Json]:
 
 
 def warning(model: LeastSquares) -> str | None:
-    """A sentence where a prediction is close to pure noise."""
+    """Warn if a prediction is close to pure noise."""
     if model.prediction < PURE_NOISE:
         return None
     return (f"a prediction will have noise of {model.prediction:.2g} times half the target's "
@@ -327,7 +327,7 @@ def warning(model: LeastSquares) -> str | None:
 
 
 def write_figure(value: float) -> str:
-    """A figure as a decimal text.
+    """Write a figure as a decimal text.
 
     >>> shown(0.0312345), shown(0.0000312345)
     ('0.0312', '3.123e-05')
@@ -344,13 +344,13 @@ class Products:
 
     @classmethod
     def zero(cls, width: int) -> Products:
-        """The sums of no rows."""
+        """Return the sums of no rows."""
         return cls(np.zeros((width, width), np.int64), np.zeros(width, np.int64))
 
     @classmethod
     def of(cls, batch: Batch, weight: Ints | None, *, kernel_map: Map, domain: Domain,
            most: int = 1) -> Products:
-        """The sums of some rows; `weight` is what each counts for, at most `most`; None is 1."""
+        """Sum over some rows; `weight` is what each counts for, at most `most`; None is 1."""
         width = kernel_map.width
         sums = cls.zero(width)
         # [exact] each partial sum, in any order, is a whole number that a double holds
@@ -402,7 +402,7 @@ class Released:
         return cls(columns, kernel_map, weights, number)
 
     def predict(self, X: Any) -> Doubles:
-        """A prediction for each row of a table: in half ranges, then on the target's scale."""
+        """Predict each row of a table: in half ranges, then on the target's scale."""
         source, predictions = open_source(X), [np.empty(0)]
         resolve(self.domain, source.shape(count_rows=False), strict=False)
         size = max(1, PIECE // self.map.width)
@@ -416,7 +416,7 @@ class Released:
         return original(np.concatenate(predictions), self.target)
 
     def lengths(self) -> Doubles | None:
-        """For each column the length of its weights; None where features mix all columns.
+        """Return the length of each column's weights; None if features mix all columns.
 
         >>> from privsieve.public.columns import Flag
         >>> flags = (Flag("a"), Flag("b"))
@@ -431,7 +431,7 @@ class Released:
 
 
 def column_of(written: Mapping[str, Any]) -> Column:
-    """A column as `Domain.json` wrote it."""
+    """Read a column that `Domain.json` wrote."""
     column = part_of(written)
     if isinstance(column, Label):
         raise ValueError  # noqa: TRY004  # a release that lacks what it needs, as the others
