@@ -491,8 +491,7 @@ def _skipping(original):
     def labellings(counts, kept, rules, noise):
         if counts[1]:
             return original(counts, kept, rules, noise)
-        new_labellings = labels._unreleased(counts, kept, rules)
-        return new_labellings._replace(unit_value=Fraction(1)), rules.epsilon
+        return labels._unreleased(counts, kept, rules)._replace(unit_value=Fraction(1))
     return labellings
 
 

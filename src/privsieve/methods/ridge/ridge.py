@@ -329,7 +329,7 @@ def warning(model: LeastSquares) -> str | None:
 def write_figure(value: float) -> str:
     """Write a figure as a decimal text.
 
-    >>> shown(0.0312345), shown(0.0000312345)
+    >>> write_figure(0.0312345), write_figure(0.0000312345)
     ('0.0312', '3.123e-05')
     """
     return figure(value, 3, "g") if 0.001 <= value < 1000 else figure(value, 4, "e")
