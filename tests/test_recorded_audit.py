@@ -565,7 +565,8 @@ PLANTED = {
     "twice the share of the objective": ("objective against public rows", constants, "objective",
                                          _more_shares, BEYOND),
     "a sensitivity from the table": ("correlation", noisy_top_k, "weighed", _from_the_table, OTHER),
-    "a call less": ("first order", rule_sieve, "labellings", _skipping, OTHER),
+    "a call less": ("first order", rule_sieve, "labellings", _skipping,
+                    "is declared of"),
     "a release that tells a row": ("bins", noisy_histogram, "mechanism", _telling,
                                    "another release"),
 }
