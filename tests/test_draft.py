@@ -6,6 +6,7 @@ import tomllib
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -113,6 +114,54 @@ def test_draft_of_sources(tmp_path):
     assert [Number("a")] == list(parse(Domain.draft(csv_file(tmp_path, b"7\n", b"a\n"))).columns)
     assert [Number("x0")] == list(parse(Domain.draft(np.zeros((1, 1)))).columns)
     assert not any(word in Domain.draft(frame) for word in ("12345", "secret", "hidden"))
+
+
+def test_levels_of_a_type_are_taken_where_the_caller_vouches():
+    """Levels come from a declared type or list, only on request, and never from the rows."""
+    wards = pd.CategoricalDtype(["A", "B", "C"])
+    frame = pd.DataFrame({"ward": pd.Series(["B", "A"], dtype=wards), "n": [1.5, 2],
+                          "grade": pd.Categorical([2, 1], categories=[1, 2, 3]),
+                          "on": pd.Categorical([True, False]), "t": ["secret", "x"],
+                          "user_id": pd.Categorical(["hidden", "b"]),
+                          "ill": pd.Categorical(["no", "no"], categories=["no", "yes"])})
+    text = Domain.draft(frame, "ill", code_book="dtype")
+    polars = pl.DataFrame({"ward": pl.Series(["B"], dtype=pl.Enum(["A", "B", "C"])), "n": [1],
+                           "c": pl.Series(["hidden"], dtype=pl.Categorical)})
+
+    assert Domain([Category("ward", ["A", "B", "C"]), Number("n"), Category("grade", [1, 2, 3]),
+                   Flag("on")], Label("ill", ["no", "yes"])) == parse(text)
+    assert "declared them public" in text
+    assert text == Domain.draft(frame.iloc[:0], "ill", code_book="dtype")
+    assert (Category("ward", ["A", "B", "C"]), Number("n")) == parse(
+        Domain.draft(polars, code_book="dtype")).columns
+    assert not any(word in text + Domain.draft(polars, code_book="dtype")
+                   for word in ("secret", "hidden"))
+
+
+def test_levels_of_a_list(tmp_path):
+    """A mapping of columns to lists is a code book."""
+    frame = pd.DataFrame({"ward": pd.Categorical(["hidden"]), "grade": [1]})
+    book = {"ward": ["A", "B"], "grade": range(1, 4)}
+
+    expected = (Category("ward", ["A", "B"]), Category("grade", [1, 2, 3]))
+    assert expected == parse(Domain.draft(frame, code_book=book)).columns
+    assert expected == parse(Domain.draft(csv_file(tmp_path, b"A,1\n", b"ward,grade\n"),
+                                          code_book=book)).columns
+
+
+@pytest.mark.parametrize(("arguments", "error", "reason"), [
+    ({"code_book": {"word": ["A"]}}, SchemaError, "'word', which is no column"),
+    ({"code_book": {"ward": [0.5]}}, DomainError, "neither a text nor a whole number"),
+    ({"code_book": {"ward": "AB"}}, DomainError, "list every value")])
+def test_levels_that_cannot_be_listed(arguments, error, reason):
+    """What cannot be a public list of values is refused with what to write."""
+    with pytest.raises(error, match=reason):
+        Domain.draft(pd.DataFrame({"ward": pd.Categorical(["A"])}), **arguments)
+    for X in (pd.DataFrame({"a": [1]}), [[1]],
+              pl.DataFrame({"a": pl.Series(["x"], dtype=pl.Categorical)}),
+              pa.table({"a": pa.array(["x"]).dictionary_encode()})):
+        with pytest.raises(SchemaError, match="no column lists its levels in its type"):
+            Domain.draft(X, code_book="dtype")
 
 
 @pytest.mark.parametrize(("head", "expected"), [

@@ -92,7 +92,7 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
             public = public.of_width([f"x{j}" for j in range(self.n_features_in_)])
         return plan(self.method, public, rows=rows, **self.options())
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **metadata: Any) -> Self:
         """Charge, read, release.  Each call is a release of its own.
 
         Parameters
@@ -101,7 +101,10 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
             the table; a frame may hold the target.
         y : array, optional
             the target, where X does not hold it.
+        **metadata : refused
+            weights of rows are a column, which the domain names with its largest value.
         """
+        _demand_none(metadata)
         if self._is_copy and not read_flag(self.allow_copies, "allow_copies"):
             raise ParameterError(_COPY)
         domain = self._public(None)
@@ -308,6 +311,17 @@ class Tabulator(Estimator):
     def _table(self) -> CountTable:
         check_is_fitted(self, "release_")
         return CountTable.of(self.release_.body)
+
+
+def _demand_none(metadata: Mapping[str, Any]) -> None:
+    """Refuse `sample_weight`, whose bound nobody declares, and what no estimator takes."""
+    if "sample_weight" in metadata:
+        raise ParameterError(
+            "sample_weight is given, and without a public maximum one row could change a sum "
+            "without limit; nothing was charged.  Leave it out: keep the weights as a column of "
+            "the table, and name it in the domain (weight = and weight_max = in [table])")
+    for name in metadata:
+        raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
 
 
 #: What the estimator of a method is, by the kind of its release.

@@ -76,7 +76,7 @@ def above(counts: Ints, mean: Fraction, threshold: int, noise: Noise) -> tuple[I
 def threshold(mean: Fraction, most: int, delta: Fraction) -> int:
     """From which noisy count on a cell is named, so that named cells spend at most delta.
 
-    mean : of the noise's halves; most : rows of one unit at most.
+    mean : of the noise's halves; most : what the rows of one unit count at most.
 
     >>> threshold(Fraction(2), 1, Fraction(1, 10**6))
     28

@@ -55,6 +55,8 @@ _NAMED, _PART = 3, "0.2 %"
 _CENSORED = r"[<>]=?[ ]*(?:[+-]?[0-9.,' ]*[0-9])?"
 #: Up to so many rows a person, floor(L / rows) is exact.
 EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
+#: The largest `weight_max`: below it, each whole weight has codes of its own.
+LARGEST_WEIGHT = 10_000
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,9 @@ class Csv:
 class Domain(Printed):
     """All that is public about a table: columns with bounds, the label, the unit protected.
 
+    weight : the column that says how often a row counts, for methods that add rows up.
+    weight_max : the largest weight of a row, a public fact.
+
     >>> from privsieve.public.columns import Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
     >>> domain.names
@@ -145,6 +150,8 @@ class Domain(Printed):
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
     rows: int | None = None
     persons: int | None = None
+    weight: str | None = None
+    weight_max: int | None = None
     csv: Csv = field(default_factory=Csv)
     #: False where nobody has said what a row is; the command line then asks.
     unit_declared: bool = field(default=True, compare=False, repr=False)
@@ -169,9 +176,23 @@ class Domain(Printed):
         if self.person is None and self.rows_per_person != 1:
             raise DomainError("table.rows_per_person needs table.person: the column that says "
                               "whose row it is")
+        self._check_weight()
         self._check_csv()
         if self.neighbours == "add-remove":
             self.public_units(None)
+
+    def _check_weight(self) -> None:
+        """Refuse a weight without a public maximum, and a maximum without a weight."""
+        if self.weight is None and self.weight_max is None:
+            return
+        if self.weight is None:
+            raise DomainError("table.weight_max needs table.weight: the column that says how often "
+                              "a row counts")
+        if self.weight_max is None:
+            raise DomainError("table.weight_max is missing: without a public maximum one row could "
+                              "change a sum without limit; write the largest weight that the "
+                              "study's plan allows, for example weight_max = 20")
+        _check_count(self.weight_max, "weight_max", optional=False, most=LARGEST_WEIGHT)
 
     def _check_csv(self) -> None:
         """Refuse a word for missing that is a value, and line breaks where rows are counted."""
@@ -197,6 +218,9 @@ class Domain(Printed):
         if self.person is not None:
             check_name(self.person)
             names.append(self.person)
+        if self.weight is not None:
+            check_name(self.weight)
+            names.append(self.weight)
         seen: set[str] = set()
         for name in names:
             folded = unicodedata.normalize("NFC", name).casefold()
@@ -244,7 +268,8 @@ class Domain(Printed):
 
     @staticmethod
     def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
-              person: str | None = None, code_book: str | os.PathLike[str] | None = None,
+              person: str | None = None,
+              code_book: str | os.PathLike[str] | Mapping[str, Sequence[Scalar]] | None = None,
               look: bool = False) -> str:
         """The text of a domain file for a table: a proposal, from names and types alone.
 
@@ -257,7 +282,10 @@ class Domain(Printed):
         target : the column to be predicted.
         classes : its classes, where it has some.
         person : the column that says whose row it is, where persons are protected.
-        code_book : a file that says what is public about the columns.
+        code_book : what is public about the columns: a file; a mapping from the names of categories
+            to their values; or "dtype", for the levels that a frame's types declare (pandas
+            `category`, polars Enum).  You vouch that these are public.  `astype("category")`
+            without a list takes them from the rows, and they then reveal who is in the table.
         look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
             is replaced by a public fact.
 
@@ -303,6 +331,22 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
     def unit_weight(self) -> int:
         """What the rows of one unit weigh together: 1 for a row, L for a person."""
         return person_weight(self.rows_per_person)
+
+    @property
+    def row_weight(self) -> int:
+        """The largest weight of a row: 1 where no weight is declared."""
+        return self.weight_max or 1
+
+    @property
+    def with_weight(self) -> Domain:
+        """Return the domain by which a table is read: a declared weight is its last column.
+
+        A weight is a number from 0 to `weight_max`; a missing one has a code of its own.
+        """
+        if self.weight is None:
+            return self
+        weight = Number(self.weight, 0, self.weight_max, missing="level")
+        return replace(self, columns=(*self.columns, weight), weight=None, weight_max=None)
 
     @property
     def classes(self) -> int:
@@ -357,6 +401,8 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
             "neighbours": self.neighbours,
             "rows": self.rows,
             "persons": self.persons,
+            **({} if self.weight is None else
+               {"weight": self.weight, "weight_max": self.weight_max}),
         }
 
     def digest(self) -> str:
@@ -412,12 +458,11 @@ def _parts(listed: object, name: str, place: str) -> tuple[Any, ...]:
     return parts
 
 
-def _check_count(value: object, name: str, *, optional: bool) -> None:
+def _check_count(value: object, name: str, *, optional: bool, most: int = LARGEST_ROWS) -> None:
     if value is None and optional:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_ROWS:
-        raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to "
-                          f"{LARGEST_ROWS}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to {most}")
 
 
 # --- a column in a domain's JSON ------------------------------------------------------------------

@@ -23,7 +23,8 @@ from privsieve.public.columns import KINDS, Column, Target
 from privsieve.public.domain import Box, Csv, Domain
 from privsieve.public.dropped import explain
 
-_TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
+_TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "weight",
+          "weight_max", "csv")
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 #: A key of sixteen parts and more; a domain file needs one or two.
 _DEEP_KEY = rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}"

@@ -39,6 +39,9 @@ _NEEDED = {
 _PROPOSED = (
     "# What is public about the table, by names, types and code books; no row was read.",
     "# Correct it by a code book or the study's plan, never by what this table happens to hold.")
+_BY_DTYPE = (
+    "# Values of categories come from the column types of a frame.  The author of this draft",
+    "# declared them public.  Take out each value that only the table knows.")
 _PRIVATE = (
     "# PRIVATE: some thousand rows were looked at, so that nothing of this may leave as it is.",
     "# For each `seen` ask a code book or the study's plan, write what it says, and take the",
@@ -113,6 +116,7 @@ class TableFacts:
 
     unit : "row", "person" or None, where nobody said.
     classes : of the target, where it has some.
+    by_dtype : whether values of categories come from the types of a frame's columns.
     """
 
     target: str | None = None
@@ -122,6 +126,7 @@ class TableFacts:
     rows_per_person: int | None = None
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
+    by_dtype: bool = False
 
 
 def proposed(name: str, kind: str) -> Proposal:
@@ -186,7 +191,8 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
     facts = _with_person(entries, facts)
     columns = [entry for entry in entries if entry.name not in (facts.target, facts.person)]
     used = [entry for entry in columns if not entry.aside]
-    lines = [*_head(private=private), "", *_table(facts, private=private)]
+    head = [*(_PRIVATE if private else _PROPOSED), *(_BY_DTYPE if facts.by_dtype else ())]
+    lines = [*head, "", *_table(facts, private=private)]
     number = False
     for _, block in groupby(used, _alike):
         members = list(block)
@@ -236,10 +242,6 @@ def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
         return replace(entry, why="")
     facts = {"values": entry.facts["values"]} if "values" in entry.facts else {}
     return replace(entry, kind="label", facts=facts, why="")
-
-
-def _head(*, private: bool) -> list[str]:
-    return list(_PRIVATE if private else _PROPOSED)
 
 
 def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:

@@ -47,7 +47,8 @@ class Additive(_Event, frozen=True, tag="additive"):
     """Numbers leave with noise whose chance falls by e for each `scale` of distance.
 
     moves : how far a unit moves all numbers, in the norm of the law
-    threshold : where only counts from here on are named; rows : the most rows of a unit then
+    threshold : where only counts from here on are named
+    rows : what the rows of a unit count at most, where there is a threshold
     """
 
     noise: Literal["laplace", "discrete-laplace", "gamma-norm"]

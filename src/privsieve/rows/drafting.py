@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from privsieve.entries import load
-from privsieve.public.canonical import FLAGS, is_whole
+from privsieve.errors import SchemaError
+from privsieve.public.canonical import FLAGS, is_whole, quoted
+from privsieve.public.columns import Category
 from privsieve.public.domain import Csv
 from privsieve.public.draft import ID, NO, YES, Proposal, TableFacts, draft, proposed
 from privsieve.rows.cells import date_cell, distinct, number_cell, texts
@@ -39,6 +41,8 @@ _BY_LOOK = ("by a look at the rows these differ almost everywhere; take these li
 _FORMS = (None, "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y%m%d",
           "%d-%m-%Y", "%d.%m.%Y %H:%M")
 _FLAG_WORDS = FLAGS.keys() | YES | NO
+#: The types of pandas and polars that list their levels apart from the rows.
+_LISTING_DTYPES = ("CategoricalDtype", "Enum")
 #: What is often written for a number that nobody knows.
 _CODES = r"-?(9+|9*8|9*7|8+)|-1"
 
@@ -47,9 +51,43 @@ def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person
                 code_book: Any, look: bool) -> str:
     """Draft a domain file for a table; `Domain.draft` says what each argument is."""
     source, csv = opened(X, look=look)
-    book = None if code_book is None else load("source", "code-book")(code_book, source.columns)
-    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
+    by_dtype, book = isinstance(code_book, str) and code_book == "dtype", None
+    if by_dtype:
+        book = _listed_levels(_declared_levels(X, source), source.columns)
+    elif isinstance(code_book, Mapping):
+        book = _listed_levels(code_book, source.columns)
+    elif code_book is not None:
+        book = load("source", "code-book")(code_book, source.columns)
+    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv, by_dtype=by_dtype)
     return drafted(source, facts, book=book, look=look)
+
+
+def _declared_levels(X: Any, source: Source) -> dict[str, Any]:
+    """Return the levels that the column types of a frame list; no row is read.
+
+    A name that is an identifier's or a free text's, and a column of true and false, stay what they
+    are.  A polars Categorical and an Arrow dictionary take their levels from the rows.
+    """
+    dtypes = dict(zip(source.columns, getattr(X, "dtypes", ()), strict=False))
+    listed = {name: dtype.categories.to_list() for name, dtype in dtypes.items()
+              if type(dtype).__name__ in _LISTING_DTYPES}
+    if not listed:
+        raise SchemaError('code_book is "dtype", and no column lists its levels in its type; give '
+                          "a pandas frame with category columns, or a polars frame with Enum")
+    kinds = dict(zip(source.columns, source.types, strict=True))
+    return {name: values for name, values in listed.items()
+            if kinds[name] != "flag" and not proposed(name, kinds[name]).why}
+
+
+def _listed_levels(lists: Mapping[Any, Any], columns: Sequence[str]) -> dict[str, Proposal]:
+    """Return a category for each column of a code book that is a mapping: name to values."""
+    known = set(map(fold, columns))
+    for name in lists:
+        if not isinstance(name, str) or fold(name) not in known:
+            raise SchemaError(f"the code book names {quoted(name)}, which is no column of the "
+                              "table; correct the name, or take it out")
+    return {name: Proposal(name, "category", {"values": list(Category(name, values).values)})
+            for name, values in lists.items()}
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:

@@ -234,7 +234,8 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
       "yes" 1 times, first in row 1: the domain lists "Yes"
     """
     # The file as it is written, what the domain names and the table lacks, then the body.
-    domain = declared = Domain.of(domain)
+    declared = Domain.of(domain)
+    domain = declared.with_weight  # a declared weight is looked at as a number
     remarks: tuple[Remark, ...] = ()
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
             and Path(X).is_file():

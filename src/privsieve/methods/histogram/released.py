@@ -208,7 +208,8 @@ def _table(table: TableCells, body: Mapping[str, Any]) -> CountTable:
     noisy, places = np.array(table.q, np.int64), np.array(table.places, np.int64)
     if tuple(axis.cells for axis in axes) != table.shape or (np.abs(noisy) > LARGEST_COUNT).any():
         raise ValueError
-    public = domain["unit"] == "row" and domain["neighbours"] == "replace-one"
+    public = (domain["unit"] == "row" and domain["neighbours"] == "replace-one"
+              and "weight" not in domain)
     total = int(body["plan"]["units"]) if public else max(0, int(noisy.sum()))
     counts = nearest(noisy, total) if table.place == "all" else scaled(np.maximum(noisy, 0), total)
     held = np.flatnonzero(counts)
