@@ -209,7 +209,8 @@ def test_no_answer_is_more_likely_than_promised(neighbour):
     answers = list(itertools.product(range(-12, 18), repeat=2))
     law = cache(lambda held: [q ** (abs(y[0] - held[0]) + abs(y[1] - held[1])) for y in answers])
     pairs = neighbours(plan, replaces=replaces)
-    worst = max(p / r for first, other in pairs for p, r in zip(law(first), law(other), strict=True))
+    worst = max(p / r for first, other in pairs for p,
+                r in zip(law(first), law(other), strict=True))
 
     assert math.isclose(worst, math.exp(epsilon), rel_tol=1e-9)
     # it is attained by the largest weight that moves, or comes
@@ -352,12 +353,13 @@ def ledger(tmp_path):
     return budget
 
 
-@pytest.mark.parametrize("method", [known for known in ESTIMATORS if known.name in METHODS], ids=repr)
+@pytest.mark.parametrize("method", [each for each in ESTIMATORS if each.name in METHODS], ids=repr)
 def test_methods_that_count_rows_alike_refuse_a_weight(method, ledger):
     """Before any charge, with a sentence that names what supports it; which ones, a class says."""
     table = method.table().assign(w=1)
     able = options_of(method.name).takes_weights and "n_features_to_select" not in method.options
-    weighted_method = method.estimator(ledger=ledger, domain=replace(method.domain, weight="w", weight_max=3))
+    weighted_method = method.estimator(ledger=ledger,
+                                       domain=replace(method.domain, weight="w", weight_max=3))
     if able:
         weighted_method.fit(table)
     else:
@@ -399,7 +401,7 @@ def test_inspect_looks_at_weights():
     assert ("w", 1, 1) == (weights.part.name, weights.above, weights.unparsable)
 
 
-@pytest.mark.parametrize("method", [known for known in ESTIMATORS if known.name in METHODS], ids=repr)
+@pytest.mark.parametrize("method", [each for each in ESTIMATORS if each.name in METHODS], ids=repr)
 def test_sample_weight_is_refused(method, ledger):
     """With or without weights in the domain, directly, in a pipeline, and by metadata routing."""
     table, ones = method.table(), np.ones(400)
