@@ -152,12 +152,23 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
     rng, d = np.random.default_rng([seed, 99]), table.X.shape[1]
     chance = float(np.mean([score(rng.choice(d, table.k, replace=False)) for _ in range(RANDOM)]))
     qualities = {("random", epsilon): chance for epsilon in epsilons}
+    for name, epsilon, choices in choose_by_plans(table, table.methods, train, seed, epsilons,
+                                                  draws):
+        qualities[name, epsilon] = float(np.mean(list(map(score, choices))))
+    return qualities
+
+
+def choose_by_plans(table: Unseen, methods: dict, train: np.ndarray, seed: int,
+                    epsilons: tuple[str, ...], draws: int,
+                    ) -> Iterator[tuple[str, str, list[tuple[int, ...]]]]:
+    """Yield each method, each epsilon, and the columns that some draws of noise choose."""
+    d = table.X.shape[1]
     domain = (Domain.box(0, 1, columns=d, target=(0, 1)) if table.number else
               Domain.box(0, 1, columns=d, classes=list(range(int(table.y.max()) + 1))))
     source = open_source(table.X[train], y=table.y[train])
     summaries: dict[str, object] = {}
     chosen: dict[tuple[str, str], list[tuple[int, ...]]] = {}
-    for name, (method, options) in table.methods.items():
+    for name, (method, options) in methods.items():
         for epsilon in epsilons:
             planned = plan(method, domain, k=table.k, epsilon=epsilon, rows=len(train), **options)
             key = what_runs(planned)
@@ -169,8 +180,7 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
                 chosen[key, epsilon] = [planned.mechanism(summaries[key],
                                                           replay(1000 * seed + draw))
                                         for draw in range(draws)]
-            qualities[name, epsilon] = float(np.mean(list(map(score, chosen[key, epsilon]))))
-    return qualities
+            yield name, epsilon, chosen[key, epsilon]
 
 
 def what_runs(planned) -> str:
@@ -181,7 +191,7 @@ def what_runs(planned) -> str:
     """
     settings = dict(planned.settings)
     if settings.get("branches") == ["one race"]:
-        del settings["joint"]
+        settings.pop("joint", None)
     return json.dumps([planned.method, settings], default=str, sort_keys=True)
 
 

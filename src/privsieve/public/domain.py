@@ -523,7 +523,8 @@ def demand_cells(parts: Iterable[Column | Target]) -> None:
     >>> demand_cells([Number("cost", 0, 100)])
     """
     for part in parts:
-        texts = [*map(text_of, getattr(part, "values", ())), getattr(part, "format", None) or ""]
+        forms = part.format if isinstance(part.format, tuple) else (part.format or "",)
+        texts = [*map(text_of, getattr(part, "values", ())), *forms]
         for text in (part.name, *texts):
             if is_formula(text) or part.name.startswith(FORMULA):
                 raise DomainError(f"{quoted(text)}, of column {quoted(part.name)}, begins like a "

@@ -247,6 +247,9 @@ def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
         raise DomainError("[table]: private is true: this draft was made by looking at the rows. "
                           "Put a public fact in the place of each `seen`, then take this line "
                           "away")
+    if "seen" in options:
+        raise DomainError("[table]: seen is what the rows hold, and is not public: write missing "
+                          "and censored in csv, from a code book, and take the line away")
     _check_keys(options, _TABLE, "[table]")
     unit, person = options.pop("unit", None), options.get("person")
     if unit not in (None, "row", "person"):

@@ -18,7 +18,7 @@ from typing import Any
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import written
-from privsieve.public.canonical import hidden, is_whole, near, plain
+from privsieve.public.canonical import Json, hidden, is_whole, near, plain
 from privsieve.public.domain import Csv
 
 #: Why a column is set aside.
@@ -26,6 +26,8 @@ ID = ("named like identifiers, which predict nothing; one that says whose row it
       "person of [table]")
 TEXT = "named like free text, which no rule compares; make a column of what matters in it"
 UNREADABLE = "of a type that no rule reads"
+UNKNOWN = ("named by no word that says what they hold: if numbers, take the # away (or draft with "
+           "--numbers); else write their kind, too")
 _DATE = "dates of which nobody said where they lie: write low and high, then take the # away"
 _VALUES = "categories of which nobody said the values: list them, then take the # away"
 #: What a kind cannot do without, and how it is asked for.
@@ -73,6 +75,19 @@ _CATEGORIES = frozenset((
 #: Words for yes and no that flags do not know by themselves.
 YES, NO = frozenset(("ja", "oui", "si", "sí", "tak", "sim")), frozenset(
     ("nein", "non", "nie", "nej", "não"))
+#: Words of names of numbers; a single letter is one, too.
+_MEASURES = frozenset((
+    "age", "alter", "height", "größe", "weight", "gewicht", "size", "bmi", "crp", "hb",
+    "hemoglobin", "hämoglobin", "sodium", "natrium", "potassium", "kalium", "creatinine",
+    "kreatinin", "glucose", "glukose", "albumin", "cholesterol", "pulse", "puls", "temperature",
+    "temp", "pressure", "druck", "blutdruck", "dose", "dosis", "pain", "schmerz", "lab", "gene",
+    "count", "num", "number", "anzahl", "zahl", "score", "punkte", "points", "index", "item",
+    "question", "frage", "var", "feature", "value", "wert", "mean", "avg", "median", "mittel",
+    "min", "max", "sum", "total", "std", "error", "worst", "rate", "ratio", "percent", "share",
+    "income", "einkommen", "salary", "gehalt", "price", "cost", "costs", "kosten", "amount",
+    "distance", "length", "länge", "width", "area", "volume", "radius", "duration", "dauer",
+    "stay", "time", "days", "tage", "hours", "stunden", "months", "years", "kg", "cm", "mm", "mg",
+    "ml"))
 _ASKING = frozenset(("is", "has", "had", "ist", "hat", "hatte"))
 _YEARS = frozenset(("year", "jahr", "yob", "birthyear"))
 _PARTS = r"[^\W\d_]+"
@@ -117,6 +132,7 @@ class TableFacts:
     unit : "row", "person" or None, where nobody said.
     classes : of the target, where it has some.
     by_dtype : whether values of categories come from the types of a frame's columns.
+    numeric : whether the target is a number.
     """
 
     target: str | None = None
@@ -127,6 +143,9 @@ class TableFacts:
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
     by_dtype: bool = False
+    numeric: bool = False
+    #: The same with what a look found in cells.  PRIVATE.
+    seen: Csv | None = None
 
 
 def proposed(name: str, kind: str) -> Proposal:
@@ -141,9 +160,15 @@ def proposed(name: str, kind: str) -> Proposal:
     if kind == "unreadable":
         return Proposal(name, "", why=UNREADABLE)
     why = "" if kind == "date" else _not_used(words, kind)
+    if why:
+        return Proposal(name, "", why=why)
     found = kind if kind in ("date", "flag", "number") else _kind(words, kind)
-    return Proposal(name, "", why=why) if why else Proposal(
-        name, found, _near(words) if found == "number" else {})
+    if found != "number":
+        return Proposal(name, found)
+    facts = _near(words)
+    is_known = (kind == "number" or bool(facts) or not _MEASURES.isdisjoint(words)
+                or max(map(len, words), default=0) < 2)
+    return Proposal(name, found, facts, "" if is_known else UNKNOWN)
 
 
 def _not_used(words: Sequence[str], kind: str) -> str:
@@ -203,9 +228,20 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
             lines.append("")
         lines += _block(members)
     if facts.target is not None:
-        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts.classes))]
+        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts))]
     lines += _set_aside([entry for entry in columns if entry.aside])
     return "\n".join([*lines, ""])
+
+
+def describe_columns(entries: Iterable[Proposal], facts: TableFacts) -> list[Json]:
+    """Return the name and kind of each column, and why it is set aside ("" if it is read)."""
+    columns: list[Json] = []
+    for entry in entries:
+        is_target = entry.name == facts.target
+        kind = _as_target(entry, facts).kind if is_target else entry.kind
+        aside = "" if is_target or entry.name == facts.person else entry.aside
+        columns.append({"name": entry.name, "kind": kind, "set_aside": aside})
+    return columns
 
 
 def _is_date(word: str) -> bool:
@@ -231,11 +267,14 @@ def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
                       "person=)")
 
 
-def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
-    """The entry of a target: a label, unless a code book says that it is a number."""
-    if classes:
+def _as_target(entry: Proposal, table: TableFacts) -> Proposal:
+    """Return the entry of a target: a label, unless somebody says that it is a number."""
+    if table.classes:
         return Proposal(entry.name, "label", {"values": [
-            int(one) if is_whole(one) else one for one in map(plain, classes)]})
+            int(one) if is_whole(one) else one for one in map(plain, table.classes)]})
+    if table.numeric:
+        return replace(entry, kind="number", why="", facts={
+            key: entry.facts[key] for key in ("low", "high", "near") if key in entry.facts})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, why="")
     if entry.kind == "number" and "low" in entry.facts:
@@ -259,12 +298,22 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
                "rows_per_person = 1   # so many rows of a person are used at most")
         yield (_said("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
-    if facts.csv != Csv():
-        how = {key: getattr(facts.csv, key)
-               for key in ("delimiter", "decimal", *["thousands"] * bool(facts.csv.thousands),
-                           "encoding")}
-        told = [f"{key} = {_text(value)}" for key, value in how.items()]
-        yield f"csv = {{ {', '.join(told + ['header = false'] * (not facts.csv.header))} }}"
+    by_row = facts.unit != "person" and facts.person is None
+    csv = replace(facts.csv, line_breaks=False) if by_row else facts.csv
+    if csv != facts.csv:
+        yield "# Some cells hold line breaks.  line_breaks = true in csv reads them, and needs"
+        yield '# unit = "person", or neighbours = "add-remove" and rows.'
+    if csv != Csv():
+        yield f"csv = {{ {_options(csv, ('delimiter', 'decimal', 'encoding'))} }}"
+    cells = {key: getattr(facts.seen or csv, key) for key in ("missing", "censored")}
+    if facts.seen and any(cells[key] != getattr(csv, key) for key in cells):
+        yield f"seen = {{ {_options(Csv(**cells))} }}   # write in csv what a code book says of it"
+
+
+def _options(csv: Csv, always: Sequence[str] = ()) -> str:
+    """Return the options that differ from their default, and some that are always written."""
+    return ", ".join(f"{key} = {toml_value(value)}" for key, value in vars(csv).items()
+                     if key in always or value != getattr(Csv(), key))
 
 
 def _alike(entry: Proposal) -> str:
@@ -287,10 +336,10 @@ def _block(members: Sequence[Proposal]) -> list[str]:
 
 
 def _names(members: Sequence[Proposal]) -> list[str]:
-    words = [_text(word) for word in written([one.name for one in members]) or ()]
+    words = [toml_value(word) for word in written([one.name for one in members]) or ()]
     if len(", ".join(words)) <= 80:
         return [f"names = [{', '.join(words)}]"]
-    said = {_text(one.name): one.says for one in members}
+    said = {toml_value(one.name): one.says for one in members}
     return ["names = [", *(f"  {word},{_comment(said.get(word, ''))}" for word in words), "]"]
 
 
@@ -301,7 +350,7 @@ def _body(entry: Proposal) -> list[str]:
     if entry.seen is None:
         lines += [f"# {key} =   {blank}" for key, blank in entry.open.items()]
     else:
-        listed = list(map(_text, entry.seen))
+        listed = list(map(toml_value, entry.seen))
         short = f"seen = [{', '.join(listed)}]"
         lines += [short] if len(short) <= 100 else ["seen = [", *(f"  {one}," for one in listed),
                                                     "]"]
@@ -318,7 +367,7 @@ def _set_aside(entries: Iterable[Proposal]) -> Iterator[str]:
         yield from ("#", f"# {why}:")
         for _, block in groupby(members, _alike):
             same = list(block)
-            lines = _block(same) if same[0].open else _names(same) if len(same) > 1 else [
+            lines = _block(same) if same[0].kind else _names(same) if len(same) > 1 else [
                 _said("name", same[0].name) + _comment(same[0].says)]
             yield from (f"# {line}".replace("# # ", "# ") for line in lines)
 
@@ -331,13 +380,13 @@ def _comment(text: str) -> str:
 
 def _said(key: str, value: Any) -> str:
     """A line that gives a key."""
-    return f"{key} = {_text(value)}"
+    return f"{key} = {toml_value(value)}"
 
 
-def _text(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML writes it, in one line."""
     import tomli_w
 
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     return tomli_w.dumps({"k": value}).removeprefix("k = ").rstrip("\n").replace("\t", "\\t")

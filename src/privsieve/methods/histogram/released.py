@@ -359,7 +359,7 @@ def _texts(axis: Axis, cells: npt.NDArray[Any]) -> list[str]:
     if isinstance(column, Number):
         return ["" if cell != cell else repr(cell) for cell in cells.tolist()]  # noqa: PLR0124  # NaN
     if isinstance(column, Date):
-        form = column.format
+        form = column.output_format
         return ["" if cell is None else cell.strftime(form) if form else cell.isoformat()
                 for cell in cells.astype(object)]
     return ["" if cell is None else text_of(cell) for cell in cells.tolist()]
