@@ -227,7 +227,8 @@ def test_a_look_at_odd_cells(tmp_path):
                for name in column.get("names", [column.get("name")])}
 
     assert {"missing": ["-", "k.A."], "censored": ["<"]} == document["table"]["seen"]
-    assert (".", True) == tuple(document["table"]["csv"][key] for key in ("thousands", "line_breaks"))
+    assert (".", True) == tuple(document["table"]["csv"][key]
+                                for key in ("thousands", "line_breaks"))
     assert "missing" not in document["table"]["csv"]
     for name in ("NT-proBNP", "CRP", "half", "g", "mg"):
         assert "number" == columns[name]["kind"]

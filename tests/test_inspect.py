@@ -315,7 +315,7 @@ def test_cells_that_an_option_would_read(tmp_path, cells, decimal, line):
     text = to_toml(domain).partition("[table.csv]")
     whole = f"{text[0].rstrip()}\n{options}\n[[column]]{text[2].partition('[[column]]')[2]}"
     again = inspect(path, parse(whole))
-    assert ((), 0) == (again.remarks, sum(found.lost for found in again.findings))
+    assert ((), 0) == (again.remarks, sum(finding.lost for finding in again.findings))
 
 
 def test_quoted_line_breaks(tmp_path):

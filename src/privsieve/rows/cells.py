@@ -310,8 +310,8 @@ class CellRule(NamedTuple):
     def _forms(self) -> list[bytes]:
         """Dates that the kernel reads itself: each field is there once, in its full width."""
         readable = []
-        one = [self.form] if isinstance(self.form, str) else []  # several are read in Python
-        for form in _ISO if self.form is None else one:
+        forms = [self.form] if isinstance(self.form, str) else []  # several are read in Python
+        for form in _ISO if self.form is None else forms:
             steps = re.findall(r"%?.", form, re.DOTALL)
             letters = "".join(step[1:] for step in steps)
             if form and len(set(letters)) == len(letters) and {*letters} <= _STEPS.keys() \

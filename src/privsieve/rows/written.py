@@ -52,7 +52,7 @@ REASONS = {
 #: Words that often stand for a missing number; other words are proposed where they repeat.
 _USUAL = frozenset(("k.a.", "ka", "na", "n/a", "n.a.", "-", "--", ".", "?", "null", "none", "nan",
                     "missing", "unknown", "unbekannt", "fehlt", "keine angabe"))
-#: At most so many words for missing are proposed.
+#: The most words for missing that are proposed.
 _MOST_WORDS = 20
 #: Options that say what single cells mean; the others say how the whole file is written.
 CELL_KEYS = ("missing", "censored")
@@ -191,12 +191,12 @@ def as_shown(path: Path, domain: Domain) -> Domain:
     return replace(domain, csv=csv)
 
 
-def compare(declared: Csv, found: Csv) -> tuple[Remark, ...]:
+def compare(declared: Csv, actual: Csv) -> tuple[Remark, ...]:
     """Return the options that the file shows otherwise than declared."""
     keys = ("encoding", "delimiter", *(item.name for item in fields(Csv)))
-    return tuple(Remark(key, getattr(declared, key), getattr(found, key))
+    return tuple(Remark(key, getattr(declared, key), getattr(actual, key))
                  for key in dict.fromkeys(keys)
-                 if getattr(declared, key) != getattr(found, key))
+                 if getattr(declared, key) != getattr(actual, key))
 
 
 def _encoding(data: bytes, declared: str) -> str:
