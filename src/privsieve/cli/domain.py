@@ -55,7 +55,8 @@ class TargetOptions:
                "--classes and --numeric-target exclude each other; give one of them")
         classes = [name.strip() for name in (self.classes or "").split(",") if name.strip()]
         return TableFacts(self.target, tuple(classes), self.unit, self.person,
-                          self.rows_per_person, self.persons, csv, self.numeric_target)
+                          self.rows_per_person, self.persons, csv,
+                          numeric=self.numeric_target)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,10 @@ from privsieve.errors import DomainError, ParameterError, PrivsieveError
 from privsieve.public.canonical import first_of, quoted, visible
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse
-from privsieve.public.draft import UNKNOWN, TableFacts
+from privsieve.public.draft import UNKNOWN, TableFacts, draft
 from privsieve.public.option import whole_number
 from privsieve.report.planning import odds_document
-from privsieve.rows.drafting import drafted, opened, propose_columns
+from privsieve.rows.drafting import opened, propose_columns
 from privsieve.telling.terminal import short
 
 Answer = TypeVar("Answer")
@@ -137,8 +137,8 @@ class _Dialogue:
         """Ask for options of `domain`; its drafting code checks them."""
         def check(answer: str) -> dict[str, Any]:
             options = {**self._options, **read(answer)}
-            text = drafted(self._source, TargetOptions(**options).facts(self._csv),
-                           numbers=True)
+            facts = TargetOptions(**options).facts(self._csv)
+            text = draft(*propose_columns(self._source, facts, numbers=True))
             if len(options) > 1 and "\n[[column]]" in text:  # without classes it is not complete
                 parse(text)
             return options
