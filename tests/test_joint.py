@@ -265,8 +265,8 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
         monkeypatch.setattr(race_module, "top_k", lambda raced, asked, _noise: race(
             raced, asked.k, asked.sensitivity, asked.epsilon))
         chosen = mechanism(summary, replay(1), rules=rules)
-        ran.add(chosen.said["branch"])
-        return chosen.said["class_counts"].q, tuple(chosen)
+        ran.add(chosen.fields["branch"])
+        return chosen.fields["class_counts"].q, tuple(chosen)
 
     def loss(table, other):
         one, two = law(table), law(other)
@@ -376,7 +376,7 @@ def test_the_release_names_the_branch_that_ran():
     for share in (.05, .5):
         batch = tables.batch(rng.integers(0, 65536, (1000, 10)), rng.random(1000) < share)
         chosen = made.mechanism(made.summarise([batch], 3), replay(1))
-        found.append(chosen.said["branch"])
+        found.append(chosen.fields["branch"])
 
     assert ["one race", "pairs"] == found == made.settings["branches"]
 

@@ -74,7 +74,7 @@ class Release(Printed):
     def of(cls, plan: Plan, output: Any, *, replayed: bool) -> Self:
         """What leaves of a plan and its mechanism's output; its certificate is still to be made."""
         drawn: dict[str, Json] = {"replayed": True} if replayed else {}
-        return cls({**public(plan), **drawn, **said(plan, output)}, None)
+        return cls({**public(plan), **drawn, **write_output(plan, output)}, None)
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -193,12 +193,15 @@ def public(plan: Plan) -> dict[str, Json]:
     }
 
 
-def said(plan: Plan, output: Any) -> Mapping[str, Json]:
-    """What a release says of a mechanism's output; positions are those of selected columns."""
+def write_output(plan: Plan, output: Any) -> Mapping[str, Json]:
+    """Return the fields of release.json that hold a mechanism's output.
+
+    Where the plan has no `says`, the output is the positions of the selected columns.
+    """
     if plan.says is not None:
         return plan.says(output)
     return Selection(tuple(plan.domain.names[j] for j in output),
-                     **getattr(output, "said", {})).write()
+                     **getattr(output, "fields", {})).write()
 
 
 #: Numbers that a release may hold; all else is refused by the field.

@@ -32,7 +32,7 @@ from privsieve.public.option import (
     how_many,
     number,
     option,
-    settled,
+    resolve_options,
     written_group,
 )
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, holds_rows
@@ -318,7 +318,7 @@ class ColumnChoice:
 
     def run(self, kind: type[AnyRun], cost: Cost, units: int, **own: Any) -> AnyRun:
         """Return the public parameters of a run, with the number of names that `fewer` chooses."""
-        return fewer(settled(
+        return fewer(resolve_options(
             kind, self.options, n_features_to_select=self.places.total, epsilon=cost.epsilon,
             delta=cost.delta, domain=self.domain, units=units, places=self.places, **own))
 
@@ -572,4 +572,4 @@ def narrowed(batch: Batch, kept: Sequence[int]) -> Batch:
 def chosen_of(summary: Any, noise: Noise, *, kept: Sequence[int], mechanism: Any) -> Chosen:
     """Run a mechanism over the kept columns; return its answer as positions among all columns."""
     named = mechanism(summary, noise)
-    return Chosen((kept[j] for j in named), **getattr(named, "said", {}))
+    return Chosen((kept[j] for j in named), **getattr(named, "fields", {}))

@@ -340,7 +340,7 @@ def abouts(kind: type) -> dict[str, About]:
     return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
 
 
-def settled(kind: type[Kind], asked: Any, **facts: Any) -> Kind:
+def resolve_options(kind: type[Kind], asked: Any, **facts: Any) -> Kind:
     """A class of options with the values of another, and what is known beside them."""
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)

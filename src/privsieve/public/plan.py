@@ -187,20 +187,20 @@ SENTENCES: Mapping[str, str] = {
 
 
 class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
-    """Positions of chosen columns, and what else a release says of the choice, all of it released.
+    """Positions of chosen columns, with further fields of the release.  All of it is released.
 
-    >>> one = Chosen((2, 5), branch="pairs")
-    >>> one, dict(one.said)
+    >>> chosen = Chosen((2, 5), branch="pairs")
+    >>> chosen, dict(chosen.fields)
     ((2, 5), {'branch': 'pairs'})
     """
 
-    said: Mapping[str, Json]
+    fields: Mapping[str, Json]
 
-    def __new__(cls, columns: Iterable[int], **said: Json) -> Chosen:
-        """The positions; `said` are further fields of `release.Selection`."""
-        made = super().__new__(cls, columns)
-        made.said = said
-        return made
+    def __new__(cls, columns: Iterable[int], **fields: Json) -> Chosen:
+        """Keep the positions, and `fields` of `release.Selection` beside them."""
+        chosen = super().__new__(cls, columns)
+        chosen.fields = fields
+        return chosen
 
 
 #: Signs of a query at most; a view holds what is longer.

@@ -47,7 +47,7 @@ from privsieve.public.option import (
     number,
     option,
     read_options,
-    settled,
+    resolve_options,
     whole_of_each,
     written_names,
 )
@@ -140,7 +140,7 @@ class NoisyHistogramOptions(PrivateMethod):
         if sieve is None and self.choice:
             raise ParameterError("options of a choice are given, and nothing is chosen; leave "
                                  "them away, or say how many columns")
-        run = settled(
+        run = resolve_options(
             Tabling, self, n_features_to_select=k, bins=bins, domain=domain,
             target=self.target and domain.target is not None, names=names, delta=cost.delta,
             epsilon=cost.epsilon - (sieve.cost.epsilon if sieve else 0), sieve=sieve)
