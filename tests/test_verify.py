@@ -220,9 +220,8 @@ def test_an_edited_conversion_is_found(tmp_path, name, value):
     assert ("2", "1", "0.5") == tuple(
         body["ledger"]["charged"][key] for key in ("factor", "epsilon", "rho"))
     assert conversion(body["ledger"]["charged"], body) == (
-        "charged 2 times: the release protects one row of the table (add-remove), and the account "
-        "one person with all their rows with up to 2 rows (add-remove); 2 of the one make one of "
-        "the other")
+        "charged 2 times: the release protects one row of the table (add-remove), and the budget "
+        "protects one person with all their rows with up to 2 rows (add-remove)")
     assert verify(body, ledger=ledger).valid
     body["ledger"]["charged"][name] = value
 

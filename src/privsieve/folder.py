@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Literal, Self
 
@@ -17,6 +19,8 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 RELEASE, CERTIFICATE = "release.json", "certificate.json"
 #: What was asked for, from before the charge until the release is finished.
 NOTE = "request.json"
+#: How a new file is opened: it is not overwritten, and a link is not followed.
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
 class Folder:
@@ -150,13 +154,9 @@ class Folder:
         self._staged[name] = hidden
 
     def _put(self, hidden: str, data: bytes) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        handle = os.open(hidden, flags, 0o600, dir_fd=self._handle)
+        handle = os.open(hidden, NEW, 0o600, dir_fd=self._handle)
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(handle, rest):]
-            os.fsync(handle)
+            write_durably(handle, data)
         finally:
             os.close(handle)
 
@@ -234,6 +234,36 @@ def _opened(place: Path) -> int:
     except (ImportError, OSError):  # a system or a disk without locks
         pass
     return handle
+
+
+@contextmanager
+def hidden_file(path: str | Path, mode: int = 0o600) -> Iterator[tuple[FileIO, Path]]:
+    """Make a hidden file beside a path; yield it and its own path.
+
+    The caller writes it and gives it its name.  A file that is still hidden at the end is removed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with hidden_file(f"{folder}/head") as (file, hidden):
+    ...         write_durably(file.fileno(), b"{}")
+    ...         _ = hidden.replace(f"{folder}/head")
+    ...     os.listdir(folder)
+    ['head']
+    """
+    hidden = Path(path).with_name(f".{Path(path).name}.{os.urandom(8).hex()}")
+    try:
+        with os.fdopen(os.open(hidden, NEW, mode), "wb", buffering=0) as file:
+            yield file, hidden
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def write_durably(handle: int, data: bytes) -> None:
+    """Write all bytes to an open file, and return when they are on the disk."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest):]
+    os.fsync(handle)
 
 
 def sync(path: str | Path) -> None:

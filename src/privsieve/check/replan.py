@@ -31,7 +31,7 @@ from privsieve.release import (
     Selection,
     figure,
     public,
-    said,
+    write_output,
 )
 
 #: Figures of a session follow from sums in doubles, whose last digits differ among machines.
@@ -174,7 +174,7 @@ def drawn_reasons(release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     if isinstance(drawn, Selection):
         yield from selection_reasons(plan, drawn)
         return
-    due = parsed(canonical(said(plan, _output(drawn, plan))))
+    due = parsed(canonical(write_output(plan, _output(drawn, plan))))
     agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
     for name in own.__struct_fields__:
         yield from _differing(due.get(name), release.get(name), name, agree)

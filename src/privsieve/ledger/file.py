@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from privsieve.errors import LedgerError
-from privsieve.folder import sync
+from privsieve.folder import hidden_file, sync
 from privsieve.ledger.sql import (
     APPLICATION,
     FORMAT,
@@ -135,15 +135,14 @@ def _new(path: str) -> Iterator[sqlite3.Connection]:
     _demand_nothing_left(path)
     # Built beside its place and linked into it: nobody ever opens half a ledger, and no file
     # descriptor of ours closes on a database that another thread has locked.
-    draft = f"{path}.{os.urandom(8).hex()}"
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
-        with closing(_connect(draft)) as db:
-            db.execute("PRAGMA synchronous=EXTRA")
-            yield db
-        os.link(draft, path)
+        with hidden_file(path) as (file, hidden):
+            file.close()
+            with closing(_connect(str(hidden))) as db:
+                db.execute("PRAGMA synchronous=EXTRA")
+                yield db
+            os.link(hidden, path)
     finally:
-        Path(draft).unlink(missing_ok=True)
         sync(Path(path).absolute().parent)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from privsieve.errors import LedgerError, ParameterError
-from privsieve.folder import sync
+from privsieve.folder import hidden_file, sync, write_durably
 from privsieve.public.canonical import canonical, parsed
 from privsieve.public.plain import opened
 
@@ -58,34 +58,25 @@ def staged(path: str) -> Iterator[Callable[[Head], None]]:
 
     A fault after the room was made leaves the old head: the ledger is ahead of it, which is fine.
     """
-    place = os.path.realpath(path)
-    hidden = f"{place}.{os.urandom(8).hex()}"
-    try:
-        handle = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        file = os.fdopen(handle, "wb", buffering=0)
-        file.write(bytes(_LONGEST))
-        os.fsync(handle)
-    except OSError:
-        with suppress(OSError):
-            Path(hidden).unlink()
-        raise LedgerError("the head file cannot be written; its folder must exist and be writable, "
-                          "and nothing was charged") from None
+    place = Path(os.path.realpath(path))
+    with ExitStack() as stack:
+        try:
+            file, hidden = stack.enter_context(hidden_file(place))
+            write_durably(file.fileno(), bytes(_LONGEST))
+        except OSError:
+            raise LedgerError("the head file cannot be written; its folder must exist and be "
+                              "writable, and nothing was charged") from None
 
-    def keep(head: Head) -> None:
-        with suppress(OSError):
-            file.seek(0)
-            file.write(canonical({"format": FORMAT, **head._asdict()}))
-            file.truncate()
-            os.fsync(handle)
-            file.close()
-            Path(hidden).replace(place)
-            sync(Path(place).parent)
+        def keep(head: Head) -> None:
+            with suppress(OSError):
+                file.seek(0)  # the room was made before the charge
+                file.write(canonical({"format": FORMAT, **head._asdict()}))
+                file.truncate()
+                os.fsync(file.fileno())
+                hidden.replace(place)
+                sync(place.parent)
 
-    try:
         yield keep
-    finally:
-        file.close()
-        Path(hidden).unlink(missing_ok=True)
 
 
 def of_release(path: str) -> tuple[Head, ...]:
