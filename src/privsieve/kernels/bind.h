@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 namespace nb = nanobind;

@@ -4,7 +4,6 @@
 #include "loops.h"
 #include "nearest.h"
 
-#include <cstring>
 
 using i32 = std::int32_t;
 using Table = std::tuple<In<u16, 2>, In<i32, 1>, In<i64, 1>>;
