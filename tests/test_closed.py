@@ -16,8 +16,8 @@ from every_method import CHARGING
 from forged import spots
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd
+from privsieve.public.attackers import describe_sizes
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.strangers import describe_sizes
 from refitted import Forger, add, at, drop, edits, others, put, swap
 
 #: Random edits; more in `make soak`.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from data_makers import DOMAIN, SEMICOLON, csv_file, read
 from privsieve.errors import DomainError
 from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
-from privsieve.public.domain import Csv, Domain, part_of
+from privsieve.public.domain import Csv, Domain, read_column
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import encoder
 from privsieve.rows.coding import Gather
@@ -62,7 +62,7 @@ def test_round_trip(columns, target, options):
     assert domain == again
     assert domain.digest() == again.digest()
     assert domain.unit_declared == again.unit_declared
-    assert domain.columns == tuple(map(part_of, domain.json()["columns"]))
+    assert domain.columns == tuple(map(read_column, domain.json()["columns"]))
 
 
 def test_files(tmp_path):
@@ -309,7 +309,7 @@ def test_missing_values():
     cells = ["3", "99", "99.0", " -1 ", "98", "", "x"]
 
     assert (-1.0, 99.0) == coded.missing_values
-    assert coded == parse(to_toml(Domain([coded]))).columns[0] == part_of(
+    assert coded == parse(to_toml(Domain([coded]))).columns[0] == read_column(
         Domain([coded]).json()["columns"][0])
     assert "missing_values" not in Domain([plain]).json()["columns"][0]
     missing = encoder(plain)([None])[0]

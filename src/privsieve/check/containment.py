@@ -20,7 +20,7 @@ from privsieve.check.certificate import (
 )
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.check.table import Disclosed, Opened, limit_notes, limit_reasons, weigh
-from privsieve.public import strangers
+from privsieve.public import attackers
 from privsieve.public.canonical import canonical, digest, visible
 from privsieve.public.plain import opened
 
@@ -140,12 +140,12 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
     """What the check cannot show of this claim, whatever is given."""
     hidden = claim["target"] is None and claim["l_diversity"] > 1
     yield from (f"{role}: {', '.join(map(visible, names))}"
-                for role, names in strangers.spoken(claim))
+                for role, names in attackers.spoken(claim))
     yield from limit_notes(claim)
     yield from failed({
         "the target is published, and a group may have one class: who is in it is known to be of "
         "that class": claim["target"] is None or claim["l_diversity"] > 1,
-        f"k counts {strangers.counted(claim)[1]}, which the table does not hold: only that a group "
+        f"k counts {attackers.counted(claim)[1]}, which the table does not hold: only that a group "
         "has as many rows was recounted; who holds the ids can count the rest (privsieve check "
         "TABLE FOLDER)": "counted" not in claim,
         "the target is not published: the classes in a group were not recounted": not hidden,
@@ -188,14 +188,15 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
             map(Disclosed.says, values, claimed))}
     if len(table.patterns)**2 * len(table.held) <= MOST_CELLS:
         known = "known_class" if table.claim["roles"]["target_known"] else "known"
-        sizes = {who: _sizes(table, *how) for who, how in _strangers(table).items()}
-        figures = {who: strangers.describe_sizes(counts, table.claim["k"])
+        sizes = {who: _sizes(table, *how) for who, how in _attackers(table).items()}
+        figures = {who: attackers.describe_sizes(counts, table.claim["k"])
                    for who, counts in sizes.items()}
         level = min(sizes.get(known, sizes["known"]))
         holds |= {
-            "the stranger whom it promises for": measured["promised"] == known and known in figures,
-            "the crowds of strangers": canonical(measured["strangers"]) == canonical(figures),
-            "rows whose crowd has one class": measured["one_class"] == _one_class(table),
+            "the attacker that the promise is about": measured["promised"] == known and known in figures,
+            "the groups that attackers find":
+                canonical(measured["strangers"]) == canonical(figures),
+            "rows whose group has one class": measured["one_class"] == _one_class(table),
             "the counts of its columns": _items(table, measured["items"], level)}
     return failed({f"what the release says of {what} is not what the table shows": right
                    for what, right in holds.items()})
@@ -205,7 +206,7 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
 Known = tuple[frozenset[str], tuple[str, ...]]
 
 
-def _strangers(table: Opened) -> dict[str, Known]:
+def _attackers(table: Opened) -> dict[str, Known]:
     every, beside = frozenset(table.held), tuple(table.beside)
     attackers: dict[str, Known] = {"known": (table.absences, ()), "all": (every, ())}
     if table.labels is not None:

@@ -20,7 +20,7 @@ from privsieve.check.reasons import Unreadable, failed
 from privsieve.errors import PrivsieveError
 from privsieve.public.canonical import RHO_UNITS, canonical, digest, parsed
 from privsieve.public.columns import Label
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.domain import Domain, read_column
 from privsieve.public.plan import UNIT, Plan, terms
 from privsieve.release import (
     KINDS,
@@ -96,8 +96,8 @@ def _options_of(options: Mapping[str, Any]) -> dict[str, Any]:
 def domain_of(fields: Mapping[str, Any]) -> Domain:
     """Return the domain that a release says; what nobody could have declared is refused."""
     try:
-        columns: Any = [part_of(column) for column in fields["columns"]]
-        target: Any = None if fields["target"] is None else part_of(fields["target"])
+        columns: Any = [read_column(column) for column in fields["columns"]]
+        target: Any = None if fields["target"] is None else read_column(fields["target"])
         rows: Any = fields["rows_per_person"]
         domain = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
                       rows_per_person=1 if rows is None else rows, rows=fields["rows"],

@@ -331,7 +331,7 @@ class ColumnChoice:
                              len(self.declared.columns))
             mechanism = partial(chosen_of, kept=self.kept, mechanism=mechanism)
         return Plan(kind=Selection.kind, domain=self.declared, reads=self.coding, certain=certain,
-                    settings=settings, asked=as_json(self.options, settings), summarise=summarise,
+                    settings=settings, options=as_json(self.options, settings), summarise=summarise,
                     mechanism=mechanism, **own)
 
 

@@ -456,10 +456,11 @@ def _in_json(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
 
 
-def part_of(said: Mapping[str, Any]) -> Column | Target:
+def read_column(said: Mapping[str, Any]) -> Column | Target:
     """A column, or the target, from the words of `fields_of`.
 
-    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
+    >>> read_column({"kind": "number", "name": "age", "low": "0.0", "high": "110.0",
+    ...              "cuts": ["18.0"]})
     Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
 role='known', near=None, missing_values=())
     """

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from privsieve.entries import load
 from privsieve.errors import ParameterError
-from privsieve.public import strangers
+from privsieve.public import attackers
 from privsieve.public.canonical import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -244,7 +244,7 @@ class Plan(Printed):
     says : (output) -> what the release says of it; None where the output is selected positions.
     record : what one record of the source is: a row of a table, or a line of a file.
     query : the text of SQL whose rows the table is; its author answers for what it leaves out.
-    asked : the options that were given, as texts of JSON: `verify` plans again from them.
+    options : the options of the caller, as texts of JSON: `verify` plans again from them.
     shows : what a release says of its choice that is known before rows are read.
     certain : the positions that a choice of no cost names; None for all.
     takes : an estimate of time and memory, where there is one; no part of the release.
@@ -269,7 +269,7 @@ class Plan(Printed):
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
     query: str | None = None
-    asked: Mapping[str, Json] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)
     shows: Mapping[str, Json] = field(default_factory=dict, repr=False)
     certain: tuple[int, ...] | None = None
     takes: Takes | None = None
@@ -311,7 +311,7 @@ class Plan(Printed):
             "method": self.method,
             "epsilon": self.cost.text,
             "delta": self.cost.delta_text,
-            "asked": dict(self.asked),
+            "asked": dict(self.options),
             "settings": dict(self.settings),
             "event": self.event.json(),
             "units": str(self.units),
@@ -374,7 +374,7 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     """
     claim = certificate["claim"]
     if claim["kind"] == "containment":
-        return strangers.promise(claim)
+        return attackers.promise(claim)
     result, results = _RESULT.get(claim["kind"], ("result", "results"))
     settings = certificate["plan"].get("settings", {})
     counted = settings.get("class_prior") == "auto" or settings.get("class_share") == "noisy"

@@ -230,7 +230,7 @@ def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) ->
     settings = _settings(run)
     return Plan(
         method=METHOD, kind=Histogram.kind, domain=run.domain, cost=cost, units=units,
-        settings=settings, asked=as_json(asked, settings),
+        settings=settings, options=as_json(asked, settings),
         noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
         event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,

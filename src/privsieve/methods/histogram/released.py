@@ -24,7 +24,7 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import canonical, digest, quoted, text_of
 from privsieve.public.columns import CODES, DAY, Date, Flag, Number
-from privsieve.public.domain import demand_cells, part_of
+from privsieve.public.domain import demand_cells, read_column
 from privsieve.release import WRONG, Histogram, TableCells
 from privsieve.rows.cells import log_edges
 
@@ -200,7 +200,7 @@ def scaled(counts: Ints, total: int) -> Ints:
 def _table(said: TableCells, body: Mapping[str, Any]) -> CountTable:
     domain = body["domain"]
     parts = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
-    known = {part["name"]: part_of(part) for part in parts}
+    known = {part["name"]: read_column(part) for part in parts}
     axes = tuple(Axis(known[name], max(0, len(said.bins.get(name, ())) - 1))
                  for name in said.names)
     if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):

@@ -36,7 +36,7 @@ from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, VectorNoise
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Flag, Label, Number
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.domain import Domain, read_column
 from privsieve.public.option import as_json, declared, number, number_or_auto, option, whole
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import (
@@ -162,7 +162,7 @@ def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) 
                 **{name: said for name, said in chosen.json().items() if name != "map"}}
     return Plan(
         method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
-        settings=settings, asked=as_json(asked, settings),
+        settings=settings, options=as_json(asked, settings),
         forecast=forecast(model), event=model.noise.event,
         noise=NoiseSize(Fraction(model.noise.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=asked.assumes,
@@ -431,7 +431,7 @@ class Released:
 
 def column_of(part: Mapping[str, Any]) -> Column:
     """A column as `Domain.json` wrote it."""
-    made = part_of(part)
+    made = read_column(part)
     if isinstance(made, Label):
         raise ValueError  # noqa: TRY004  # a release that lacks what it needs, as the others
     return made
