@@ -215,7 +215,7 @@ def test_a_limit_rises_with_its_entry(ledger):
     (3, {"by": ("A. Clerk", "A.C1erk")}, "two people"), (3, {"by": ("A",)}, "two people"),
     (3, {"by": "AB"}, "two people"), (3, {"by": ("A", "")}, "who signs"),
     (3, {"by": ("A", "\x1b")}, "who signs"), (3, {"reason": ""}, "reason is"),
-    (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "nothing is promised"),
+    (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "there is no protection"),
     ("x", {}, "epsilon is"),
 ])
 def test_what_is_no_raise_is_refused(ledger, epsilon, more, said):

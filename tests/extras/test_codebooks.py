@@ -79,7 +79,7 @@ def test_all_faults_of_a_book(tmp_path):
     assert [f"line {j}: " for j in (2, 3, 4, 5, 6, 7, 9)] == [line[:8] for line in said[1:]]
     for line, word in zip(said[1:], ("low is 'old'", "low must be the smaller", "kind is 'gender'",
                                      "line 2, too", "listed twice", "a date such as",
-                                     "runs down"), strict=True):
+                                     "counts down"), strict=True):
         assert word in line
     for text, word in (("a,b\n1,2\n", "no column is called name"), ("", "no column is called name"),
                        ("name\nx\n", "names no column of the table")):

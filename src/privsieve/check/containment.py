@@ -193,7 +193,7 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
                    for who, counts in sizes.items()}
         level = min(sizes.get(known, sizes["known"]))
         holds |= {
-            "the attacker that the promise is about": measured["promised"] == known and known in figures,
+            "the attacker of the promise": measured["promised"] == known and known in figures,
             "the groups that attackers find":
                 canonical(measured["strangers"]) == canonical(figures),
             "rows whose group has one class": measured["one_class"] == _one_class(table),

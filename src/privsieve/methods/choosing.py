@@ -25,7 +25,7 @@ from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, rea
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING
 from privsieve.public.option import (
-    WISHES,
+    PLACED,
     as_json,
     count,
     declared,
@@ -93,7 +93,7 @@ class Choosing(PrivateMethod):
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         # an empty list names no column
-        names: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
+        names: dict[str, Any] = {name: getattr(self, name) or None for name in PLACED}
         options = replace(self, **names)
         kept = None if options.never is None else _kept_positions(options, domain)
         return options.planned_choice(
