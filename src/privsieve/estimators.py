@@ -76,12 +76,12 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def options(self) -> dict[str, Any]:
         """The parameters as `methods.plan` takes them."""
-        given: dict[str, Any] = self.get_params(deep=False)
-        return {name: value for name, value in given.items() if name not in _OF_RUNS}
+        options: dict[str, Any] = self.get_params(deep=False)
+        return {name: value for name, value in options.items() if name not in _OF_RUNS}
 
-    def set_params(self, **given: Any) -> Self:
+    def set_params(self, **params: Any) -> Self:
         """Change parameters; `k` is the number of columns, as for the constructor."""
-        super().set_params(**current(type(self), given))
+        super().set_params(**current(type(self), params))
         return self
 
     def plan(self, *, rows: int | None = None,
@@ -111,8 +111,8 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
         if shape.rows == 1:
             raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
                                  "at least 2")
-        made = plan(self.method, domain, rows=shape.rows, **self.options())
-        self.release_ = fitting.fit(made, source, ledger=fitting.ledger_of(self.ledger),
+        planned = plan(self.method, domain, rows=shape.rows, **self.options())
+        self.release_ = fitting.fit(planned, source, ledger=fitting.ledger_of(self.ledger),
                                     room=Room.usual(self.max_memory, self.n_jobs))
         self.n_features_in_ = len(domain.columns)
         self._remember(names_of(X), domain)
@@ -121,10 +121,10 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
     @classmethod
     def of_release(cls, release: Release) -> Self:
         """A fitted estimator from a release that was kept, as `ps.load(folder)` reads it."""
-        made = cls()
-        made.release_ = release
-        made.n_features_in_ = len(release.columns)
-        return made
+        fitted = cls()
+        fitted.release_ = release
+        fitted.n_features_in_ = len(release.columns)
+        return fitted
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
@@ -172,8 +172,8 @@ class Selector(SelectorMixin, Estimator):  # type: ignore[misc]  # scikit-learn 
 
     def get_support(self, indices: bool = False) -> npt.NDArray[Any]:  # noqa: FBT001, FBT002  # scikit-learn's
         """A mask of the chosen columns, or their places."""
-        found: npt.NDArray[Any] = super().get_support(indices)
-        return found
+        support: npt.NDArray[Any] = super().get_support(indices)
+        return support
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """The names of the chosen columns; for an array those that the domain gives."""
@@ -350,8 +350,8 @@ def __getattr__(name: str) -> type[Estimator]:
     """Make the estimator of a method from its options, once."""
     for method, (_file, own) in METHODS.items():
         if own == name:
-            globals()[name] = made = estimator_of(method)
-            return made
+            globals()[name] = kind = estimator_of(method)
+            return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -363,6 +363,6 @@ def estimator_of(method: str) -> type[Estimator]:
     """
     options = options_of(method)
     body = {"method": method, "__doc__": options.__doc__, "__module__": __name__}
-    made: type[Estimator] = new_class(
+    kind: type[Estimator] = new_class(
         METHODS[method][1], (FACES[options.kind], options), exec_body=lambda own: own.update(body))
-    return estimator(made)
+    return estimator(kind)

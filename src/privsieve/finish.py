@@ -57,23 +57,23 @@ def repeated(plan: Plan, ledger: Ledger, folder: str | Path) -> Release | None:
     if charge is None:
         return None
     reserve, commit = charge
-    said = f"{ledger.population}: request {ledger.request!r} was charged before"
-    if _asked(reserve.body["claim"]) != _asked(terms(plan, SOFTWARE)):
-        raise ParameterError(f"{said}, for something else; ask for the same as then, or name "
+    known = f"{ledger.population}: request {ledger.request!r} was charged before"
+    if _without_software(reserve.body["claim"]) != _without_software(terms(plan, SOFTWARE)):
+        raise ParameterError(f"{known}, for something else; ask for the same as then, or name "
                              "another request")
     if commit is None:
-        raise LedgerError(f"{said}, and its release is not finished; `privsieve recover DIR` "
+        raise LedgerError(f"{known}, and its release is not finished; `privsieve recover DIR` "
                           "finishes it, or says that nothing is to be had")
     try:
         release = load(folder)
     except SchemaError:
         release = None
     if release is None or release.sha256 != commit.body["release_sha256"]:
-        raise LedgerError(f"{said}, and --out is not the folder of its release; name that one, or "
+        raise LedgerError(f"{known}, and --out is not the folder of its release; name that one, or "
                           "another request (after a crash: `privsieve recover DIR`)")
     expected = certificate(reserve.body["claim"], release.sha256, reserve, commit)
     if release.certificate is None or not _says(release.certificate, expected):
-        raise LedgerError(f"{said}, and its certificate is not there, or was changed; "
+        raise LedgerError(f"{known}, and its certificate is not there, or was changed; "
                           "`privsieve recover DIR` writes it where the folder lacks it")
     return release
 
@@ -109,24 +109,24 @@ def recover(folder: str | Path, *, ledger: str | Path | Ledger | None = None) ->
 def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
     if NOTE not in left:
         return _without_note(left)
-    asked = _noted(left)
-    kept = _ledger_of(asked, ledger)
+    note = _noted(left)
+    kept = _ledger_of(note, ledger)
     charge = kept.charge()
     if charge is None:
-        if sql.absolute(kept.path) != asked["ledger"]:
+        if sql.absolute(kept.path) != note["ledger"]:
             raise LedgerError("this ledger does not know the request: it is another one than that "
                               "which was to be charged, or nothing was charged; name that one")
         return _uncharged(left)
     reserve, commit = charge
-    if digest(canonical(reserve.body["claim"])) != asked["terms_sha256"]:
+    if digest(canonical(reserve.body["claim"])) != note["terms_sha256"]:
         raise LedgerError("the ledger's charge is for something else than the folder's note; "
                           "name the ledger that was charged")
     body = _body(left, reserve.body["claim"], commit)
     if body is None:
         left.forget(f".{RELEASE}")
-        said = ("the ledger has the charge, and there is no whole release on the disk: the "
+        words = ("the ledger has the charge, and there is no whole release on the disk: the "
                 "work ended before; a charge is never given back")
-        return Recovered("lost", (said,))
+        return Recovered("lost", (words,))
     return Recovered("finished", tuple(_finished(left, body, kept, reserve, commit)))
 
 
@@ -154,42 +154,42 @@ def _without_note(left: Folder) -> Recovered:
 
 def _says(certificate: Mapping[str, Any] | bytes | None, expected: Mapping[str, Any]) -> bool:
     """Whether a certificate says what is expected, whoever signed it."""
-    found: Any = certificate
+    body: Any = certificate
     with suppress(ValueError, TypeError, RecursionError):
         if isinstance(certificate, bytes):
-            found = parsed(certificate)
-        return canonical({**found, "key": None, "signature": None}) == canonical(expected)
+            body = parsed(certificate)
+        return canonical({**body, "key": None, "signature": None}) == canonical(expected)
     return False
 
 
-def _asked(promised: Mapping[str, Any]) -> dict[str, Any]:
+def _without_software(promised: Mapping[str, Any]) -> dict[str, Any]:
     """Terms without the version of the software: the same is asked for after an update."""
     return {name: value for name, value in promised.items() if name != "software"}
 
 
 def _noted(left: Folder) -> dict[str, Any]:
     """The note of a folder, if privsieve wrote it."""
-    found: Any = None
+    note: Any = None
     with suppress(OSError, ValueError, RecursionError):
-        found = parsed(left.read(NOTE, LARGEST_FILE))
-    if (not isinstance(found, dict) or set(found) != _FIELDS or found["format"] != REQUEST
-            or not all(isinstance(value, str) for value in found.values())):
+        note = parsed(left.read(NOTE, LARGEST_FILE))
+    if (not isinstance(note, dict) or set(note) != _FIELDS or note["format"] != REQUEST
+            or not all(isinstance(value, str) for value in note.values())):
         raise SchemaError("request.json is not as privsieve writes it; take the folder as it was "
                           "left")
-    return found
+    return note
 
 
-def _ledger_of(asked: Mapping[str, str], given: str | Path | Ledger | None) -> Ledger:
+def _ledger_of(note: Mapping[str, str], ledger: str | Path | Ledger | None) -> Ledger:
     """The ledger that was charged, for the request that was noted."""
-    if given is None:
-        path = asked["ledger"]
+    if ledger is None:
+        path = note["ledger"]
     else:
-        path = given.path if isinstance(given, Ledger) else os.fspath(given)
+        path = ledger.path if isinstance(ledger, Ledger) else os.fspath(ledger)
     if not sql.lies(path):
         raise LedgerError("the ledger is not where it was when it was charged; name it with "
                           "--ledger FILE (in Python ledger=)")
-    kept = Ledger(path, population=asked["population"], request=asked["request"])
-    if not kept.holds(asked["head"]):
+    kept = Ledger(path, population=note["population"], request=note["request"])
+    if not kept.holds(note["head"]):
         raise LedgerError("this is another ledger than the one that was charged, or an older copy "
                           "of it; name that one with --ledger FILE (in Python ledger=)")
     return kept
@@ -210,20 +210,20 @@ def _body(left: Folder, promised: Mapping[str, Any], commit: Entry | None,
           ) -> Mapping[str, Json] | None:
     """The release that was staged or named; None where there is no whole one."""
     data = left.adopt(RELEASE)
-    found: Any = None
+    body: Any = None
     # A part of a JSON object is no JSON object.
     with suppress(ValueError, RecursionError):
-        found = parsed(data or b"")
-    whole = isinstance(found, dict) and canonical(found) == data
+        body = parsed(data or b"")
+    whole = isinstance(body, dict) and canonical(body) == data
     if commit is not None:
         if whole and digest(data or b"") != commit.body["release_sha256"]:
             raise LedgerError("the ledger notes another release of this request than the one that "
                               "lies in the folder, which is not to be used")
-    elif whole and (found.get("plan") != promised["plan"]
-                    or digest(canonical(found.get("domain"))) != promised["domain_sha256"]):
+    elif whole and (body.get("plan") != promised["plan"]
+                    or digest(canonical(body.get("domain"))) != promised["domain_sha256"]):
         raise LedgerError("the release in the folder is not what was charged, and is not to be "
                           "used")
-    return found if whole else None
+    return body if whole else None
 
 
 def _finished(left: Folder, body: Mapping[str, Json], kept: Ledger, reserve: Entry,

@@ -112,21 +112,21 @@ def _free(plan: Plan, folder: Folder | None, *, replayed: bool) -> Release:
                              "room, or name a folder on another disk") from None
 
 
-def ledger_of(given: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+def ledger_of(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
     """A ledger; of a file that holds one population, that one."""
-    if given is None:
+    if ledger is None:
         return None
     from privsieve.ledger.ledger import Ledger, populations
 
-    if isinstance(given, Ledger):
-        return given
-    if not isinstance(given, (str, os.PathLike)):
-        raise ParameterError(f'ledger is {quoted(given)}; give Ledger(path, population="name"), '
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise ParameterError(f'ledger is {quoted(ledger)}; give Ledger(path, population="name"), '
                              "or the path of a ledger")
-    found = populations(os.fspath(given))
-    if len(found) == 1:
-        return found[0]
-    named = ", ".join(one.population for one in found) or "none was granted a budget"
+    ledgers = populations(os.fspath(ledger))
+    if len(ledgers) == 1:
+        return ledgers[0]
+    named = ", ".join(each.population for each in ledgers) or "none was granted a budget"
     raise ParameterError(f"which population of the ledger? ({named}); give ledger="
                          'Ledger(path, population="name")')
 
@@ -218,14 +218,14 @@ def demand_valid(plan: Plan) -> None:
 
 def needs(plan: Plan) -> int:
     """Bytes that the files of a release take at most, by what the plan says of it."""
-    parts = [*plan.domain.columns, *([plan.domain.target] if plan.domain.target else [])]
-    texts = sum(64 + len(part.name) + sum(8 + len(str(value)) for value in levels)
-                for part in parts for levels in [getattr(part, "values", ())])
-    said = {**plan.settings, **plan.forecast}
+    columns = [*plan.domain.columns, *([plan.domain.target] if plan.domain.target else [])]
+    texts = sum(64 + len(column.name) + sum(8 + len(str(value)) for value in levels)
+                for column in columns for levels in [getattr(column, "values", ())])
+    facts = {**plan.settings, **plan.forecast}
     numbers = [int(text) for name in ("cells", "features")
-               if (text := str(said.get(name))).isdecimal()]
+               if (text := str(facts.get(name))).isdecimal()]
     # A name stands in domain, columns, selection and tables; a number with its place and its row.
-    return 2**20 + 64 * texts + 256 * (len(parts) + sum(numbers))
+    return 2**20 + 64 * texts + 256 * (len(columns) + sum(numbers))
 
 
 def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callable[[str], None],
@@ -233,8 +233,8 @@ def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callab
     """The charge; durable when it returns, with the terms of the certificate to come."""
     claim = terms(plan, SOFTWARE)
     # Before the charge: who makes errors of warnings is to lose nothing.
-    if said := ledger.conversion(claim):
-        warnings.warn(f"{ledger.population}: {said}", ConvertedWarning, stacklevel=5)
+    if sentence := ledger.conversion(claim):
+        warnings.warn(f"{ledger.population}: {sentence}", ConvertedWarning, stacklevel=5)
     ledger.demand(plan.cost, claim)
     if folder is not None:
         note(folder, ledger, claim)
@@ -271,11 +271,11 @@ def _charged(ledger: Ledger) -> str | None:
 def _warn_unsigned(epsilon: Fraction) -> None:
     with _counting:
         _unsigned.append(epsilon)
-        made = tuple(_unsigned)
-    if len(made) > 1:
-        spent = -(-sum(made) * EPSILON_UNITS // 1)
+        spent_before = tuple(_unsigned)
+    if len(spent_before) > 1:
+        spent = -(-sum(spent_before) * EPSILON_UNITS // 1)
         warnings.warn(
-            f"{len(made)} releases without a ledger in this process: together epsilon "
+            f"{len(spent_before)} releases without a ledger in this process: together epsilon "
             f"{decimal(spent)} if they speak of the same people.  Give a ledger "
             "(ledger=Ledger(...)) to keep the sum.",
             UnsignedWarning, stacklevel=5)

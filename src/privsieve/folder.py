@@ -52,10 +52,10 @@ class Folder:
         try:
             place.mkdir(0o700)
         except FileExistsError:
-            more = ("; it is of a request that was not finished: `privsieve recover DIR`"
+            hint = ("; it is of a request that was not finished: `privsieve recover DIR`"
                     if os.path.lexists(place / NOTE) else "")
             raise ParameterError("the release folder exists; nothing is overwritten: name a "
-                                 f"folder that does not exist{more}") from None
+                                 f"folder that does not exist{hint}") from None
         except (OSError, ValueError):
             raise ParameterError("the release folder cannot be made; the folder around it must "
                                  "exist and be writable") from None
@@ -174,7 +174,7 @@ class Folder:
     def adopt(self, name: str) -> bytes | None:
         """Take over what another process staged or named; None where it did neither."""
         for known, place in ((self._linked.add, name),
-                             (lambda one: self._staged.update({one: f".{one}"}), f".{name}")):
+                             (lambda name_: self._staged.update({name_: f".{name_}"}), f".{name}")):
             if place in self:
                 known(name)
                 return self.read(place)

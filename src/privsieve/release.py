@@ -100,10 +100,10 @@ class Release(Printed):
 
         None where nothing is forecast, and where a class was not found.
         """
-        made: Any = self.body.get("forecast") or {}
+        forecast: Any = self.body.get("forecast") or {}
         if self.missing:
             return None
-        usual = (made.get("found_percent") or {}).get(str(made.get("usual_gap")))
+        usual = (forecast.get("found_percent") or {}).get(str(forecast.get("usual_gap")))
         plan: Any = self.body["plan"]
         if usual is None or exact(plan["epsilon"], "epsilon") == 0:
             return None
@@ -219,8 +219,8 @@ class Kind(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
     def write(self) -> dict[str, Json]:
         """Return the fields of release.json."""
-        found: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
-        return found
+        fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
+        return fields
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
@@ -290,12 +290,12 @@ class NoisyCounts:
                            exactly(self.scale))
 
     @classmethod
-    def read(cls, said: CountFields, body: Mapping[str, Any]) -> Self:
+    def read(cls, fields: CountFields, body: Mapping[str, Any]) -> Self:
         """What a release says."""
         names = tuple(map(text_of, body["domain"]["target"]["values"]))
-        if len(names) != len(said.q):
+        if len(names) != len(fields.q):
             raise ValueError("there is not one count for each class")
-        return cls(tuple(map(int, said.q)), said.per, Fraction(said.scale), names,
+        return cls(tuple(map(int, fields.q)), fields.per, Fraction(fields.scale), names,
                    int(body["plan"]["units"]))
 
     @property
@@ -313,8 +313,8 @@ class NoisyCounts:
         """All counts, in a few words."""
         counts = [f"{name} about {count:,}" for name, count in zip(
             self.names, self.about, strict=True)]
-        more = [f"{len(counts) - SHOWN} more"] * (len(counts) > SHOWN)
-        return f"{', '.join([*counts[:SHOWN], *more])} of {self.units:,} (± {self.reach:,})"
+        rest = [f"{len(counts) - SHOWN} more"] * (len(counts) > SHOWN)
+        return f"{', '.join([*counts[:SHOWN], *rest])} of {self.units:,} (± {self.reach:,})"
 
     def missing(self, unit: str) -> str:
         """The classes that are not told from none, in words; empty where all are there.
@@ -325,8 +325,8 @@ class NoisyCounts:
         gone = [f"class {name}: about {count:,} of {self.units:,} {unit}s"
                 for name, count, q in zip(self.names, self.about, self.q, strict=True)
                 if q <= limit]
-        more = [f"and {len(gone) - SHOWN} more"] * (len(gone) > SHOWN)
-        return "; ".join([*gone[:SHOWN], *more])
+        rest = [f"and {len(gone) - SHOWN} more"] * (len(gone) > SHOWN)
+        return "; ".join([*gone[:SHOWN], *rest])
 
 
 class GridNumbers(Struct, frozen=True, forbid_unknown_fields=True):
@@ -504,10 +504,10 @@ def what(release: Mapping[str, Any], certificate: Mapping[str, Any] | None = Non
     if kind == "regression":
         return ("answers with noise to some questions" if release["features"]["map"] == ANSWERS
                 else "a formula with noise, from which predictions follow")
-    more = ", noisy counts of the classes" * (release.get("class_counts") is not None)
+    counts = ", noisy counts of the classes" * (release.get("class_counts") is not None)
     return {"weights": f"a weight with noise for each of {columns}",
             "histogram": f"a table of counts with noise over {_several(len(chosen))}",
-            }.get(kind, f"the names of {len(chosen):,} of {columns}{more}")
+            }.get(kind, f"the names of {len(chosen):,} of {columns}{counts}")
 
 
 def _several(columns: int) -> str:

@@ -87,7 +87,7 @@ class KernelRidgeSession:
         self._source: Source | None = source
         self._memory = Memory()
         self._noise: Noise | None = None
-        self._asked: dict[tuple[bytes, str], float] = {}
+        self._answered: dict[tuple[bytes, str], float] = {}
         self._open = False
         self.release_: Release | None = None
 
@@ -127,16 +127,16 @@ class KernelRidgeSession:
         allow_weak : accept an epsilon above 10.
         """
         cost = Cost.of(epsilon, allow_weak=allow_weak)
-        codes = codes_of(x, self._kernel.domain, one=True)
+        codes = codes_of(x, self._kernel.domain, single=True)
         self._check()
         # [cached]
         known = codes.tobytes(), cost.text
-        if known not in self._asked:
+        if known not in self._answered:
             points = coordinates(codes, self._kernel.domain)
             alone = Basis(self._kernel, points, np.ones((1, 1)))
             release = self._charged(self._task("one", cost, alone, np.ones((1, 1)), codes))
-            self._asked[known] = _answers(release)[0]
-        return self._asked[known]
+            self._answered[known] = _answers(release)[0]
+        return self._answered[known]
 
     def predict_batch(self, X: Any, *, epsilon: object, allow_weak: bool = False) -> Doubles:
         """Predictions for the records of a table, together: one charge.
@@ -185,20 +185,20 @@ class KernelRidgeSession:
                                  "KernelRidgeSession(...) as session:`")
 
 
-def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
+def codes_of(X: Any, domain: Domain, *, single: bool = False) -> npt.NDArray[np.uint16]:
     """Queries on the domain's grid: public records, with or without a target.
 
-    >>> codes_of([0.5], Domain.box(0, 1, columns=1), one=True).tolist()
+    >>> codes_of([0.5], Domain.box(0, 1, columns=1), single=True).tolist()
     [[32768]]
     """
-    if one and not hasattr(X, "columns") and np.ndim(X) == 1:
+    if single and not hasattr(X, "columns") and np.ndim(X) == 1:
         X = [list(X)]
-    asked = replace(domain, target=None, rows=None)
+    public = replace(domain, target=None, rows=None)
     source = open_source(X, csv=domain.csv)
-    resolve(asked, source.shape(count_rows=False), strict=False)
-    read = list(batches(source, asked, rows=None, entropy=bytes))
+    resolve(public, source.shape(count_rows=False), strict=False)
+    read = list(batches(source, public, rows=None, entropy=bytes))
     codes = Batch.concat([Batch.empty(len(domain.columns)), *read]).codes
-    if one and len(codes) != 1:
+    if single and len(codes) != 1:
         raise ParameterError(f"{len(codes)} records are asked for; predict_one answers for one")
     return codes
 

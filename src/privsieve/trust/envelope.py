@@ -70,9 +70,9 @@ class Statement:
         """The statement of these bytes, if they are the one way to write it."""
         try:
             body = parsed(data)
-            subjects = {one["name"]: one["digest"]["sha256"] for one in body["subject"]}
-            made = cls(body["predicateType"], subjects, body["predicate"])
-            same = made.encoded == data and isinstance(made.kind, str)
+            subjects = {subject["name"]: subject["digest"]["sha256"] for subject in body["subject"]}
+            statement = cls(body["predicateType"], subjects, body["predicate"])
+            same = statement.encoded == data and isinstance(statement.kind, str)
             plain = all(re.fullmatch(NAME, name) and re.fullmatch(_SHA256, sha)
                         for name, sha in subjects.items())
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -81,7 +81,7 @@ class Statement:
             raise CheckFailed("what was signed is not an in-toto statement in canonical form")
         if not plain:
             raise CheckFailed("what was signed names files as no release does")
-        return made
+        return statement
 
 
 def of_release(certificate: Mapping[str, Any], files: Mapping[str, str],
@@ -124,11 +124,11 @@ class Envelope:
             if body["payloadType"] != PAYLOAD_TYPE:
                 raise CheckFailed("the envelope holds another type of payload than an in-toto "
                                   "statement")
-            listed = [(PublicKey.of_keyid(one["keyid"]), _decoded(one["sig"]))
-                      for one in body["signatures"][:MOST_SIGNATURES + 1]]
-            made = cls(_decoded(body["payload"]), dict(listed))
-            whole = len(made.signatures) == len(body["signatures"]) <= MOST_SIGNATURES
-            same = made.encoded == data
+            listed = [(PublicKey.of_keyid(signature["keyid"]), _decoded(signature["sig"]))
+                      for signature in body["signatures"][:MOST_SIGNATURES + 1]]
+            envelope = cls(_decoded(body["payload"]), dict(listed))
+            whole = len(envelope.signatures) == len(body["signatures"]) <= MOST_SIGNATURES
+            same = envelope.encoded == data
         except ParameterError as error:
             raise CheckFailed(f"a signature names no key: {error}") from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -138,7 +138,7 @@ class Envelope:
             raise CheckFailed("the envelope has two signatures by one key, or more than 64")
         if not same:
             raise CheckFailed("the envelope of the signatures is not DSSE in canonical form")
-        return made._checked()
+        return envelope._checked()
 
     def _checked(self) -> Self:
         if not self.signatures:

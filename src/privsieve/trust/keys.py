@@ -73,13 +73,13 @@ class PublicKey:
                                  "its public half (privsieve key show)")
         known = re.fullmatch(_PEM, pem)
         try:
-            found = a2b_base64(b"".join(known[1].split()), strict_mode=True) if known else b""
+            der = a2b_base64(b"".join(known[1].split()), strict_mode=True) if known else b""
         except Error:
-            found = b""
-        if not found.startswith(_SPKI):
+            der = b""
+        if not der.startswith(_SPKI):
             raise ParameterError("the file holds no Ed25519 public key in PEM; take the one that "
                                  "privsieve key show prints")
-        return cls(found.removeprefix(_SPKI))
+        return cls(der.removeprefix(_SPKI))
 
     @property
     def pem(self) -> bytes:
@@ -149,13 +149,13 @@ class PrivateKey:
 
         how = form.BestAvailableEncryption(passphrase.encode()) if passphrase else (
             form.NoEncryption())
-        found: bytes = self._key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, how)
-        return found
+        pem: bytes = self._key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, how)
+        return pem
 
     def sign(self, message: bytes) -> bytes:
         """The signature of a message."""
-        found: bytes = self._key.sign(message)
-        return found
+        signature: bytes = self._key.sign(message)
+        return signature
 
 
 def _ed25519() -> Any:
@@ -179,14 +179,14 @@ def own_bytes(path: str | Path, made_by: str = "privsieve key make") -> bytes:
     return data
 
 
-def fingerprint_of(said: str) -> str:
+def fingerprint_of(name: str) -> str:
     """The fingerprint that is said, or that of the key in a file that is named.
 
     >>> fingerprint_of("SHA256:" + "0A" * 32) == "sha256:" + "0a" * 32
     True
     """
-    if re.fullmatch(_FINGERPRINT, said.lower()):
-        return said.lower()
-    return PublicKey.of_pem(read(said, "the key", ParameterError, LARGEST_KEY, way=(
+    if re.fullmatch(_FINGERPRINT, name.lower()):
+        return name.lower()
+    return PublicKey.of_pem(read(name, "the key", ParameterError, LARGEST_KEY, way=(
         ": a key is named by the file of its public half, or by its fingerprint, sha256: and 64 "
         "hexadecimal digits"))).fingerprint

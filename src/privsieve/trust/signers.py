@@ -52,50 +52,50 @@ class Signers:
             raise ParameterError(f"the threshold is {due}, and {len(wanted)} keys are wanted; "
                                  "write a number from 1 to how many are wanted")
         gone = {} if revoked is None else _revoked(revoked)
-        made = cls(tuple(map(_wanted, wanted)), due, gone)
-        if len({key for _role, key in made.wanted}) < len(made.wanted):
+        signers = cls(tuple(map(_wanted, wanted)), due, gone)
+        if len({key for _role, key in signers.wanted}) < len(signers.wanted):
             raise ParameterError("a key is wanted twice; name each once")
-        return made
+        return signers
 
     def reasons(self, signed: Mapping[str, Role]) -> Iterator[str]:
         """What speaks against these signatures, by fingerprint and with their part."""
         yield from self.revocations(signed)
-        found = sum(key in signed and role in (None, signed[key])
+        count = sum(key in signed and role in (None, signed[key])
                     for role, key in self.wanted)
-        if found < self.threshold:
-            yield (f"of the {len(self.wanted)} keys that are wanted {found} have signed, and "
+        if count < self.threshold:
+            yield (f"of the {len(self.wanted)} keys that are wanted {count} have signed, and "
                    f"{self.threshold} are due")
 
     def revocations(self, keys: Iterable[str]) -> Iterator[str]:
         """Keys that have signed and count no longer."""
         for key in keys:
             if key in self.revoked:
-                said = self.revoked[key]
-                yield f"the key {key} is revoked{f' ({said})' if said else ''}, and has signed"
+                reason = self.revoked[key]
+                yield f"the key {key} is revoked{f' ({reason})' if reason else ''}, and has signed"
 
     def wants(self, key: str) -> bool:
         """Whether it is one of those that are wanted."""
         return any(key == wanted for _role, wanted in self.wanted)
 
 
-def _wanted(said: str) -> tuple[Role | None, str]:
-    role = next((role for role in ROLES if said.startswith(f"{role}=")), None)
-    return role, fingerprint_of(said.removeprefix(f"{role}="))
+def _wanted(text: str) -> tuple[Role | None, str]:
+    role = next((role for role in ROLES if text.startswith(f"{role}=")), None)
+    return role, fingerprint_of(text.removeprefix(f"{role}="))
 
 
 def _revoked(path: str | Path) -> dict[str, str]:
     """A list of revoked keys; a line that is not understood is refused, not passed over."""
-    found = {}
+    revoked = {}
     text = read(path, "the list of revoked keys", ParameterError, LARGEST_LIST).decode(
         "utf-8", "replace")
     if not text:
         raise ParameterError("the list of revoked keys is empty")
     for number, line in enumerate(text.splitlines(), 1):
-        said = line.partition("#")[0].strip()
-        known = re.fullmatch(_LINE, said)
-        if said and known is None:
+        text_ = line.partition("#")[0].strip()
+        known = re.fullmatch(_LINE, text_)
+        if text_ and known is None:
             raise ParameterError(f"line {number} of the list of revoked keys is not a fingerprint "
                                  "(sha256: and 64 hexadecimal digits) with words after it")
         if known is not None:
-            found[known[1].lower()] = (known[2] or "").strip()
-    return found
+            revoked[known[1].lower()] = (known[2] or "").strip()
+    return revoked
