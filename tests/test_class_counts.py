@@ -127,7 +127,7 @@ def test_counts_are_checked(options):
     first, *others = map(int, told["q"])
     assert () == reasons(law="discrete-laplace") == verify(release.certificate, body).reasons
     assert any("one count for each class" in one for one in reasons(q=[*told["q"], "1"]))
-    assert any("or does not count them" in one for one in reasons(q=None))
+    assert any("although the plan does not" in one for one in reasons(q=None))
     assert any("another noise" in one for one in reasons(scale="1"))
     assert any("another noise" in one for one in reasons(per=told["per"] + 1))
     for wrong in (["1.5"] * len(told["q"]), [1, 2], ["007", "1"], ["9" * 50, "1"]):

@@ -116,7 +116,7 @@ FORGED = [
     ("histogram", ("claim", "mechanism"), "output-fwell/1", "claim.mechanism|is refused"),
     ("regression", ("noise", "law"), "gaussian", "noise.law"),
     ("histogram", ("cells", "shape"), [12, 1, 2], "cells"),
-    ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is none"),
+    ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is impossible"),
     ("containment", ("claim", "limits", "share"), "0", "limit"),
     ("containment", ("claim", "limits", "entropy"), "0", "limit"),
     ("containment", ("claim", "limits", "share"), "1.5", "limit"),

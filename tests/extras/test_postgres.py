@@ -144,7 +144,7 @@ def test_limits_are_raised_by_two(place):
 
     assert Fraction(2) == ledger.limit()
     assert ledger.verify_chain().valid
-    with pytest.raises(LedgerError, match="only raised"):
+    with pytest.raises(LedgerError, match="write a larger limit"):
         ledger.raise_limit(epsilon=1, reason="less", by=("A. Clerk", "B. Board"))
 
 
