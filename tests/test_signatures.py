@@ -482,7 +482,7 @@ def test_a_name_that_no_statement_takes_is_not_signed(plain, name):
     sign_folder(plain, MAKER, "maker")
     (plain / name).write_text("x")
 
-    assert any("take it away" in reason for reason in ps.verify(plain).reasons)
+    assert any("remove it" in reason for reason in ps.verify(plain).reasons)
 
 
 def test_a_folder_that_is_not_there_is_no_plan(privsieve):  # noqa: F811  # the fixture

@@ -75,7 +75,7 @@ EXACT_ROWS = 2**20
 
 @declared
 class PrivateKernelRidgeOptions(PrivateMethod):
-    """Least squares under pure epsilon-DP: one charge at `fit`, and predictions free for ever.
+    """Predict by least squares under pure epsilon-DP: only `fit` costs epsilon.
 
     Examples
     --------
@@ -380,8 +380,8 @@ class Released:
         """Read a release of a regression."""
         said = Regression.read(release.body)
         if said.map == ANSWERS:
-            raise SchemaError("the release holds answers of a session, and no formula: what "
-                              "predicts for ever is PrivateKernelRidge")
+            raise SchemaError("the release holds answers of a session, which cannot predict; take "
+                              "the release of a PrivateKernelRidge")
         try:
             domain: Any = release.body["domain"]
             columns = Domain(tuple(column_of(part) for part in domain["columns"]))
