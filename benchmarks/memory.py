@@ -1,6 +1,6 @@
 """Memory of whole releases: what a plan asks for, and what the process takes beyond its imports.
 
-    python benchmarks/memory.py                       the grid of docs/scale.md
+    python benchmarks/memory.py                       the whole grid
     python benchmarks/memory.py ROWS COLUMNS CLASSES METHOD SOURCE LIMIT [OPTIONS as JSON]
 
 Each release is a process of its own.  Its parent reads what the process holds every millisecond:
@@ -148,7 +148,7 @@ def measured(case, **how):
         return released({**case, "path": path}, **how)
 
 
-#: What docs/scale.md shows.
+#: The shapes of the printed table.
 GRID = (
     *(shape(50_000, 50, classes, limit=limit) for classes, limits in (
         (2, ("64MB", "1GB")), (6, ("100MB", "200MB")), (26, ("250MB", "350MB")),

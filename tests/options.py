@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import fields
 from pathlib import Path
 
@@ -36,15 +36,27 @@ MADE = "`make options` writes this page from the code.\n"
 OPTIONS_HEAD = f"""\
 # Options of the methods
 
-Each method has these options. Python and the command line read them by the same rules, and a
-release records them. Every method also takes `epsilon` and `allow_weak`. Every estimator also
-takes `domain` and `ledger`.
+Python and the command line read these options by the same rules, and a release records them.
 
 {MADE}
 Python reads a text as the command line does: `ordered="no"` is False, `depth="2"` is 2.
 It reads values of NumPy as values of Python. It refuses a value of another type, such as
 `ordered=1`, before the charge.
+
+## Every estimator
+
+| option | on the command line | what for |
+|---|---|---|
+| `epsilon` | `--epsilon` | the privacy cost of the release, read as a decimal number |
+| `allow_weak` | `--allow-weak` | accept an epsilon above 10 |
+| `domain` | `--domain` | the public facts: [the domain file](domain-file.md) |
+| `ledger` | `--ledger`, `--population` | where the budget is kept: [the ledger](ledger.md) |
+| `max_memory` | `--max-memory` | the memory for the rows: [large tables](scale.md) |
+| `n_jobs` | `--jobs` | the number of threads |
+| `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
+[why](scikit-learn.md#cross-validation-and-grid-search) |
 """
+OPTION_TABLE = ("| option | where left out | on the command line | what for |", "|---|---|---|---|")
 COMMAND_LINE_HEAD = f"""\
 # The command line
 
@@ -88,24 +100,39 @@ without stubs.
 
 
 def page(methods=METHODS) -> str:
-    """Return a section for each method, with a table of its options."""
+    """Return a section for each method, and a table of the options that methods share."""
+    rows = {method: _rows(options_of(method)) for method in methods}
+    users = defaultdict(list)
+    for method, texts in rows.items():
+        for row in texts.values():
+            users[row].append(method)
+    shared = [f"{row} {', '.join(names)} |" for row, names in users.items() if len(names) > 1]
     parts = [OPTIONS_HEAD]
-    for method in methods:
-        kind = options_of(method)
-        known = {each.name: each for each in fields(kind)}
-        parts.append(f"## {method}\n\n| option | where left out | on the command line "
-                     "| what for |\n|---|---|---|---|\n")
-        parts += [_row(known[name], about) for name, about in abouts(kind).items()
-                  if name not in ("epsilon", "allow_weak")]
-    return "\n".join(part if part.endswith("|\n") else f"{part}\n" for part in parts).replace(
-        "|\n\n|", "|\n|").rstrip() + "\n"
+    if shared:
+        parts += ["## Options of several methods\n", f"{OPTION_TABLE[0]} methods |",
+                  f"{OPTION_TABLE[1]}---|", *shared, ""]
+    for method, texts in rows.items():
+        own = [row for row in texts.values() if len(users[row]) == 1]
+        names = [f"`{name}`" for name, row in texts.items() if len(users[row]) > 1]
+        parts += [f"## {method}\n", *(OPTION_TABLE if own else ()), *own, *([""] if own else [])]
+        if names:
+            parts.append("[Options of several methods](#options-of-several-methods): "
+                         + ", ".join(names) + ".\n")
+    return "\n".join(parts)
+
+
+def _rows(kind) -> dict[str, str]:
+    """Return the row of each option of a method, by its name."""
+    known = {each.name: each for each in fields(kind)}
+    return {name: _row(known[name], about) for name, about in abouts(kind).items()
+            if name not in ("epsilon", "allow_weak")}
 
 
 def _row(known, about) -> str:
     line = f"`{flag(known)}`" if flag(known) else ""
     left = "needed" if known.default is None and about.needed else f"`{known.default!r}`"
     words = f"; one of {', '.join(about.choices)}" if about.choices else ""
-    return f"| `{known.name}` | {left} | {line} | {about.says}{words} |\n".replace("\n\n", "\n")
+    return f"| `{known.name}` | {left} | {line} | {_cell(about.says + words)} |"
 
 
 def glossary() -> str:
@@ -157,6 +184,7 @@ def command_line() -> str:
     for words, command, options in known:
         parts.append(_verb(words, command, options, common))
     parts.append("## Common options\n\nThese options mean the same wherever a verb lists them.\n\n"
+                 "Every verb takes `--json`.\n\n"
                  "| option | meaning |\n|---|---|\n" + "".join(
                      f"| {_cell(name)} | {_cell(text)} |\n" for name, text in common))
     return "\n".join(parts)
@@ -182,11 +210,11 @@ def _verb(words, command, options, common) -> str:
         lines += ["| option | meaning |", "|---|---|"]
         lines += [f"| {_cell(name)} | {_cell(text)}{' Required.' if required else ''} |"
                   for name, (text, required) in own.items()] + [""]
-    shared = [name + (" (required)" if options[name][1] else "")
-              for name in options if name not in own]
+    shared = [(name.strip("`").split()[0], required) for name, (_, required) in options.items()
+              if name not in own and name != "`--json`"]
     if shared:
-        lines += [f"[Common options](#common-options): {', '.join(shared).replace('|', chr(124))}.",
-                  ""]
+        lines += ["[Common options](#common-options): " + ", ".join(
+            f"`{name}`{' (required)' if required else ''}" for name, required in shared) + ".", ""]
     if words[0] in METHODICAL:
         lines += ["This verb also takes the [options of its method](options.md).", ""]
     return "\n".join(lines)
@@ -197,7 +225,7 @@ def _text(paragraph: str) -> str:
 
 
 def python() -> str:
-    """Return each public name with its signature and the first paragraph of its docstring."""
+    """Return each public name with the first paragraph of its docstring."""
     parts = [PYTHON_HEAD]
     for name in REFERENCE:
         text = (DOCS / "reference" / f"{name}.rst").read_text(encoding="utf-8")
@@ -205,18 +233,21 @@ def python() -> str:
         words = re.split(r"\n\s*\n", words)[1]
         parts.append(f"## {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n")
         parts[-1] += "".join(
-            f"| `{public}{_signature(public)}` | {_cell(_first(public))} |\n" for public in
+            f"| `{_call(public)}` | {_cell(_first(public))} |\n" for public in
             re.findall(r"^\.\. auto(?:class|function):: (\w+)", text, re.MULTILINE))
     parts.append("## Errors\n\nAll errors are in `privsieve.errors`; the page [Errors](errors.md) "
                  "lists them. `ps.__version__` is the\nversion.\n")
     return "\n".join(parts)
 
 
-def _signature(name: str) -> str:
-    """Return the parameters of a public name, without types."""
-    parameters = inspect.signature(getattr(privsieve, name)).parameters.values()
-    bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
-    return str(inspect.Signature(bare)).replace("|", "\\|")
+def _call(name: str) -> str:
+    """Return a public name, and of a function its parameters, without types."""
+    named = getattr(privsieve, name)
+    if isinstance(named, type):
+        return name
+    bare = [each.replace(annotation=inspect.Parameter.empty)
+            for each in inspect.signature(named).parameters.values()]
+    return f"{name}{inspect.Signature(bare)}".replace("|", "\\|")
 
 
 def _first(name: str) -> str:

@@ -136,7 +136,7 @@ def split_price(table):
 
 FAULTS = (
     Fault("half the noise of a count", half_count, 0, 1),
-    Fault("half the noise of a race", half_race, (2, 0), (1, 1)),
+    Fault("half the noise of a top-k selection", half_race, (2, 0), (1, 1)),
     Fault("half the noise of a vector", half_vector, 0, 1),
     Fault("a sensitivity that counts one cell of two", moved_two, (5, 4), (4, 5)),
     Fault("an exception on one table", fails, 0, 1),

@@ -31,9 +31,6 @@ NOT_RUN = {
 }
 #: What is searched for five minutes where nobody says otherwise is searched for a few seconds.
 SHORTER = ("--seconds", "5")
-#: Stands for what the sites of a study agreed on, after its folder.
-#: The host of the pages' shared ledger: a server that proves this name.
-HOST = "db.example.org"
 
 
 def lines(body):
@@ -52,7 +49,7 @@ class Reader:
 
     def __init__(self, folder):
         self.folder, self.space, self.held = folder, {"__name__": "page"}, ExitStack()
-        self.server = self.library = None
+        self.library = None
 
     def __enter__(self):
         return self
@@ -87,8 +84,6 @@ class Reader:
         """Run one command line; it has to succeed."""
         if not_run(words):
             return
-        if any(HOST in word for word in words) and self.server is None:
-            self.server = self.served()
         if words[-2:-1] == [">"]:
             with Path(words[-1]).open("w", encoding="utf-8") as file, redirect_stdout(file):
                 self.shell(words[:-2])
@@ -117,12 +112,3 @@ class Reader:
             self.library = sdcmicro_library(Path(place))
         code, _, said = rscript(*words, env=self.library)
         assert code == 0, said
-
-    def served(self):
-        """A server of the pages' name, whose authority the environment names."""
-        from postgres import Server
-
-        server = self.held.enter_context(Server.started(HOST))
-        server.database()
-        self.held.enter_context(mock.patch.dict(os.environ, server.environment()))
-        return server

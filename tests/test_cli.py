@@ -910,7 +910,8 @@ def test_documented():
         section = sections["privsieve " + " ".join(words[:1])]
         assert f"privsieve {' '.join(words)}" in section
         for option in command.params:
-            if isinstance(option, click.Option) and not option.hidden and option.name != "help_all":
+            if isinstance(option, click.Option) and not option.hidden and (
+                    option.name not in ("help_all", "as_json")):
                 named = section if words[0] not in METHODICAL else section + of_methods
                 assert f"`{option.opts[0]}" in named, (words, option.opts)
 

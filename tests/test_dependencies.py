@@ -72,7 +72,7 @@ for words in (
         "--population p --out h",
         "publish t.csv --target y -k 2 --out p", "check t.csv",
         "verify s", "verify h", "verify p", "verify s --ledger b.db", "ledger show --ledger b.db",
-        "report s --out again.html", "union p --private-output u.txt", "doctor",
+        "report s --out again.html", "union p", "doctor",
         "demo --out demo", "verify demo/first", "verify demo/columns"):
     command(words)
 """

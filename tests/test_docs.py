@@ -17,6 +17,7 @@ import pytest
 import options
 import privsieve as ps
 from privsieve import errors
+from privsieve.entries import METHODS
 from reading import BLOCK, NOT_RUN, Reader, lines, not_run
 
 ROOT = Path(__file__).parents[1]
@@ -67,19 +68,26 @@ def test_every_error_is_documented():
     assert {(name, str(getattr(errors, name).exit_code)) for name in errors.__all__} == set(rows)
 
 
-@pytest.mark.parametrize(("kind", "name"), [
-    (ps.RuleSieve, "docs/rule-sieve.md"), (ps.NoisyTopK, "docs/noisy-top-k.md"),
-    (ps.BlockFWELL, "docs/block-fwell.md"), (ps.NoisyHistogram, "docs/synthetic-rows.md"),
-    (ps.KernelRidgeSession, "docs/kernel-sessions.md"),
-    (ps.FWELLEnsemble, "docs/fwell.md"), (ps.PrivateKernelRidge, "docs/least-squares.md"),
-    (ps.ObjectiveFWELL, "docs/objective-perturbation.md"),
-    ((ps.OutputFWELL, ps.FELP), "docs/released-weights.md")])
-def test_every_parameter_is_documented(kind, name):
-    """Each parameter of a page's selectors has a row there, and no other has."""
-    rows = re.findall(r"^\| `(\w+)`", page(name), re.MULTILINE)
-    kinds = kind if isinstance(kind, tuple) else (kind,)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_option_is_documented(method):
+    """Each parameter of an estimator has a row in the section of its method, or of all methods."""
+    option = re.compile(r"(?:^\| |: |, )`(\w+)`(?= \||[,.])", re.MULTILINE)
+    sections = {section.partition("\n")[0]: set(option.findall(section))
+                for section in page("docs/options.md").split("\n## ")[1:]}
+    common, own = sections["Every estimator"], sections[method]
+    parameters = inspect.signature(getattr(ps, METHODS[method][1])).parameters
 
-    assert {each for one in kinds for each in inspect.signature(one).parameters} == set(rows)
+    assert set(parameters) == common | own
+    assert set() == common & own
+
+
+@pytest.mark.parametrize(("kind", "name"), [
+    (ps.FWELLEnsemble, "docs/block-fwell.md"), (ps.KernelRidgeSession, "docs/least-squares.md")])
+def test_every_parameter_is_documented(kind, name):
+    """Each parameter of what is no method has a row in its page, and no other has."""
+    rows = re.findall(r"^\| `(\w+)`", page(name), re.MULTILINE)
+
+    assert set(inspect.signature(kind).parameters) == set(rows)
 
 
 def test_every_proof_is_named():
@@ -173,7 +181,7 @@ def prepared(reader):
 
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
-    "docs/extras/bridges.md": prepared,
+    "docs/bridges.md": prepared,
     "docs/certificate.md": lambda reader: reader.read(
         page("docs/quickstart.md").partition("## 7.")[0]),
     "docs/inspect.md": prepared,

@@ -52,9 +52,9 @@ def rounding(lam, m):
 
 
 def test_what_rounding_adds_in_a_session():
-    """kernel-sessions: below 0.3 % and 7.2 % for lam up to 1, nearly reached; above it all."""
+    """least-squares: below 0.3 % and 7.2 % for lam up to 1, nearly reached; above it all."""
     assert (LAMS[0], LAMS[-1]) == (SMALLEST_LAM, LARGEST_LAM)
-    assert says("kernel-sessions", "With a `lam` of at most 1 that is less than 0.3 % of Δ for one "
+    assert says("least-squares", "With a `lam` of at most 1 that is less than 0.3 % of Δ for one "
                 "answer and less than 7.2 % for a batch, at 16,384 rows and 2,048 kept points",
                 "above 1, where little is learned, it can be more than Δ itself",
                 "at most 8,192", "at most 16,384 rows", "Laplace, about 1.4 Δ / epsilon")
@@ -79,11 +79,11 @@ def test_the_printed_sensitivity_beside_ours():
 
 
 def test_how_far_one_vector_moves_weights():
-    """released-weights, objective-perturbation: g lies between 1 and 2, and is 1.13 at 0.1."""
+    """released-weights: g lies between 1 and 2, and is 1.13 at 0.1."""
     assert says("released-weights", "where `g` is a number between 1 and 2 that follows from `lam` "
                 "(1.13 at 0.1)", "length of the noise / length of the weights >= 2 · d / (N · "
                 "epsilon), N = n / block")
-    assert says("objective-perturbation", "where g is between 1 (large `lam`) and 2 (small)")
+    assert says("released-weights", "where g is between 1 (large `lam`) and 2 (small)")
 
     found = {lam: float(g(r_max(lam))) for lam in LAMS[::3]}
     assert "1.13" == f"{found[Fraction(1, 10)]:.2f}"
@@ -141,8 +141,8 @@ def test_what_is_said_of_the_measured_weights():
 
 
 def test_the_second_noise_of_an_objective():
-    """objective-perturbation: 4,000 times shorter than the first in a box, 13 at its worst lam."""
-    assert says("objective-perturbation", "at a hundredth of epsilon", "With `lam` from 0.001 to "
+    """released-weights: 4,000 times shorter than the first in a box, 13 at its worst lam."""
+    assert says("released-weights", "at a hundredth of epsilon", "With `lam` from 0.001 to "
                 "1, up to 10,000 vectors and 300 columns it is more than 4,000 times shorter than "
                 "the first. With the smallest `lam` it is 13 times shorter for such a table, and "
                 "with the largest `lam` and millions of vectors it is the longer one",
@@ -164,7 +164,7 @@ def test_the_second_noise_of_an_objective():
 
 
 def test_what_the_volume_costs():
-    """objective-perturbation: log(1 + 1 / (8 N lam)) is taken off epsilon, half of it at most."""
+    """released-weights: log(1 + 1 / (8 N lam)) is taken off epsilon, half of it at most."""
     for lam, rows, epsilon in product(LAMS[::3], (1, 10, 1000), ("0.01", "1", "10")):
         asked, (left, _) = Fraction(epsilon), objective(lam, rows, Fraction(epsilon))
         change = np.log1p(1 / (8 * rows * float(lam)))
@@ -193,7 +193,7 @@ def test_constants_of_other_methods():
                 "all, between 2 and 50 times", "(256 at most)", "units of a block, from 3 to 64")
     assert (50, 200_000, 256, 3, 64) == (blocks.MOST_REPEATS, blocks.ENOUGH_UNITS, MOST_ROWS,
                                          blocks.SMALLEST_BLOCK, blocks.LARGEST_BLOCK)
-    assert {2, 20, 50} == {blocks.sizes(units, 6, None, alone=False)[1]
+    assert {2, 20, 50} == {blocks.sizes(units, 6, None, single=False)[1]
                            for units in (12, 1000, 10_000, 10**9)}
     assert says("noisy-top-k", "spends a twentieth of epsilon on noisy class counts")
     assert Fraction(1, 20) == noisy_top_k.COUNT_SHARE
@@ -224,9 +224,8 @@ def test_the_noise_of_a_table(neighbours, persons, times):
 def test_epsilon_and_lam():
     """how-much-epsilon: the figures beside its examples."""
     assert says("how-much-epsilon", "# 0.0178: the lam to take at epsilon 1",
-                "# 0.023: noise, and ridge at its worst", "is epsilon 0.046 with lam 0.046",
-                "For epsilon 1 Theorem 2 names lam 0.01", "is 5.0: more than guessing the middle",
-                "at most 0.105 of the mean error", "0.01 is an error of a twentieth of the range")
+                "# 0.023: noise, and ridge at its worst",
+                "0.01 is an error of a twentieth of the range")
 
     assert .0178 == round(suggest_lambda(10_000, 1), 4)
     assert .023 == round(expected_error(10_000, 1, 0.0178), 3)

@@ -41,7 +41,7 @@ def test_a_docstring_is_plain_text():
     lines = ["Weigh `a_` by *b* and c_.", "", "k : how many", "    of them", "", ">>> f(*x_)", "1"]
 
     assert ["Weigh `a_` by \\*b\\* and c\\_.", "", "", "* ``k``: how many", "  of them", "",
-            ">>> f(*x_)", "1"] == part("docstrings").told(lines)
+            ">>> f(*x_)", "1"] == part("docstrings").marked_up(lines)
 
 
 def test_the_head_of_a_proof_is_a_list():

@@ -28,12 +28,12 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         """Note a place, a link, or what is loaded."""
-        found = {name: value for name, value in attrs if value}
-        self.places |= {found[name] for name in ("id", "name") if name in found}
-        if tag in LOADED and LOADED[tag] in found:
-            self.loaded.append(found[LOADED[tag]])
-        elif tag == "a" and "href" in found:
-            self.links.append(found["href"])
+        values = {name: value for name, value in attrs if value}
+        self.places |= {values[name] for name in ("id", "name") if name in values}
+        if tag in LOADED and LOADED[tag] in values:
+            self.loaded.append(values[LOADED[tag]])
+        elif tag == "a" and "href" in values:
+            self.links.append(values["href"])
 
 
 @cache
@@ -43,21 +43,21 @@ def page(path: Path) -> Page:
 
 
 def wrong(path: Path) -> list[str]:
-    """What is wrong with the links of one page."""
-    found = []
+    """Return what is wrong with the links of one page."""
+    faults = []
     for link in page(path).loaded + page(path).links:
         parts = urlsplit(link)
         if parts.scheme or parts.netloc:
             if link in page(path).loaded and parts.scheme != "data":
-                found.append(f"loads {link}")
+                faults.append(f"loads {link}")
             continue
         target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         if not target.is_file():
-            found.append(f"no file: {link}")
+            faults.append(f"no file: {link}")
         elif parts.fragment and target.suffix == ".html" and (
                 unquote(parts.fragment) not in page(target).places):
-            found.append(f"no such place: {link}")
-    return found
+            faults.append(f"no such place: {link}")
+    return faults
 
 
 def main(site: Path) -> int:

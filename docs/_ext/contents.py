@@ -24,27 +24,27 @@ def tree(*lines: str) -> str:
 
 def parts(text: str) -> list[tuple[str, list[tuple[int, str]]]]:
     """The sections of the index: a heading, and its entries with their depth."""
-    found: list[tuple[str, list[tuple[int, str]]]] = []
+    sections: list[tuple[str, list[tuple[int, str]]]] = []
     for line in text.splitlines():
         if line.startswith("## "):
-            found.append((line[3:], []))
-        elif (entry := ENTRY.match(line)) and found:
+            sections.append((line[3:], []))
+        elif (entry := ENTRY.match(line)) and sections:
             page = posixpath.normpath(posixpath.join("/docs", entry[2]))
-            found[-1][1].append((len(entry[1]) // 2, posixpath.splitext(page)[0]))
-    return [(name, entries) for name, entries in found if entries]
+            sections[-1][1].append((len(entry[1]) // 2, posixpath.splitext(page)[0]))
+    return [(name, entries) for name, entries in sections if entries]
 
 
 def children(text: str) -> dict[str, list[str]]:
-    """The pages that stand in an inner list, by the page above it."""
-    found: dict[str, list[str]] = {}
+    """Return the pages of each inner list, by the page above it."""
+    below: dict[str, list[str]] = {}
     for _, entries in parts(text):
         above = ""
         for depth, page in entries:
             if depth:
-                found.setdefault(above, []).append(page)
+                below.setdefault(above, []).append(page)
             else:
                 above = page.lstrip("/")
-    return found
+    return below
 
 
 def add(app, name, source):

@@ -20,7 +20,7 @@ def plain(line: str) -> str:
                    for at, piece in enumerate(pieces))
 
 
-def told(lines: list[str]) -> list[str]:
+def marked_up(lines: list[str]) -> list[str]:
     """The lines of a docstring as reStructuredText; sections of numpydoc keep their form."""
     out, example, listing = [], False, False
     sections = any(re.match(r"-{4,}$", line) for line in lines)
@@ -37,13 +37,13 @@ def told(lines: list[str]) -> list[str]:
     return out
 
 
-def tell(*given):
+def change(*arguments):
     """Change a docstring in place, as Sphinx wants it: its lines come last."""
-    lines = given[-1]
-    lines[:] = told(lines)
+    lines = arguments[-1]
+    lines[:] = marked_up(lines)
 
 
 def setup(app):
     """Before numpydoc's sections are read."""
-    app.connect("autodoc-process-docstring", tell, priority=100)
+    app.connect("autodoc-process-docstring", change, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -59,13 +59,13 @@ def performed(code: list[str], tables: Path) -> list[list[list[str]]]:
 def page(cells: list[dict], tables: Path) -> str:
     """The cells of a notebook and what they said, as Markdown."""
     source = ["".join(cell["source"]) for cell in cells]
-    said = iter(performed([text for text, cell in zip(source, cells, strict=True)
-                           if cell["cell_type"] == "code"], tables))
+    outputs = iter(performed([text for text, cell in zip(source, cells, strict=True)
+                              if cell["cell_type"] == "code"], tables))
     parts = []
     for text, cell in zip(source, cells, strict=True):
         if cell["cell_type"] == "code":
             parts.append(f"```python\n{text}\n```")
-            parts += [fenced(form, out) for form, out in next(said) if out.strip()]
+            parts += [fenced(form, out) for form, out in next(outputs) if out.strip()]
         else:
             parts.append(text)
     return "\n\n".join(parts)
@@ -84,7 +84,7 @@ class Notebook(MystParser):
     supported = ("notebook",)
 
     def parse(self, inputstring, document):
-        """Run the notebook, and read what it comes to."""
+        """Run the notebook, and read its outputs."""
         tables = Path(document["source"]).with_name("made_up.py")
         super().parse(page(json.loads(inputstring)["cells"], tables), document)
 

@@ -37,7 +37,7 @@ COMMANDS = (
     f"publish hospital.csv --publish-target {CUT} --out columns --internal-report internal.html",
     f"explore hospital.csv {CUT} --out explored.html --seconds 60",
 )
-#: What stands on each picture: a title, its page, a sentence, and notes.
+#: What each picture shows: a title, its page, a sentence, and notes.
 PICTURES = tomllib.loads((HERE / "notes.toml").read_text(encoding="utf-8"))
 WIDE, HIGHEST = 900, 1500
 #: The heading of the page after the pictures.
@@ -77,9 +77,9 @@ def browser():
     """Headless Chromium that can reach nothing."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
-    for one in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
-                "host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(f"--{one}")
+    for switch in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars",
+                   "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{switch}")
     return webdriver.Chrome(options=options,
                             service=webdriver.ChromeService(shutil.which("chromedriver")))
 
@@ -106,14 +106,14 @@ def main() -> None:
         releases(folder)
         driver = browser()
         try:
-            for name, told in PICTURES.items():
-                data = taken(driver, folder / told["page"], told["notes"])
+            for name, entry in PICTURES.items():
+                data = taken(driver, folder / entry["page"], entry["notes"])
                 (HERE / f"{name}.png").write_bytes(data)
                 print(f"{name}.png", len(data))
-                parts.append(f"## {told['title']}\n\n{told['words']}\n\n![The beginning of the "
+                parts.append(f"## {entry['title']}\n\n{entry['words']}\n\n![The beginning of the "
                              f"page, with the numbers of the list below](pictures/{name}.png)\n")
                 parts.append("\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(
-                    told["notes"], 1)) + "\n")
+                    entry["notes"], 1)) + "\n")
         finally:
             driver.quit()
     page = ROOT / "docs" / "reports.md"

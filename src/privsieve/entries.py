@@ -39,6 +39,7 @@ ENTRIES = {
     },
     "verb": {
         "bridge": "extras.bridges.bridge:command",
+        "desk": "extras.desk.desk:command",
         "explore": "extras.steward.explore:command",
         "export": "extras.forms.export:command",
         "union": "extras.steward.together:command",

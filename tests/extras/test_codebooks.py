@@ -249,7 +249,7 @@ def test_a_catalogue_of_sas_lies_beside_its_table(name, tmp_path, monkeypatch):
         original_variable_types=shapes, readstat_variable_types={"ward": "string"})
     labels = {f"{name}.sas7bcat": {"SEXF": {1.0: "male", 2.0: "female"}, "$WARD": {"A": "North"}},
               "other.sas7bcat": {}}
-    monkeypatch.setattr(code_book, "library", lambda *_: SimpleNamespace(
+    monkeypatch.setattr(code_book, "import_library", lambda *_: SimpleNamespace(
         read_sas7bdat=lambda path, **_: ({}, table),
         read_sas7bcat=lambda path, **_: (
             {}, SimpleNamespace(value_labels=labels[Path(path).name]))))

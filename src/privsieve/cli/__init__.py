@@ -38,6 +38,7 @@ VERBS = {
     "audit": "Attack a method on two made-up tables that are hard for it.",
     "report": "Write the HTML page of a release again.",
     "doctor": "Show what this installation has and what it lacks.",
+    "desk": "Open pages in your browser that do the same as these commands.",
     "explore": "PRIVATE: write a page of the cost of each k.",
     "union": "Measure what several published folders tell together.",
     "bridge": "PRIVATE: write a table for sdcMicro or ARX.",

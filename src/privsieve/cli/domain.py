@@ -57,8 +57,8 @@ class TargetOptions:
 class FileOptions:
     """How the file is written and read.
 
-    look : PRIVATE: look at the rows, too.  The draft is refused until a public fact stands in the
-        place of each `seen`
+    look : PRIVATE: look at the rows, too.  The draft is refused until you replace each `seen` by a
+        public fact
     levels : DATA was generalised by another tool: list the levels in it, from its rows
     no_header : the first line is a row; columns are called c1, c2, ...
     csv_delimiter : what parts the fields; told from the first line where left out

@@ -1,4 +1,4 @@
-"""`privsieve inspect`: the one verb that speaks of rows, to the holder of the table alone."""
+"""`privsieve inspect`: show the holder of a table how its cells are read."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 def command(data: str, *, domain: File, private_output: File | None = None) -> Outcome | None:
     """PRIVATE: look at DATA with its domain: a verdict on each column, and what to write.
 
-    The only verb that speaks of rows.  It spends nothing, writes to a terminal only, and what it
-    shows is not to be shared.
+    Shows cells of the table, so do not share what it shows.  It spends nothing, and writes to a
+    terminal only.
 
     domain : the domain file
     private_output : write into this new file (only its owner may read it) instead of the terminal:

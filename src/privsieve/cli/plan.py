@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from privsieve.cli import words
 from privsieve.cli.options import MethodOptions, MethodVerb, refuse
 from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import ParameterError
@@ -92,7 +91,7 @@ def command(data: str | None = None, *, options: ForecastOptions) -> Outcome:
 
     return Outcome(
         {**_json(plan, forecasts), **account, "spilled": str(spilled)},
-        lambda: words.tell(plan_document(plan, forecasts, _notes(plan, options, account, spilled))))
+        plan_document(plan, forecasts, _notes(plan, options, account, spilled)))
 
 
 def _notes(plan: Plan, options: ForecastOptions, account: Mapping[str, Any], spilled: int,
@@ -178,7 +177,7 @@ def _each_epsilon(domain: Domain, rows: int | None, record: Literal["row", "line
         {"method": first.method, "unit": first.protected, "units": str(first.units),
          "neighbours": first.domain.neighbours, "columns": len(first.domain.columns),
          "epsilons": [*rungs]},
-        lambda: words.tell(ladder_document(plans, rungs, options.population if account else None)))
+        ladder_document(plans, rungs, options.population if account else None))
 
 
 def _plans(domain: Domain, rows: int | None, options: ForecastOptions) -> Iterator[Plan]:

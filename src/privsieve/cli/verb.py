@@ -30,6 +30,7 @@ from typing import (
 import click
 
 from privsieve.public.dropped import DROPPED
+from privsieve.telling.document import Document
 
 if TYPE_CHECKING:
     from privsieve.public.canonical import Json
@@ -53,12 +54,12 @@ class Outcome(NamedTuple):
     """The result of a verb.
 
     facts : for programs, with --json
-    lines : for people: labels and texts, or a function that prints them
+    lines : for people: labels and texts, a document, or a function that prints them
     failure : the sentence of a failed check, which ends the command with code 7
     """
 
     facts: Mapping[str, Json]
-    lines: Iterable[tuple[str, str]] | Callable[[], None] = ()
+    lines: Document | Iterable[tuple[str, str]] | Callable[[], None] = ()
     failure: str | None = None
 
 
@@ -68,6 +69,8 @@ def tell(outcome: Outcome) -> None:
 
     if click.get_current_context().params.get("as_json"):
         words.json(dict(outcome.facts))
+    elif isinstance(outcome.lines, Document):
+        words.tell(outcome.lines)
     elif callable(outcome.lines):
         outcome.lines()
     else:
@@ -253,7 +256,8 @@ def _call(function: Callable[..., Outcome | None], kinds: Mapping[str, Any], **v
         values[name] = kind(**options[name], **extra)
     outcome = function(**values)
     if outcome is not None:
-        tell(outcome)
+        # A caller that is no terminal takes the outcome itself.
+        (click.get_current_context().obj or tell)(outcome)
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[list[click.Parameter], dict[str, Any]]:

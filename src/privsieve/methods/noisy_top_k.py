@@ -54,7 +54,7 @@ COUNT_SHARE = Fraction(1, 20)
 
 @declared
 class NoisyTopKOptions(Choosing):
-    """Choose columns under pure epsilon-DP by a score of each column and a race.
+    """Choose columns under pure epsilon-DP by a noisy score of each column.
 
     A score sees one column at a time.  `RuleSieve` finds columns that matter only together.
 

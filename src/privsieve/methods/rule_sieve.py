@@ -93,7 +93,7 @@ class RuleSieveOptions(Choosing):
         default="auto", choices=branches.WORDS,
         says="pair: begin with the best pair, which finds what matters only together; rounds: then "
              "name each column by what those before it leave unexplained, so that no copies come; "
-             "auto: as far as rows and epsilon pay for it; none: one race")
+             "auto: as far as rows and epsilon pay for it; none: all columns at once")
     numeric: str | None = option(
         default="auto", choices=WAYS, setting=None, rare=True,
         says="how a target that is a number is compared; auto cuts it where rows and epsilon "
