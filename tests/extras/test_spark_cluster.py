@@ -157,7 +157,7 @@ def test_a_task_that_fails_sends_a_mark(plan, fault):
 
     source = on_cluster(table(ROWS)[[*WARD.names, "back"]])
     rows = clusters._Share(source.cluster.frame.parts[0], WARD, None, None)
-    [sent] = clusters._of(rows, Pass(failing, 7))
+    [sent] = clusters._answer(rows, Pass(failing, 7))
     assert sent.to_pylist()[0]["s"] == b""
     with pytest.raises(ReleaseFailed) as failed:
         fitting.fit(replace(plan, summarise=added_up(failing)), source, noise=replay(3))
@@ -173,7 +173,7 @@ def test_no_part_is_added_twice():
     for parts, answers in (((1, 1), (good, good)), ((1, 2), (good, b""))):
         sent = [clusters._sent(part, 0, answer)
                 for part, answer in zip(parts, answers, strict=True)]
-        [made] = clusters._plus(sent, one)
+        [made] = clusters._add(sent, one)
         assert made.to_pylist()[0]["s"] == b""
 
 
