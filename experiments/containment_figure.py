@@ -2,7 +2,7 @@
 
     python experiments/containment_figure.py [--short] [--only pu1]
 
-The paper does not say which of three budgets its bars have (see `privsieve.papers.dp_baselines`);
+The paper does not say which of three budgets its bars have (see `papers/dp_baselines.py`);
 each is measured.  Nor does it say on which rows it tests; "add instances, then cross-validate"
 tests on made-up rows, whose labels are partly noise.  Here both: inside the made-up rows, and on
 true rows that neither step has seen.  Beside them our own release with as many columns: RuleSieve
@@ -22,12 +22,12 @@ import scipy.sparse as sp
 
 import protocol
 from bars import Group, bars
+from papers.containment import greedy_hamdist
+from papers.dp_baselines import ACCOUNTINGS, Baseline, Mechanism, Synthetic
 from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.methods.histogram.released import CountTable
 from privsieve.noise.streams import replay
-from privsieve.papers.containment import greedy_hamdist
-from privsieve.papers.dp_baselines import ACCOUNTINGS, Baseline, Mechanism, Synthetic
 from privsieve.public.columns import Flag, Label
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source

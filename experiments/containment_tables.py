@@ -21,8 +21,8 @@ import scipy.sparse as sp
 
 import protocol
 from methods import OURS, PRINTED, everything
+from papers.random_flips import random_flips
 from privsieve.containment.measures import disclosure_risk
-from privsieve.papers.random_flips import random_flips
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,8 +19,8 @@ import numpy as np
 import local_learning as local
 import protocol
 from panels import Panel, panels
+from papers.private_fwell import gamma_noise, printed_sensitivity
 from privsieve.local.solver import minimise
-from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
 from rule_sieve_needs import PART, need
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ import fwell_epsilon as by_epsilon
 import local_learning as local
 import protocol
 from panels import panels
+from papers.fwell import argmin
+from papers.private_fwell import gamma_noise, objective_budget
 from privsieve.local import constants
-from privsieve.papers.fwell import argmin
-from privsieve.papers.private_fwell import gamma_noise, objective_budget
 from privsieve.public.canonical import exact
 
 if TYPE_CHECKING:

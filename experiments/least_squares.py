@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from papers.kernel_ridge import printed_sensitivity
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge.sensitivity import of_predictions, suggest_lambda
-from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.canonical import exact
 from protocol import write
 

@@ -17,15 +17,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import protocol
+from papers.felp import FwellEN
+from papers.fwell import algorithm_1
+from papers.private_fwell import gamma_noise, printed_sensitivity
 from privsieve.errors import ParameterError
 from privsieve.kernels.nearest import nearest
 from privsieve.local.fwell import margins
 from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
-from privsieve.papers.felp import FwellEN
-from privsieve.papers.fwell import algorithm_1
-from privsieve.papers.private_fwell import gamma_noise, printed_sensitivity
 from privsieve.public.domain import Domain
 from privsieve.rows import open_source
 from privsieve.rows.batch import batches

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from papers import containment as paper
 from privsieve.containment.choose import greedy, maximal
 from privsieve.containment.labelled import Labelled
 from privsieve.containment.publishable import publishable
 from privsieve.kernels.patterns import Rule
-from privsieve.papers import containment as paper
 from privsieve.rows.matrix import Items
 
 Method = Callable[[Items, np.ndarray, int, np.ndarray], Sequence[int]]

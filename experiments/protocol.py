@@ -113,7 +113,7 @@ def splits(y: np.ndarray, repeat: int, folds: int = FOLDS,
 
 
 def training_only(y: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """Labels with those of the other rows hidden, as `privsieve.papers` takes them."""
+    """Labels with those of the other rows hidden, as `experiments/papers` takes them."""
     hidden = np.full(len(y), -1, np.int64)
     hidden[train] = y[train]
     return hidden

@@ -152,12 +152,23 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
     rng, d = np.random.default_rng([seed, 99]), table.X.shape[1]
     chance = float(np.mean([worth(rng.choice(d, table.k, replace=False)) for _ in range(RANDOM)]))
     found = {("random", epsilon): chance for epsilon in epsilons}
+    for name, epsilon, choices in choose_by_plans(table, table.methods, train, seed, epsilons,
+                                                  draws):
+        found[name, epsilon] = float(np.mean(list(map(worth, choices))))
+    return found
+
+
+def choose_by_plans(table: Unseen, methods: dict, train: np.ndarray, seed: int,
+                    epsilons: tuple[str, ...], draws: int,
+                    ) -> Iterator[tuple[str, str, list[tuple[int, ...]]]]:
+    """Yield each method, each epsilon, and the columns that some draws of noise choose."""
+    d = table.X.shape[1]
     domain = (Domain.box(0, 1, columns=d, target=(0, 1)) if table.number else
               Domain.box(0, 1, columns=d, classes=list(range(int(table.y.max()) + 1))))
     source = open_source(table.X[train], y=table.y[train])
     summaries: dict[str, object] = {}
     chosen: dict[tuple[str, str], list[tuple[int, ...]]] = {}
-    for name, (method, options) in table.methods.items():
+    for name, (method, options) in methods.items():
         for epsilon in epsilons:
             made = plan(method, domain, k=table.k, epsilon=epsilon, rows=len(train), **options)
             key = what_runs(made)
@@ -167,8 +178,7 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
                         source, made.coding, rows=len(train), entropy=replay(seed).bytes), seed + 1)
                 chosen[key, epsilon] = [made.mechanism(summaries[key], replay(1000 * seed + draw))
                                         for draw in range(draws)]
-            found[name, epsilon] = float(np.mean(list(map(worth, chosen[key, epsilon]))))
-    return found
+            yield name, epsilon, chosen[key, epsilon]
 
 
 def what_runs(made) -> str:
@@ -179,7 +189,7 @@ def what_runs(made) -> str:
     """
     said = dict(made.settings)
     if said.get("branches") == ["one race"]:
-        del said["joint"]
+        said.pop("joint", None)
     return json.dumps([made.method, said], default=str, sort_keys=True)
 
 

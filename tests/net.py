@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 from every_method import CHARGING, ROWS
+from privsieve import __version__
 from privsieve.cli import run
 from privsieve.errors import PrivsieveError
 from privsieve.fit import SOFTWARE, fit
@@ -38,7 +39,7 @@ NEIGHBOURS = ("replace-one", "add-remove")
 SOLVED = ("output-fwell", "objective-fwell", "felp", "kernel-ridge", "kernel-ridge-session")
 #: What differs from run to run: digests and names that are drawn, times, versions.
 DRAWN = re.compile(r"sha256:[0-9a-f]{8,}|[0-9a-f]{64}|[0-9a-f]{32}|[A-Za-z0-9+/=]{40,}"
-                   r"|\d{4}-\d\d-\d\dT[\d:.+]+Z?|\d+\.\d+\.\d+\.dev\d+")
+                   r"|\d{4}-\d\d-\d\dT[\d:.+]+Z?|\b" + re.escape(__version__) + r"\b")
 
 
 class Replayed(streams.Noise):

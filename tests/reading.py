@@ -26,6 +26,7 @@ NOT_RUN = {
     "make": "sets up an environment of its own; .ci/run runs the same words",
     "javac": "needs the library of ARX; tests/extras/test_bridges.py parses the program",
     "java": "needs the library of ARX, as above",
+    "privsieve start": "asks questions; tests/test_start.py answers them",
     "python experiments/": "takes minutes to hours, on data that are not ours to give on; "
                            "tests/test_experiments.py runs short ones",
 }

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from data_makers import read
 from privsieve.kernels import contract
 from privsieve.public.columns import DAY, Category, Date, Flag, Label, Number
-from privsieve.public.domain import Domain
+from privsieve.public.domain import Csv, Domain
 from privsieve.rows import arrow as reading
 from privsieve.rows.cells import encoder
 from privsieve.rows.room import Room
@@ -46,7 +46,8 @@ PARTS = [
     Date("x", "2020-01-01", "2021-01-01"),
     Date("x", "1900-01-01", "2100-01-01T12:00", missing="level"),
     Date("x", "1969-12-31T23:59:59.999990", "1970-01-01T00:00:00.000010"),
-    Date("x", "2020-01-01", "2021-01-01", "%Y%m%d"), Label("x", [1, 0, 5], default=5)]
+    Date("x", "2020-01-01", "2021-01-01", "%Y%m%d"),
+    Date("x", "2020-01-01", "2021-01-01", ["%Y%m%d", "ISO 8601"]), Label("x", [1, 0, 5], default=5)]
 EDGES = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e308, 110.0, math.nextafter(110, 0),
          99.0, 1.5, 2.0**53, 2.0**63, -(2.0**63), 1e30, 3.0, 1.0, 2.0, 6e-8, 65504.0]
 WORDS = ["A", "b", " 3 ", "3.0", "", "2020-06-01", "1e2", "yes", "TRUE", "inf", "20200601", "\xe4"]
@@ -183,7 +184,7 @@ def test_the_kernel_itself_answers(kind):
                 if reads(one, reading.type_of_arrow(kind)) and "%" not in str(one))
     if pa.types.is_floating(kind):
         part = PARTS[0]
-    coder = reading._Coder([(kind, part)], ".")
+    coder = reading._Coder([(kind, part)], Csv())
 
     assert not coder.others
 
@@ -266,7 +267,7 @@ def test_columns_one_after_another_give_the_same_rows(tmp_path, monkeypatch):
 @needs_kernel
 def test_a_column_of_other_rows_ends_it():
     """No code is what was in memory before: a part has as many rows as it says, in each column."""
-    coder = reading._Coder([(pa.int64(), Number("x", 0, 9))], ".")
+    coder = reading._Coder([(pa.int64(), Number("x", 0, 9))], Csv())
     reader = reading._Reader(coder, [], (1, 1), 4)
     batch = pa.record_batch({"x": [1, 2, 3]})
     for rows in (0, 2, 5):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from privsieve.cli import demo, run
+from privsieve.cli.words import command_line
 from privsieve.fit import fit
 from privsieve.ledger.ledger import Ledger
 from privsieve.methods import plan
@@ -90,7 +91,7 @@ def test_what_was_planted_is_found(folder):
 
 
 def test_demo(tmp_path, monkeypatch, capsys):
-    """The demo runs every step, shows commands of at most 80 columns, and ends with three more."""
+    """The demo runs every step, shows commands of at most 80 columns, and ends with `start`."""
     monkeypatch.chdir(tmp_path)
     code = run(["demo", "--out", "here"])
     said = capsys.readouterr()
@@ -103,7 +104,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
             "invented patients", "$ privsieve ledger grant", "$ privsieve plan",
             "$ privsieve select", "$ privsieve verify", "valid", "found ", "$ privsieve publish"):
         assert words in said.out
-    assert 3 == sum(line.startswith("  privsieve ") for line in said.out.splitlines())
+    assert 1 == sum(line.startswith("  privsieve start ") for line in said.out.splitlines())
     assert max(map(len, said.out.splitlines())) <= 80
     assert "Traceback" not in said.err
     chosen = json.loads(Path("here/first/release.json").read_bytes())["selected"]
@@ -126,7 +127,7 @@ def test_demo_never_overwrites(tmp_path, monkeypatch, capsys):
 
 def test_line():
     """A long command is cut before an option, as a shell takes it."""
-    shown = demo._line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
+    shown = command_line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
 
     assert [f"$ privsieve select 'a file.csv' --domain {'x' * 20} \\",
             f"    --ledger {'y' * 30}"] == shown.splitlines()

@@ -27,6 +27,10 @@ import protocol
 import rule_sieve_needs as needs
 import synthetic_rows
 from methods import OURS, PRINTED
+from papers.felp import FwellEN, felp
+from papers.fwell import Variant
+from papers.kernel_ridge import printed_sensitivity
+from papers.private_fwell import objective_fwell, private_fwell
 from privsieve.containment import forward
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
@@ -34,10 +38,6 @@ from privsieve.local.solver import minimise
 from privsieve.methods import plan
 from privsieve.methods.ridge.sensitivity import expected_error
 from privsieve.noise.streams import replay
-from privsieve.papers.felp import FwellEN, felp
-from privsieve.papers.fwell import Variant
-from privsieve.papers.kernel_ridge import printed_sensitivity
-from privsieve.papers.private_fwell import objective_fwell, private_fwell
 from privsieve.public.domain import Domain
 from privsieve.rows.matrix import Items
 

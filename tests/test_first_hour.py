@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import json
 import random
 import shlex
 from pathlib import Path
@@ -90,6 +91,68 @@ def visits():
     Path("visits.csv").write_text("\n".join([*lines, ""]))
 
 
+LABS = ("NT-proBNP", "Albumin", "CRP", "Leukozyten", "Hämoglobin", "Kreatinin", "Natrium",
+        "Kalium", "Harnstoff", "Bilirubin", "Laktat", "Ferritin", "D-Dimere", "Troponin", "Glukose",
+        "Thrombozyten", "Kalzium", "Magnesium", "GOT", "GPT", "LDH", "TSH", "HbA1c", "Puls",
+        "Blutdruck", "Gewicht")
+CAUSE = "NT-proBNP"
+
+
+def german(value, digits=1):
+    """A number as the export writes it: 1.032,3."""
+    return f"{value:,.{digits}f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+
+def laboratory(rng, name, *, ill):
+    """A cell of a laboratory: a number, a limit, or a word for none."""
+    chance = rng.random()
+    if chance < .03:
+        return rng.choice(["k.A.", "-", ""])
+    if name == CAUSE:
+        return german(rng.lognormvariate(7.6 if ill else 5.6, .5))
+    if name in ("CRP", "Troponin") and chance < .3:
+        return "<5"
+    return german(rng.lognormvariate(2 + sum(map(ord, name)) % 4, .6))
+
+
+def clinic():
+    """The export of FINDINGS: 8,000 visits in 40 columns, as a hospital's program writes them."""
+    rng = random.Random(4)
+    names = ["PatID", "Aufnahme", "Entlassung", "Geschlecht", "Station", "Versicherung", "Raucher",
+             "Diabetes", "Alter", "Größe", *LABS, "Befund", "Bemerkung", "Wiederaufnahme", "Arzt"]
+    rows, person = [], 0
+    while len(rows) < 8000:
+        person += 1
+        ill = rng.random() < .5
+        for _ in range(min(rng.choice([1, 2, 3, 4, 6]), 8000 - len(rows))):
+            day = dt.date(2020, 1, 1) + dt.timedelta(rng.randrange(1400))
+            form = "%d.%m.%Y" if rng.random() < .8 else "%Y-%m-%d"
+            text = rng.choice(["unauffällig", "siehe\nVorbefund",
+                               'Zitat ""gut""\n\nKontrolle; bald'])
+            rows.append([
+                f"P{person:05}", f"{day:{form}}", f"{day + dt.timedelta(3):{form}}",
+                rng.choice("mwd"), rng.choice(["Innere", "Chirurgie", "Gynäkologie"]),
+                rng.choice(["AOK", "TK", "privat"]), rng.choice(["ja", "Ja", "nein"]),
+                rng.choice(["ja", "nein", "k.A."]), str(rng.randint(18, 95)),
+                german(rng.uniform(1.5, 2), 2), *(laboratory(rng, name, ill=ill) for name in LABS),
+                f'"{text}"', f"Text {len(rows)}",
+                rng.choice(["ja", "Ja", "JA", "j"] if ill else ["nein", "Nein", "NEIN", "n"]),
+                f"Dr. {rng.randrange(900)}"])
+    assert (8000, 40) == (len(rows), len(names))
+    Path("klinik.csv").write_bytes("\r\n".join(
+        [";".join(row) for row in [names, *rows]] + [""]).encode("cp1252"))
+    kinds = {"Aufnahme": "date;;2020-01-01;2024-12-31;%d.%m.%Y",
+             "Entlassung": "date;;2020-01-01;2024-12-31;%d.%m.%Y",
+             "Geschlecht": "category;m=männlich|w=weiblich|d=divers;;;",
+             "Station": "category;Innere|Chirurgie|Gynäkologie;;;",
+             "Versicherung": "category;AOK|TK|privat;;;", "Raucher": "flag;ja|nein;;;",
+             "Diabetes": "flag;ja|nein;;;", "Befund": "text;;;;", "Bemerkung": "text;;;;",
+             "Arzt": "text;;;;", "PatID": "id;;;;", "Wiederaufnahme": "category;nein|ja;;;"}
+    Path("codebuch.csv").write_text("\n".join(
+        ["name;kind;values;low;high;format",
+         *(f"{name};{kinds.get(name, 'number;;;;')}" for name in names), ""]), encoding="utf-8")
+
+
 INSPECT = "inspect {} --domain domain.toml --private-output seen.txt"
 #: A maker of the table, the command lines, what is edited between the first and the second, the
 #: most commands, and the most lines that may be edited.
@@ -153,6 +216,52 @@ def test_a_newcomer_comes_to_a_release(name, tmp_path, monkeypatch, cli):
     if Path("seen.txt").is_file():  # right at the first look: nothing to correct
         seen = Path("seen.txt").read_text(encoding="utf-8")
         assert not [part for part in seen.split("\n") if "->" in part or "unparsable" in part]
+
+
+#: The commands from the export to a release that protects people.  After the second one a person
+#: edits what inspect proposes: a line of the draft, its new text, and the words of inspect.
+CLINIC = (
+    ("domain klinik.csv --target Wiederaufnahme --unit person --persons 3000 --rows-per-person 4 "
+     "--code-book codebuch.csv --out domain.toml"),
+    "inspect klinik.csv --domain domain.toml --private-output first.txt",
+    "inspect klinik.csv --domain domain.toml --private-output second.txt", GRANT,
+    select("klinik.csv", 1), VERIFY)
+OPTIONS = ('csv = { thousands = ".", missing = ["-", "k.A."], censored = ["<"], '
+           'line_breaks = true, delimiter = ";", decimal = ",", encoding = "cp1252" }')
+FORMATS = 'format = ["%d.%m.%Y", "ISO 8601"]'
+WORDS = 'words = [["nein", "n"], ["ja", "j"]]'
+EDITS = (('csv = { delimiter = ";", decimal = ",", encoding = "cp1252" }', OPTIONS, OPTIONS),
+         ('format = "%d.%m.%Y"', FORMATS, FORMATS),
+         ('values = ["nein", "ja"]', f'values = ["nein", "ja"]\nignore_case = true\n{WORDS}',
+          "write ignore_case = true"))
+MOST_COMMANDS = MOST_EDITS = 6
+
+
+def test_a_hospital_export_as_it_is(tmp_path, monkeypatch, cli):
+    """Six commands and six lines lead from an export that nobody cleaned to a release of people."""
+    monkeypatch.chdir(tmp_path)
+    clinic()
+    export = Path("klinik.csv").read_bytes()
+    for at, line in enumerate(CLINIC, 1):
+        code, out, err = cli(*shlex.split(line))
+        assert 0 == code, (line, err)
+        if at == 1:
+            before = Path("domain.toml").read_text(encoding="utf-8")
+        if at == 2:
+            seen = Path("first.txt").read_text(encoding="utf-8")
+            assert [] == [said for _, _, said in EDITS if said not in seen]
+            assert WORDS in seen
+            after = edited(before, [(old, new) for old, new, _ in EDITS])
+            Path("domain.toml").write_text(after, encoding="utf-8")
+    seen = Path("second.txt").read_text(encoding="utf-8")
+
+    assert at <= MOST_COMMANDS
+    assert changed(before, after) <= MOST_EDITS
+    assert export == Path("klinik.csv").read_bytes()
+    assert [] == [line for line in seen.split("\n") if "->" in line or "unparsable" in line]
+    assert "valid" == out.splitlines()[0]
+    release = json.loads(Path("release/release.json").read_text(encoding="utf-8"))
+    assert ("person", [CAUSE]) == (release["domain"]["unit"], release["selected"])
 
 
 def edited(text, edits):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from data_makers import DOMAIN, HOSTILE, codes, csv_file
 from privsieve.errors import SchemaError
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.public.domain import Csv, Domain
+from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.finding import look, verdict
 from privsieve.rows.inspect import fixes, inspect, lines
 from privsieve.rows.written import FROM_ROWS
@@ -224,9 +226,10 @@ def test_a_german_file_at_the_first_look(tmp_path):
     found = inspect(path, domain)
     said = "\n".join(found.lines())
 
-    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ","} == {
+    assert {"encoding": "cp1252", "delimiter": ";", "decimal": ",", "missing": ("k.A.",)} == {
         one.key: one.found for one in found.remarks}
-    assert 'csv = { encoding = "cp1252", delimiter = ";", decimal = "," } (read from the' in said
+    assert ('csv = { encoding = "cp1252", delimiter = ";", decimal = ",", missing = ["k.A."] } '
+            "(read from the") in said
     assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in said
     assert '"k.A." 1 times, first in line 3' in said
     assert "999 2 times, first in line 4, far from all other values" in said
@@ -237,7 +240,7 @@ def test_a_german_file_at_the_first_look(tmp_path):
         one.part.name: verdict(one).word for one in found.findings}
 
 
-@pytest.mark.parametrize("csv", [Csv(delimiter=";", decimal=",", encoding="cp1252"), Csv()])
+@pytest.mark.parametrize("csv", [Csv(";", ",", "cp1252", missing="k.A."), Csv(missing="k.A.")])
 def test_a_file_that_is_as_declared(tmp_path, csv):
     """A file that is written as the domain file says gives no remark."""
     body = GERMAN if csv.decimal == "," else GERMAN.replace(",", ".").replace(";", ",")
@@ -278,6 +281,78 @@ def test_thousands_of_a_german_file(tmp_path):
     assert [("thousands", "", ".")] == [tuple(one) for one in found.remarks]
     assert (12.5, 7250100.0) == (found.findings[0].least, found.findings[0].largest)
     assert 'thousands = "."' in "\n".join(found.lines())
+
+
+@pytest.mark.parametrize(("cells", "decimal", "line"), [
+    (["1.032,3", "12,5", "7.250.100"], ",", 'thousands = "."'),
+    (["1.032", "12,5"], ",", 'thousands = "."'), (["1 032,3", "12,5"], ",", 'thousands = " "'),
+    (["1'032.3", "12.5"], ".", 'thousands = "\'"'), (["1,032", "12.5"], ".", 'thousands = ","'),
+    (["5", "<5", "7"], ".", 'censored = ["<"]'), (["5", "> 1,5", "<=7,5"], ",", '["<", ">"]'),
+    (["5", "k.A.", "7"], ".", 'missing = ["k.A."]'), (["5", "-", "7"], ",", 'missing = ["-"]'),
+    (["5", "oB", "oB"], ".", 'missing = ["oB"]'),
+    (["5", '"', "7"], ".", None), (["5", "Meier", "7"], ".", None), (["5", "A3", "A3"], ".", None),
+    (["0.123", "4.567"], ".", None), (["1.234", "0.5"], ".", None), (["5", "<x", "7"], ".", None)])
+def test_cells_that_an_option_would_read(tmp_path, cells, decimal, line):
+    """Each form of a cell without its option: inspect says what to write, and then reads it."""
+    body = "".join(f'{at};"{cell}"\n' if cell != '"' else f"{at};\n" for at, cell in
+                   enumerate(cells)).encode()
+    path = csv_file(tmp_path, body, b"n;x\n")
+    domain = Domain([Number("n", 0, 9), Number("x", 0, 10**7)], csv=Csv(";", decimal))
+    proposed = [text for text in inspect(path, domain).lines() if "in [table] write csv" in text]
+
+    assert (line is not None) == bool(proposed)
+    if line is None:
+        return
+    assert line in proposed[0]
+    assert FROM_ROWS in proposed[0]
+    options = proposed[0].partition("write ")[2].partition(" (read")[0]
+    text = to_toml(domain).partition("[table.csv]")
+    whole = f"{text[0].rstrip()}\n{options}\n[[column]]{text[2].partition('[[column]]')[2]}"
+    again = inspect(path, parse(whole))
+    assert ((), 0) == (again.remarks, sum(found.lost for found in again.findings))
+
+
+def test_quoted_line_breaks(tmp_path):
+    """Line breaks are proposed where rows may be private, and counted as broken lines elsewhere."""
+    path = csv_file(tmp_path, b'1,"a\nb",p\n2,x,q\n', b"n,t,who\n")
+    columns = [Number("n", 0, 9), Category("t", ["a b", "x"])]
+    person = inspect(path, Domain(columns, person="who", persons=9))
+    by_row = inspect(path, Domain(columns))
+
+    assert [("line_breaks", False, True)] == [tuple(remark) for remark in person.remarks]
+    assert (2, 0, 0) == (person.rows, person.lost, person.nobody)
+    assert "write csv = { line_breaks = true }" in "\n".join(person.lines())
+    assert ((), 3, 2) == (by_row.remarks, by_row.rows, by_row.lost)
+    assert "write line_breaks = true in [table.csv], which needs unit" in "\n".join(by_row.lines())
+    assert () == inspect(path, Domain(columns, person="who", persons=9, csv=Csv(
+        line_breaks=True))).remarks
+
+
+def test_dates_in_two_forms():
+    """Beside dates that are read, another form is proposed as the second of a list."""
+    cells = ["2020-03-01"] * 3 + ["01.02.2020", "03.02.2020", "k.A."]
+    for form, fix in ((None, ["ISO 8601", "%d.%m.%Y"]), ("%d.%m.%Y", ["%d.%m.%Y", "ISO 8601"])):
+        part = Date("d", "2020-01-01", "2021-01-01", form)
+        listed = str(fix).replace("'", '"')
+
+        assert f"format = {listed}" == fixes(look(part, cells, "."))[0].partition(" would")[0]
+        assert 1 == look(replace(part, format=fix), cells, ".").unparsable
+
+
+@pytest.mark.parametrize(("target", "cells", "fix"), [
+    (Label("y", ["nein", "ja"]), ["Ja", "NEIN"], "write ignore_case = true"),
+    (Label("y", ["nein", "ja"]), ["j", "n"], 'words = [["nein", "n"], ["ja", "j"]]'),
+    (Label("y", ["no", "yes"], words=["nein", "ja"]), ["Y"], '["yes", "ja", "Y"]]'),
+    (Flag("y", true="ja", false="nein"), ["j", "n"], 'true = ["ja", "j"]'),
+    (Label("y", ["nein", "ja"]), ["tot"], 'add "tot" (read from the rows) to values')])
+def test_a_label_in_other_words(target, cells, fix):
+    """A label in other words than declared stops, and inspect says how to declare them."""
+    labels = ["ja", "nein"] * 5 + cells * 3
+    domain = Domain([Number("n", 0, 99)], target)
+    found = inspect([[at] for at in range(len(labels))], domain, labels)
+
+    assert fix in "\n".join(found.lines())
+    assert "stop" == found.verdict.word
 
 
 def test_wrong_delimiter(tmp_path):

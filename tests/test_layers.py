@@ -44,8 +44,6 @@ BELOW = {
     "local": WORDS | {"kernels", "noise"},
     # Another kind of guarantee: it meets rows, the ledger and the page, and never noise.
     "containment": ROWS | {"ledger", "folder", "check", "release", "report", "telling"},
-    # As printed, for experiments and tests: no module of the package imports it.
-    "papers": ROWS | {"containment"},
     # Documents and what shows them: no renderer knows what it shows.
     "telling": {"public", "_version"},
     # A face: what a domain, a plan, a release and an account say, as documents; it knows no row.
@@ -67,7 +65,7 @@ BELOW = {
                          "containment", "finish", "estimators", "session"},
 }
 #: An extra may import any part of the core; nothing imports an extra, but through `entries`.
-BELOW["extras"] = set(BELOW) - {"__init__", "__main__", "papers"}
+BELOW["extras"] = set(BELOW) - {"__init__", "__main__"}
 #: What a room without NumPy may load all the same, by file.
 NEEDS = {"check/audit.py": {"numpy"}, "check/events.py": {"numpy"}, "check/views.py": {"numpy"}}
 NOISES = ("noise", "streams")

@@ -10,12 +10,12 @@ import pytest
 import naive_containment
 import naive_mining as naive
 import real_data
+from papers import containment as paper
 from privsieve.containment.choose import choice_of, maximal, weights
 from privsieve.containment.labelled import Labelled
 from privsieve.errors import ParameterError
 from privsieve.kernels import implementation, mining
 from privsieve.kernels.patterns import Rule
-from privsieve.papers import containment as paper
 from privsieve.rows.matrix import Items
 
 #: The paper's Table 1, and labels that make x5 useless.

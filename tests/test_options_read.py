@@ -166,7 +166,7 @@ def _ledger(tmp_path, name, value):
     if name == "head" and isinstance(value, str) and value:
         value = str(place / f"head{len(list(place.iterdir()))}")
     made = ps.Ledger(**{**given, name: value})
-    return made.once, made.population, made.request, made.head
+    return made.population, made.request, made.head
 
 
 def _session(_path, name, value):
@@ -201,7 +201,7 @@ def _domain(_path, name, value):
 KINDS = (ps.PublishableColumns,)
 #: Every other public option: what makes a thing of it, and what its flags are called.
 OTHERS = {
-    "ledger": (_ledger, ("once", "head", "request", "population"), ("once",)),
+    "ledger": (_ledger, ("head", "request", "population"), ()),
     "session": (_session, ("kernel", "gamma", "lam", "domain", "ledger", "epsilon",
                            "allow_weak"), ("allow_weak",)),
     "estimator": (_estimator, ("domain", "ledger", "max_memory", "n_jobs"), ()),

@@ -12,11 +12,11 @@ import pytest
 
 import naive_containment as naive
 import naive_mining
+from papers import containment as paper
+from papers.dp_baselines import ACCOUNTINGS, Baseline, sensitivity
+from papers.random_flips import random_flips
 from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
-from privsieve.papers import containment as paper
-from privsieve.papers.dp_baselines import ACCOUNTINGS, Baseline, sensitivity
-from privsieve.papers.random_flips import random_flips
 from privsieve.rows.matrix import Items
 
 DATA = Path(os.environ.get("PRIVSIEVE_DATA",

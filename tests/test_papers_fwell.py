@@ -11,22 +11,22 @@ import pytest
 from scipy import stats
 
 import privsieve as ps
-from privsieve.errors import ParameterError
-from privsieve.kernels.nearest import nearest
-from privsieve.local import fwell as local
-from privsieve.local.solver import minimise
-from privsieve.papers import felp as felp_module
-from privsieve.papers import fwell as fwell_module
-from privsieve.papers import private_fwell as private_module
-from privsieve.papers.felp import FwellEN, felp, stability
-from privsieve.papers.fwell import Variant, algorithm_1, argmin, fwell, margins
-from privsieve.papers.private_fwell import (
+from papers import felp as felp_module
+from papers import fwell as fwell_module
+from papers import private_fwell as private_module
+from papers.felp import FwellEN, felp, stability
+from papers.fwell import Variant, algorithm_1, argmin, fwell, margins
+from papers.private_fwell import (
     gamma_noise,
     objective_budget,
     objective_fwell,
     printed_sensitivity,
     private_fwell,
 )
+from privsieve.errors import ParameterError
+from privsieve.kernels.nearest import nearest
+from privsieve.local import fwell as local
+from privsieve.local.solver import minimise
 
 ARGMIN = Variant(weights="argmin")
 #: A statistical test fails by chance once in a million runs.

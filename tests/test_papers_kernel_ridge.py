@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from papers import kernel_ridge as paper
 from privsieve.errors import ParameterError
 from privsieve.methods.ridge.sensitivity import sensitivity
-from privsieve.papers import kernel_ridge as paper
 
 
 def neighbours():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import privsieve as ps
+from papers.kernel_ridge import printed_sensitivity
 from privsieve.local.constants import g, objective, r_max
 from privsieve.methods import blocks, branches, labels, noisy_top_k, plan, rule_sieve_numeric
 from privsieve.methods.histogram.noisy_histogram import LARGEST_NAMED, LARGEST_WHOLE
@@ -26,7 +27,6 @@ from privsieve.methods.ridge.sensitivity import (
     sensitivity,
     suggest_lambda,
 )
-from privsieve.papers.kernel_ridge import printed_sensitivity
 from privsieve.public.columns import Label
 from privsieve.public.domain import EXACT_ROWS
 from privsieve.session import MOST_QUERIES

@@ -44,8 +44,10 @@ run <- function(verb, arguments = character(), options = list()) {
   text <- paste(readLines(output, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
   # `verify` ends with 7 and an answer where a release does not hold.
   if (status != 0 && !(verb == "verify" && status == 7 && nzchar(text))) {
-    said <- paste(readLines(messages, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
-    fail(sub("^privsieve: ", "", said), exit = status)
+    lines <- readLines(messages, warn = FALSE, encoding = "UTF-8")
+    start <- grep("^privsieve: ", lines)
+    if (length(start)) lines <- lines[start[length(start)]:length(lines)]
+    fail(sub("^privsieve: ", "", paste(lines, collapse = "\n")), exit = status)
   }
   fromJSON(text, simplifyVector = TRUE)
 }

@@ -15,11 +15,11 @@ plan <- function(data = NULL, domain = "domain.toml", top = NULL, epsilon = NULL
     run("plan", path, list(domain = domain, top = top, epsilon = epsilon, ...))
   })
   if (is.null(epsilon)) {
-    each <- answer$epsilons
+    rungs <- answer$epsilons
     costs <- data.frame(
-      epsilon = as.numeric(each$epsilon), odds = each$odds_at_most,
-      found_percent = found_percent(each), refused = or_na(each$refused),
-      warning = or_na(each$warning))
+      epsilon = as.numeric(rungs$epsilon), odds = rungs$odds_at_most,
+      found_percent = found_percent(rungs), refused = or_na(rungs$refused),
+      warning = or_na(rungs$warning))
     return(result("plan", costs = costs, json = answer))
   }
   result("plan", forecast = as_frame(forecast_of(answer)), json = answer)
@@ -79,16 +79,16 @@ as_frame <- function(value) {
 
 or_na <- function(values) if (is.null(values)) NA_character_ else as.character(values)
 
-found_percent <- function(each) {
-  forecast <- each$forecast
-  at <- forecast$usual_gap[1]
-  shares <- forecast$found_percent
-  if (is.null(at) || is.null(shares)) NA_integer_ else as.integer(shares[[at]])
+found_percent <- function(rungs) {
+  forecast <- rungs$forecast
+  gap <- forecast$usual_gap[1]
+  percents <- forecast$found_percent
+  if (is.null(gap) || is.null(percents)) NA_integer_ else as.integer(percents[[gap]])
 }
 
 forecast_of <- function(answer) {
-  found <- unlist(answer$forecast$found_percent)
-  if (is.null(found)) NULL else list(gap = as.numeric(names(found)), found_percent = found)
+  percents <- unlist(answer$forecast$found_percent)
+  if (is.null(percents)) NULL else list(gap = as.numeric(names(percents)), found_percent = percents)
 }
 
 with_optional_file <- function(data, action) {

@@ -2,8 +2,8 @@
 # tests end here, and say so; continuous integration sets PRIVSIEVE_TEST and fails then.
 library(privsieve)
 
-found <- nzchar(Sys.which(getOption("privsieve.command", Sys.getenv("PRIVSIEVE", "privsieve"))))
-if (!found) {
+program <- getOption("privsieve.command", Sys.getenv("PRIVSIEVE", "privsieve"))
+if (!nzchar(Sys.which(program))) {
   stopifnot(Sys.getenv("PRIVSIEVE_TEST") != "required")
   message("skipped: the program 'privsieve' is not installed")
   quit(save = "no")
@@ -26,9 +26,11 @@ ward <- data.frame(age = age, stay = round(rexp(600, 1 / 5), 2), `heart rate` = 
 
 drafted <- privsieve::domain(ward, target = "back", classes = 0:1)
 stopifnot(file.exists("domain.toml"), grepl("heart rate", drafted$text),
-          c("age", "stay", "heart rate", "smoker") %in% drafted$columns$name)
-error <- expect_error(privsieve::domain(ward, target = "back", classes = 0:1), "domain.toml")
-stopifnot(inherits(error, "privsieve_error"), error$exit == 2)
+          is.data.frame(drafted$columns), c("name", "kind") %in% names(drafted$columns),
+          c("age", "stay", "heart rate", "smoker") %in% drafted$columns$name,
+          "number" %in% drafted$columns$kind)
+error <- expect_error(privsieve::domain(ward, target = "back", classes = 0:1), "not overwritten")
+stopifnot(!grepl("fields parted", conditionMessage(error)), inherits(error, "privsieve_error"), error$exit == 2)
 expect_error(privsieve::domain(3), "neither a data frame nor the path of a table")
 
 costs <- privsieve::plan(ward, top = 1)$costs
@@ -36,7 +38,6 @@ stopifnot(is.data.frame(costs), nrow(costs) >= 4, costs$found_percent <= 100,
           diff(costs$epsilon) > 0)
 stopifnot(nrow(privsieve::plan(rows = 600, top = 1, epsilon = 1)$forecast) >= 3)
 
-program <- Sys.getenv("PRIVSIEVE", "privsieve")
 stopifnot(system2(program, c("ledger", "grant", "--ledger", "budget.db", "--population", "ward",
                              "--epsilon", "3"), stdout = FALSE, stderr = FALSE) == 0)
 released <- privsieve::select(ward, epsilon = 2, top = 1, ledger = "budget.db",
@@ -67,5 +68,5 @@ if (requireNamespace("haven", quietly = TRUE)) {
   stopifnot(grepl("values = [1, 2, 3]", labelled$text, fixed = TRUE))
 }
 
-# Nothing of a data frame stays behind.
+# The temporary files with the rows of a data frame are removed.
 stopifnot(length(list.files(tempdir(), pattern = "^privsieve")) == 0)

@@ -42,6 +42,7 @@ ENTRIES = {
         "desk": "extras.desk.desk:command",
         "explore": "extras.steward.explore:command",
         "export": "extras.forms.export:command",
+        "tools": "extras.agents.tools:command",
         "union": "extras.steward.together:command",
     },
     "core": {

@@ -91,7 +91,7 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
             public = public.of_width([f"x{j}" for j in range(self.n_features_in_)])
         return plan(self.method, public, rows=rows, **self.options())
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **metadata: Any) -> Self:
         """Charge the ledger, read the rows, and release.  Each call is a new release.
 
         Parameters
@@ -100,7 +100,10 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
             the table; a frame may contain the target.
         y : array, optional
             the target, if X does not contain it.
+        **metadata : refused
+            weights of rows are a column, which the domain names with its largest value.
         """
+        _demand_none(metadata)
         if self._is_copy and not read_flag(self.allow_copies, "allow_copies"):
             raise ParameterError(_COPY)
         domain = self._public(None)
@@ -307,6 +310,17 @@ class Tabulator(Estimator):
     def _table(self) -> CountTable:
         check_is_fitted(self, "release_")
         return CountTable.of(self.release_.body)
+
+
+def _demand_none(metadata: Mapping[str, Any]) -> None:
+    """Refuse `sample_weight`, which has no declared bound, and unknown arguments."""
+    if "sample_weight" in metadata:
+        raise ParameterError(
+            "sample_weight is given, and without a public maximum one row could change a sum "
+            "without limit; nothing was charged.  Leave it out: keep the weights as a column of "
+            "the table, and name it in the domain (weight = and weight_max = in [table])")
+    for name in metadata:
+        raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
 
 
 #: The base class of a method's estimator, by the kind of its release.

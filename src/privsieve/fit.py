@@ -192,7 +192,7 @@ def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None)
     from privsieve.rows.batch import demand_readable, demand_room
 
     demand_valid(plan)
-    demand_readable(source, plan.domain)
+    demand_readable(source, plan.coding)
     if folder is not None:
         ready(plan.kind)
         folder.demand(needs(plan))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from privsieve import fit as fitting
 from privsieve.errors import DomainError, ParameterError
 from privsieve.ledger.ledger import Ledger
+from privsieve.methods import demand_equal_rows
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import MOST_QUERIES, Memory, Task
 from privsieve.methods.ridge.dual import (
@@ -71,6 +72,7 @@ class KernelRidgeSession:
     def __post_init__(self, X: Any, y: Any) -> None:
         vars(self).update(read_options(type(self), vars(self)))
         public = Domain.of(self.domain)
+        demand_equal_rows(public, "a kernel session")
         source = open_source(X, y, csv=public.csv)
         if public.person is not None or not public.replaces:
             raise DomainError('a session protects one row that is replaced: its domain needs unit '

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from privsieve.cli import run
+from privsieve.extras.forms.catalogues import croissant, minimisation
 from privsieve.extras.forms.exports import entry, label, results
 from privsieve.folder import Folder
 from privsieve.ledger.ledger import Ledger
@@ -20,7 +26,7 @@ from releases import KINDS, true
 from test_report import HOSTILE, ROWS, Page, publication, selection, swapped
 from test_report import html as page_of
 
-FORMS = ("registry", "label", "acro", "officer")
+FORMS = ("registry", "label", "acro", "officer", "croissant", "minimisation")
 #: The fields of an entry, as a reader of the registry needs them: name, and what it holds.
 FIELDS = {
     "url_slug": str, "status": {"Draft"}, "tier": {1, 2, 3}, "name": str, "intended_use": str,
@@ -115,7 +121,7 @@ def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
     place, _made = charged
     for name in ("patients.csv", ".hidden"):
         (place / "out" / name).write_text("age\n41\n")
-    for form_ in ("acro", "label", "officer", "registry"):
+    for form_ in FORMS:
         assert 0 == run(["export", form_, str(place / "out")])
         out, err = capsys.readouterr()
         assert "patients.csv: not a file of a release" in err
@@ -131,7 +137,9 @@ def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
 def told(release, certificate):
     """A release in every form of text."""
     texts = [label(release, certificate), markdown(form(release, certificate)),
-             results(release, certificate, []).decode()]
+             results(release, certificate, []).decode(),
+             croissant(release, certificate, {}).decode(),
+             markdown_text(minimisation(release, certificate, None, {}))]
     if certificate["claim"]["kind"] != "containment":
         texts.append(entry(release, certificate))
     return texts
@@ -151,8 +159,9 @@ def test_names_do_no_harm(text, tmp_path):
                        *zip(told(*both), told(*opened), strict=True)):
         assert len(plain.splitlines()) == len(one.splitlines())
         assert re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\x00-\x08\x0b-\x1f]", one) is None
-    is_entry(read_entry(told(*hurt)[3]))
+    is_entry(read_entry(told(*hurt)[5]))
     json.loads(told(*hurt)[2])
+    json.loads(told(*hurt)[3])
     for shown in (told(*hurt)[1], told(*opened)[1]):
         assert re.search(r"<|(?<!\\)[\[`]|://", shown) is None
         if clean(text):
@@ -255,3 +264,89 @@ def test_a_weak_promise_is_called_weak(made):
 
         assert 3 == len(re.findall(rf"\*\*: ({said})", text))
         assert (epsilon != "0.5") == ("weak guarantee" in shown)
+
+
+#: The Python of an environment that has mlcroissant, which is not one of our own.
+READERS = Path(os.environ.get("PRIVSIEVE_READERS") or
+                   Path(__file__).parents[2] / "build" / "readers" / "bin" / "python")
+#: Validates each file, and reads the records that it describes.
+PROGRAM = """
+import json, sys
+import mlcroissant
+for path in sys.argv[1:]:
+    dataset = mlcroissant.Dataset(jsonld=path)
+    assert dataset.metadata.ctx.conforms_to.value.endswith("/1.1"), path
+    (records,) = [each.id for each in dataset.metadata.record_sets]
+    print(json.dumps([len(list(dataset.records(records))), path]))
+"""
+
+
+def exported(folder, form_, capsys):
+    """The text of a form, made by the command line."""
+    capsys.readouterr()
+    assert 0 == run(["export", form_, str(folder)])
+    return capsys.readouterr().out
+
+
+def test_metadata_name_each_file_and_column(golden, capsys):
+    """Croissant metadata has a digest for each file, and a field or record for each column."""
+    place, names = golden
+    for name in names:
+        document = json.loads(exported(place / name, "croissant", capsys))
+        files = {file["@id"]: file["sha256"] for file in document["distribution"]}
+        (records,) = document["recordSet"]
+        release = json.loads((place / name / "release.json").read_bytes())
+
+        assert {path.name: sha256(path.read_bytes()).hexdigest()
+                for path in (place / name).iterdir()} == files
+        assert {"prov:wasGeneratedBy", "prov:wasDerivedFrom", "usageInfo"} <= set(document)
+        if "table.csv" in files:
+            header = (place / name / "table.csv").read_text().splitlines()[0].split(",")
+            assert header == [field["name"] for field in records["field"]]
+        else:
+            assert release["selected"] == [row["columns/column"] for row in records["data"]
+                                           if row["columns/named"]]
+            assert release["columns"] == [row["columns/column"] for row in records["data"]]
+
+
+@pytest.mark.skipif(not READERS.exists(), reason=(
+    "mlcroissant is not installed in build/readers; PRIVSIEVE_READERS may name a Python"))
+def test_another_library_reads_the_metadata(golden, tmp_path, capsys):
+    """Mlcroissant validates the metadata of each kind and reads every record."""
+    place, names = golden
+    paths = []
+    for name in names:
+        shutil.copytree(place / name, tmp_path / name)
+        paths.append(tmp_path / name / "croissant.json")
+        paths[-1].write_text(exported(place / name, "croissant", capsys))
+    done = subprocess.run([READERS, "-c", PROGRAM, *paths], capture_output=True, text=True,
+                          check=False)
+
+    assert 0 == done.returncode, done.stderr[-2000:]
+    records = {Path(path).parent.name: count for count, path in map(
+        json.loads, done.stdout.splitlines())}
+    assert set(names) == set(records)
+    assert min(records.values()) >= 3
+    assert len((place / "containment" / "table.csv").read_text().splitlines()) - 1 == (
+        records["containment"])
+
+
+def test_a_record_of_minimisation_names_every_variable(made):
+    """Each variable has one row: named, left out or not named, with the reason."""
+    release, certificate = made["selection"]
+    settings = {**release["plan"]["settings"], "never": ["dose"], "always": ["age"]}
+    text = markdown_text(minimisation(
+        {**release, "selected": ["age", "sex"], "plan": {**release["plan"], "settings": settings}},
+        certificate, None, {"sha256:0123": "maker"}))
+
+    assert re.search(r"^\| age \| named \| always included", text, re.MULTILINE)
+    assert re.search(r"^\| dose \| left out \| excluded before", text, re.MULTILINE)
+    assert re.search(r"^\| sex \| named \| by rule-sieve", text, re.MULTILINE)
+    assert "sha256:0123 as maker" in text
+    assert f"epsilon {certificate['claim']['epsilon']}" in text
+    for release_, certificate_ in made.values():
+        text = markdown_text(minimisation(release_, certificate_, None, {}))
+        columns = release_["columns"] if "epsilon" in certificate_["claim"] else (
+            certificate_["claim"]["roles"]["both"])
+        assert all(f"\n| {name} | " in text for name in columns)
+        assert "unsigned" in text

@@ -100,7 +100,8 @@ def domain_of(fields: Mapping[str, Any]) -> Domain:
         rows: Any = fields["rows_per_person"]
         domain = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
                       rows_per_person=1 if rows is None else rows, rows=fields["rows"],
-                      persons=fields["persons"])
+                      persons=fields["persons"], weight=fields.get("weight"),
+                      weight_max=fields.get("weight_max"))
         written = canonical(fields)
         same = canonical(domain.json()) == written
         vars(domain)["_digest"] = digest(written)  # saves a second for many columns

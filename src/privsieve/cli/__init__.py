@@ -21,6 +21,7 @@ from privsieve.errors import PrivsieveError
 #: Each verb and its line of help; `privsieve.cli.<verb>` or `privsieve.entries` has its command.
 VERBS = {
     "demo": "Show a complete example with a made-up hospital table.",
+    "start": "Ask at most ten questions, write a domain file and show a plan.",
     "domain": "Draft a domain file from the column names and types of a table.",
     "inspect": "PRIVATE: compare a table with its domain file.",
     "plan": "Show the cost, noise and forecast of a release, without reading rows.",
@@ -42,7 +43,8 @@ VERBS = {
     "explore": "PRIVATE: write a page of the cost of each k.",
     "union": "Measure what several published folders tell together.",
     "bridge": "PRIVATE: write a table for sdcMicro or ARX.",
-    "export": "Write a release as a registry entry, label, viewer file or form to sign.",
+    "export": "Write a release as a registry entry, label, catalogue entry or form to sign.",
+    "tools": "List or call the tools for AI agents, which read no rows.",
 }
 
 INTERRUPTED = 130
@@ -79,7 +81,7 @@ verbs = Verbs(
     commands={name: click.Command(name, short_help=text) for name, text in VERBS.items()},
     help="Choose the columns of a sensitive table that may be shared, and state what the choice "
          "reveals.",
-    epilog="Start with: privsieve demo",
+    epilog="Start with: privsieve demo; with your own table: privsieve start FILE",
     params=[click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False,
                          callback=_version, help="Show the version and the kernels in use.")],
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shlex
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -57,13 +56,7 @@ _PAGES = {
     "DIR/internal.html": "the publication with the unpublished columns: PRIVATE, for the holder",
     "DIR/look.html": "the inspection of the table: PRIVATE, for the holder",
 }
-_NEXT = {
-    "privsieve domain your.csv --out domain.toml": "draft a domain file; correct it from a code "
-                                                   "book",
-    "privsieve inspect your.csv --domain domain.toml": "check that the domain file fits the table",
-    "privsieve plan your.csv --domain domain.toml --unit row --epsilon 0.5 --top 6":
-        "see the cost and a forecast",
-}
+_NEXT = {"privsieve start your.csv": "answer at most ten questions, and see a plan"}
 
 
 @verb("--out try-it")
@@ -82,7 +75,7 @@ def command(*, out: Dir = "privsieve-demo") -> Outcome:
         write(folder)
         for why, arguments in steps:
             _step(why)
-            click.secho(_line(arguments), fg="cyan")
+            words.command(arguments)
             verbs.main(arguments, "privsieve", standalone_mode=False, color=ctx.color)
         chosen = _compare(folder)
         for title, entries in (("Open these pages in a browser:", _PAGES),
@@ -111,16 +104,6 @@ def _folder(out: str) -> Path:
 def _step(text: str) -> None:
     click.echo()
     words.show(text, bold=True)
-
-
-def _line(arguments: list[str]) -> str:
-    """Return a command as a user types it, in lines of at most 80 characters if possible."""
-    first, *options = " ".join(map(shlex.quote, arguments)).split(" --")
-    line = f"$ privsieve {first}"
-    for option in options:
-        long = len(line.rpartition("\n")[2]) + len(option) > 74
-        line += f" \\\n    --{option}" if long else f" --{option}"
-    return line
 
 
 def _compare(folder: Path) -> list[str]:

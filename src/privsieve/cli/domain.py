@@ -12,11 +12,12 @@ from privsieve.cli.options import TWO_UNITS, refuse
 from privsieve.cli.private import PRIVATE, kept
 from privsieve.cli.verb import tell, verb
 from privsieve.entries import load
+from privsieve.public.canonical import Json
 from privsieve.public.domain import Csv
 from privsieve.public.domain_file import to_toml
-from privsieve.public.draft import TableFacts
+from privsieve.public.draft import UNKNOWN, Proposal, TableFacts, describe_columns, draft
 from privsieve.public.option import Column, File, Name, Names
-from privsieve.rows.drafting import drafted
+from privsieve.rows.drafting import propose_columns
 from privsieve.rows.source import TEXT_FILES, open_source
 from privsieve.rows.written import looked_at, recognised
 
@@ -29,6 +30,7 @@ class TargetOptions:
 
     target : what the columns are to predict
     classes : the classes of the target, where it has some
+    numeric_target : the target is a number; it has no classes
     unit : what is protected
     person : the column that says whose row it is; left out, the one that is named like an
         identifier, with --unit person
@@ -38,6 +40,7 @@ class TargetOptions:
 
     target: Column | None = None
     classes: Names | None = None
+    numeric_target: bool = False
     unit: Literal["row", "person"] | None = None
     person: Column | None = None
     rows_per_person: Annotated[int | None, "G"] = None
@@ -46,11 +49,14 @@ class TargetOptions:
     def facts(self, csv: Csv) -> TableFacts:
         """Return what a draft is told of the table."""
         refuse(self.unit == "row" and self.person, TWO_UNITS)
-        refuse(self.classes and not self.target, "--classes are those of --target; name it")
+        refuse((self.classes or self.numeric_target) and not self.target,
+               "--classes and --numeric-target describe --target; name it")
+        refuse(self.classes and self.numeric_target,
+               "--classes and --numeric-target exclude each other; give one of them")
         classes = [name.strip() for name in (self.classes or "").split(",") if name.strip()]
-        return TableFacts(classes=tuple(classes), csv=csv, target=self.target, unit=self.unit,
-                          person=self.person, rows_per_person=self.rows_per_person,
-                          persons=self.persons)
+        return TableFacts(self.target, tuple(classes), self.unit, self.person,
+                          self.rows_per_person, self.persons, csv,
+                          numeric=self.numeric_target)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +65,7 @@ class FileOptions:
 
     look : PRIVATE: look at the rows, too.  The draft is refused until you replace each `seen` by a
         public fact
+    numbers : columns of a CSV file whose names do not say what they hold are numbers
     levels : DATA was generalised by another tool: list the levels in it, from its rows
     no_header : the first line is a row; columns are called c1, c2, ...
     csv_delimiter : what parts the fields; told from the first line where left out
@@ -68,6 +75,7 @@ class FileOptions:
     """
 
     look: bool = False
+    numbers: bool = False
     levels: bool = False
     no_header: bool = False
     csv_delimiter: Annotated[str | None, "C"] = None
@@ -92,17 +100,28 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
            "what --look shows is private and stdout is not a terminal; give --out FILE to keep it "
            "in a file")
     csv = _csv(Path(data), file)
+    facts = public.facts(csv)
     if file.levels:
-        draft = to_toml(load("source", "levels")(Path(data), csv))
+        levels = load("source", "levels")(Path(data), csv)
+        text, entries = to_toml(levels), [Proposal(part.name, part.kind) for part in levels.columns]
     else:
         source, book = open_source(data, csv=csv), None
         if code_book is not None:
             book = load("source", "code-book")(code_book, source.columns)
             words.say("code book", f"{len(book)} of {len(source.columns)} columns are in it")
-        draft = drafted(source, public.facts(csv), book=book, look=file.look)
-    tell(kept(draft, {"draft": draft}, out, mode=0o600 if file.look else 0o666,
+        entries, facts = propose_columns(source, facts, book=book, look=file.look,
+                                         numbers=file.numbers)
+        text = draft(entries, facts, private=file.look)
+    # What a look finds in the rows goes to a terminal or to the private file, and nowhere else.
+    draft_facts: dict[str, Json] = {} if file.look and out is not None else {
+        "draft": text, "columns": describe_columns(entries, facts)}
+    tell(kept(text, draft_facts, out, mode=0o600 if file.look else 0o666,
               note=PRIVATE * file.look))
-    words.say("next", _next(draft, look=file.look, levels=file.levels))
+    if unknown := sum(entry.why == UNKNOWN and entry.name not in (facts.target, facts.person)
+                      for entry in entries):
+        words.say("set aside", f"{unknown} of {len(entries)} columns, because their names do not "
+                               "say what they hold; --numbers takes them as numbers")
+    words.say("next", _next(text, look=file.look, levels=file.levels))
 
 
 def _csv(path: Path, file: FileOptions) -> Csv:

@@ -19,14 +19,7 @@ from privsieve.ledger.chain import exported
 from privsieve.ledger.head import known
 from privsieve.ledger.ledger import Entry, Ledger, populations, recount, recount_export
 from privsieve.ledger.ledger import backup as copied
-from privsieve.public.canonical import (
-    DELTA_UNITS,
-    RHO_UNITS,
-    TOP,
-    Json,
-    decimal,
-    parsed,
-)
+from privsieve.public.canonical import DELTA_UNITS, RHO_UNITS, TOP, Json, decimal, parsed
 from privsieve.public.option import File, Name
 from privsieve.public.plain import opened
 from privsieve.telling.document import DataTable, Document, Fact, Facts, Part, literal, name, names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,6 +31,21 @@ def page(*, written: bool) -> None:
 def show(label: str, text: str = "", **style: Any) -> None:
     """Print a label and a text on stdout."""
     click.echo(_labelled(label, text, **style))
+
+
+def command(arguments: Iterable[str]) -> None:
+    """Print a command as a user types it, on stdout."""
+    click.secho(command_line(arguments), fg="cyan")
+
+
+def command_line(arguments: Iterable[str]) -> str:
+    """Return a command as a user types it, in lines of at most 80 characters if possible."""
+    first, *options = " ".join(visible(shlex.quote(word)) for word in arguments).split(" --")
+    line = f"$ privsieve {first}"
+    for option in options:
+        long = len(line.rpartition("\n")[2]) + len(option) > 74
+        line += f" \\\n    --{option}" if long else f" --{option}"
+    return line
 
 
 def json(value: Json) -> None:

@@ -50,8 +50,18 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
     request = read_request(method, options_of(method), options)
     if request.needs_bounds:
         demand_grids(domain)
+    if not request.takes_weights:
+        demand_equal_rows(domain, method)
     made: Plan = request.planned(domain, rows)
     return made
+
+
+def demand_equal_rows(domain: Domain, method: str) -> None:
+    """Refuse a declared weight for a method that counts all rows alike."""
+    if domain.weight is not None:
+        able = [name for name in METHODS if options_of(name).takes_weights]
+        raise DomainError(f"table.weight is {domain.weight!r}, and {method} counts all rows alike; "
+                          f"take weight and weight_max out, or choose {' or '.join(able)}")
 
 
 def demand_width(domain: Domain) -> Domain:

@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from privsieve.errors import ParameterError
 from privsieve.methods.blocks import Blocked, digest_of, part_bytes, parts_of, public_rows, sizes
 from privsieve.methods.branches import Extent, takes
-from privsieve.methods.choosing import (
-    USUAL,
-    Choosing,
-    ColumnChoice,
-    Run,
-    charged,
-    selection,
-)
+from privsieve.methods.choosing import USUAL, Choosing, ColumnChoice, Run, charged, selection
 from privsieve.methods.method import BITS
 from privsieve.public.canonical import exact
 from privsieve.public.option import declared, number, option, settings

@@ -35,6 +35,8 @@ class PrivateMethod:
     assumes: ClassVar[tuple[str, ...]]
     #: Whether it computes with the codes of a number, and so needs its bounds.
     needs_bounds: ClassVar[bool] = True
+    #: Whether it adds up rows, and so can count each by a declared weight.
+    takes_weights: ClassVar[bool] = False
 
     epsilon: Any = option(default=None, read=number, says="what this release costs", needed=True,
                           setting=None)

@@ -29,14 +29,7 @@ from privsieve.public.domain import Domain
 from privsieve.public.event import together
 from privsieve.public.option import declared, option, settings
 from privsieve.public.plan import Chosen, Plan
-from privsieve.summaries.scores import (
-    SCORES,
-    Public,
-    Score,
-    ScoreSummary,
-    score_class,
-    score_of,
-)
+from privsieve.summaries.scores import SCORES, Public, Score, ScoreSummary, score_class, score_of
 from privsieve.summaries.stages import adding
 
 if TYPE_CHECKING:

@@ -76,7 +76,7 @@ def above(counts: Ints, mean: Fraction, threshold: int, noise: Noise) -> tuple[I
 def threshold(mean: Fraction, most: int, delta: Fraction) -> int:
     """Return the least noisy count of a named cell, so that the names spend at most delta.
 
-    mean : the mean of the noise's halves; most : the most rows of one unit.
+    mean : the mean of the noise's halves; most : the largest count of the rows of one unit.
 
     >>> threshold(Fraction(2), 1, Fraction(1, 10**6))
     28

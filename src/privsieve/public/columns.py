@@ -39,6 +39,8 @@ Moment = dt.datetime
 CODES = 65536
 #: The most numbers that mean a missing value.
 MOST_CODES = 100
+#: The most formats of one column of dates, and the name of ISO 8601 among formats.
+MOST_FORMS, ISO = 8, "ISO 8601"
 #: The code of "missing" where missing is a level of its own (then values use 0..65534).
 MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
@@ -127,17 +129,24 @@ def moment_of(value: object, name: str, end: str) -> Moment:
 
 
 def _form(column: Any, key: str, form: Any) -> object:
-    """Check a date format: without a year, reading rows would warn, or guess a year."""
+    """Read one or several formats; without a year, reading rows would warn, or guess a year."""
+    forms = [form] if form is None or isinstance(form, str) else form
+    if not isinstance(forms, (list, tuple)) or not 1 <= len(forms) <= MOST_FORMS or not all(
+            map(_is_form, forms)):
+        raise _wrong(column, key, 'write day, month and year, for example "%d.%m.%Y", or leave it '
+                                  f'out for {ISO}; a list such as ["{ISO}", "%d.%m.%Y"] is tried '
+                                  "in its order")
+    return (None if forms[0] == ISO else forms[0]) if len(forms) == 1 else tuple(forms)
+
+
+def _is_form(form: Any) -> bool:
     day = dt.datetime(2000, 2, 29, tzinfo=dt.UTC)
     try:
-        good = form is None or (isinstance(form, str) and form.isascii() and dt.datetime.strptime(
-            day.strftime(form), form).replace(tzinfo=dt.UTC) == day)
+        return form in (None, ISO) or (isinstance(form, str) and form.isascii() and dt.datetime.
+                                       strptime(day.strftime(form), form).replace(
+                                           tzinfo=dt.UTC) == day)
     except (ValueError, re.error):
-        good = False
-    if not good:
-        raise _wrong(column, key, 'write day, month and year, for example "%d.%m.%Y", or leave it '
-                                "out for ISO 8601")
-    return form
+        return False
 
 
 def _cuts(read: Callable[[object, str, str], Any], example: str) -> Callable[[Any, str, Any], Any]:
@@ -248,7 +257,7 @@ class ColumnKind:
     #: Whether codes lack equal steps, so that methods cannot compute with them.
     gridless: bool = False
     missing_values: tuple[float, ...] = ()
-    format: str | None = None
+    format: str | tuple[str, ...] | None = None
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls):
@@ -445,6 +454,8 @@ class Number(Graded):
 class Date(Graded):
     """A date or time with declared bounds, in ISO 8601 or in `format`.
 
+    format : as `strptime` reads it; of a list, the first format that reads a cell counts.
+
     >>> Date("admitted", "2020-01-01", "2024-12-31").low
     datetime.datetime(2020, 1, 1, 0, 0)
     """
@@ -452,7 +463,7 @@ class Date(Graded):
     name: str
     low: Moment = _option(_moment, optional=False)
     high: Moment = _option(_moment, optional=False)
-    format: str | None = _option(_form, optional=False, default=None)
+    format: str | tuple[str, ...] | None = _option(_form, optional=False, default=None)
     missing: Literal["middle", "level"] = _option(_GAP, optional=False, default="middle")
     cuts: tuple[Moment, ...] = _option(_cuts(moment_of, "[2020-01-01]"), default=())
     role: Role = _option(_ROLE, default="known")
@@ -461,8 +472,14 @@ class Date(Graded):
 
     if TYPE_CHECKING:  # texts are taken, and moments are kept
         def __init__(self, name: str, low: dt.date | str, high: dt.date | str,
-                     format: str | None = None,  # noqa: A002  # its name
+                     format: str | Sequence[str] | None = None,  # noqa: A002  # its name
                      **options: Any) -> None: ...
+
+    @property
+    def output_format(self) -> str | None:
+        """The format in which dates are written: the first that is read; None is ISO 8601."""
+        first = self.format[0] if isinstance(self.format, tuple) else self.format
+        return None if first == ISO else first
 
     def check(self) -> None:
         """Refuse bounds in the wrong order."""
@@ -484,7 +501,7 @@ class Date(Graded):
     def reads_type(self, kind: str) -> bool:
         """Return whether it is a date, or a number such as 20200601, which keeps its zeros."""
         return kind == "date" or (
-            kind == "number" and self.format is not None and self.format.startswith("%Y")
+            kind == "number" and isinstance(self.format, str) and self.format.startswith("%Y")
             and is_whole(self.low.strftime(self.format)))
 
 

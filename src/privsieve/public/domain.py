@@ -55,6 +55,8 @@ _NAMED, _STEP = 3, "0.2 %"
 _CENSORED = r"[<>]=?[ ]*(?:[+-]?[0-9.,' ]*[0-9])?"
 #: The most rows a person for which floor(L / rows) is exact.
 EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
+#: The largest `weight_max`: below it, each whole weight has codes of its own.
+LARGEST_WEIGHT = 10_000
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,9 @@ class Csv:
 class Domain(Printed):
     """The public facts about a table: its columns, its target, and the unit that is protected.
 
+    weight : the column that says how often a row counts, for methods that add rows up.
+    weight_max : the largest weight of a row, a public fact.
+
     >>> from privsieve.public.columns import Flag
     >>> domain = Domain([Number("age", 0, 110), Flag("smoker")], target=Label("ill", [0, 1]))
     >>> domain.names
@@ -145,6 +150,8 @@ class Domain(Printed):
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
     rows: int | None = None
     persons: int | None = None
+    weight: str | None = None
+    weight_max: int | None = None
     csv: Csv = field(default_factory=Csv)
     #: False if nobody declared the unit; the command line then asks for it.
     unit_declared: bool = field(default=True, compare=False, repr=False)
@@ -169,9 +176,23 @@ class Domain(Printed):
         if self.person is None and self.rows_per_person != 1:
             raise DomainError("table.rows_per_person needs table.person: the column that says "
                               "whose row it is")
+        self._check_weight()
         self._check_csv()
         if self.neighbours == "add-remove":
             self.public_units(None)
+
+    def _check_weight(self) -> None:
+        """Refuse a weight without a public maximum, and a maximum without a weight."""
+        if self.weight is None and self.weight_max is None:
+            return
+        if self.weight is None:
+            raise DomainError("table.weight_max needs table.weight: the column that says how often "
+                              "a row counts")
+        if self.weight_max is None:
+            raise DomainError("table.weight_max is missing: without a public maximum one row could "
+                              "change a sum without limit; write the largest weight that the "
+                              "study's plan allows, for example weight_max = 20")
+        _check_count(self.weight_max, "weight_max", optional=False, most=LARGEST_WEIGHT)
 
     def _check_csv(self) -> None:
         """Refuse a missing word that is a value, and line breaks if the row count is public."""
@@ -198,6 +219,9 @@ class Domain(Printed):
         if self.person is not None:
             check_name(self.person)
             names.append(self.person)
+        if self.weight is not None:
+            check_name(self.weight)
+            names.append(self.weight)
         seen: set[str] = set()
         for name in names:
             folded = unicodedata.normalize("NFC", name).casefold()
@@ -245,7 +269,8 @@ class Domain(Printed):
 
     @staticmethod
     def draft(X: Any, target: str | None = None, *, classes: Sequence[Scalar] = (),
-              person: str | None = None, code_book: str | os.PathLike[str] | None = None,
+              person: str | None = None,
+              code_book: str | os.PathLike[str] | Mapping[str, Sequence[Scalar]] | None = None,
               look: bool = False) -> str:
         """Draft the text of a domain file for a table, from names and types alone.
 
@@ -258,7 +283,10 @@ class Domain(Printed):
         target : the column to be predicted.
         classes : the classes of the target, if it has some.
         person : the column with the person's id, if persons are protected.
-        code_book : a file with public facts about the columns.
+        code_book : the public facts about the columns: a file; a mapping from the names of
+            categories to their values; or "dtype", for the levels in a frame's types (pandas
+            `category`, polars Enum).  You vouch that these are public.  `astype("category")`
+            without a list takes them from the rows, and they then reveal who is in the table.
         look : PRIVATE: read the rows, too; the draft is refused until you replace each `seen` in
             it by a public fact.
 
@@ -304,6 +332,22 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
     def unit_weight(self) -> int:
         """Return the weight of all rows of one unit: 1 for a row, L for a person."""
         return person_weight(self.rows_per_person)
+
+    @property
+    def row_weight(self) -> int:
+        """The largest weight of a row: 1 where no weight is declared."""
+        return self.weight_max or 1
+
+    @property
+    def with_weight(self) -> Domain:
+        """Return the domain by which a table is read: a declared weight is its last column.
+
+        A weight is a number from 0 to `weight_max`; a missing one has a code of its own.
+        """
+        if self.weight is None:
+            return self
+        weight = Number(self.weight, 0, self.weight_max, missing="level")
+        return replace(self, columns=(*self.columns, weight), weight=None, weight_max=None)
 
     @property
     def classes(self) -> int:
@@ -358,6 +402,8 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
             "neighbours": self.neighbours,
             "rows": self.rows,
             "persons": self.persons,
+            **({} if self.weight is None else
+               {"weight": self.weight, "weight_max": self.weight_max}),
         }
 
     def digest(self) -> str:
@@ -413,12 +459,11 @@ def _read_columns(listed: object, name: str, place: str) -> tuple[Any, ...]:
     return columns
 
 
-def _check_count(value: object, name: str, *, optional: bool) -> None:
+def _check_count(value: object, name: str, *, optional: bool, most: int = LARGEST_ROWS) -> None:
     if value is None and optional:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_ROWS:
-        raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to "
-                          f"{LARGEST_ROWS}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise DomainError(f"table.{name} is {quoted(value)}; write a whole number from 1 to {most}")
 
 
 # --- a column in a domain's JSON ------------------------------------------------------------------
@@ -480,8 +525,8 @@ def demand_cells(columns: Iterable[Column | Target]) -> None:
     >>> demand_cells([Number("cost", 0, 100)])
     """
     for column in columns:
-        values = map(text_of, getattr(column, "values", ()))
-        for text in (column.name, *values, getattr(column, "format", None) or ""):
+        forms = column.format if isinstance(column.format, tuple) else (column.format or "",)
+        for text in (column.name, *map(text_of, getattr(column, "values", ())), *forms):
             if is_formula(text) or column.name.startswith(FORMULA):
                 raise DomainError(f"{quoted(text)}, of column {quoted(column.name)}, begins like a "
                                   "formula, which a spreadsheet runs when it opens the CSV file; "

@@ -22,7 +22,8 @@ from privsieve.public.columns import KINDS, Column, Target
 from privsieve.public.domain import Box, Csv, Domain
 from privsieve.public.dropped import explain
 
-_TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "csv")
+_TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "weight",
+          "weight_max", "csv")
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 #: A key of sixteen or more parts; a domain file needs one or two.
 _DEEP_KEY = rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}"
@@ -244,6 +245,9 @@ def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
     if options.pop("private", False) is not False:
         raise DomainError("[table]: private is true: this draft contains values from the rows. "
                           "Replace each `seen` by a public fact, then remove this line")
+    if "seen" in options:
+        raise DomainError("[table]: seen holds values from the rows, which are not public; write "
+                          "missing and censored in csv, from a code book, and remove the line")
     _check_keys(options, _TABLE, "[table]")
     unit, person = options.pop("unit", None), options.get("person")
     if unit not in (None, "row", "person"):

@@ -18,7 +18,7 @@ from typing import Any
 
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import written
-from privsieve.public.canonical import hidden, is_whole, near, plain
+from privsieve.public.canonical import Json, hidden, is_whole, near, plain
 from privsieve.public.domain import Csv
 
 #: Why a column is commented out.
@@ -26,6 +26,8 @@ ID = ("named like identifiers, which do not predict; the id of a person may be t
       "[table]")
 TEXT = "named like free text, which cannot be compared; make a column of what matters in it"
 UNREADABLE = "of a type that cannot be read"
+UNKNOWN = ("with names that do not reveal their kind: for numbers remove the # (or draft with "
+           "--numbers); else write their kind, too")
 _DATE = "dates without bounds: write low and high, then remove the #"
 _VALUES = "categories without values: list them, then remove the #"
 #: The keys that a kind needs, with the text that asks for each.
@@ -39,6 +41,9 @@ _NEEDED = {
 _PROPOSED = (
     "# Public facts about the table, from names, types and code books; rows were not read.",
     "# Correct them by a code book or the study's plan, never by the values of this table.")
+_BY_DTYPE = (
+    "# Values of categories come from the column types of a frame.  The author of this draft",
+    "# declared them public.  Remove each value that only the table knows.")
 _PRIVATE = (
     "# PRIVATE: this draft contains values from some thousand rows.  Do not share it.",
     "# Replace each `seen` by the public fact in a code book or in the study's plan, and",
@@ -70,6 +75,19 @@ _CATEGORIES = frozenset((
 #: Words for yes and no beside those that flags always know.
 YES, NO = frozenset(("ja", "oui", "si", "sí", "tak", "sim")), frozenset(
     ("nein", "non", "nie", "nej", "não"))
+#: Words of names of numbers; a single letter is one, too.
+_MEASURES = frozenset((
+    "age", "alter", "height", "größe", "weight", "gewicht", "size", "bmi", "crp", "hb",
+    "hemoglobin", "hämoglobin", "sodium", "natrium", "potassium", "kalium", "creatinine",
+    "kreatinin", "glucose", "glukose", "albumin", "cholesterol", "pulse", "puls", "temperature",
+    "temp", "pressure", "druck", "blutdruck", "dose", "dosis", "pain", "schmerz", "lab", "gene",
+    "count", "num", "number", "anzahl", "zahl", "score", "punkte", "points", "index", "item",
+    "question", "frage", "var", "feature", "value", "wert", "mean", "avg", "median", "mittel",
+    "min", "max", "sum", "total", "std", "error", "worst", "rate", "ratio", "percent", "share",
+    "income", "einkommen", "salary", "gehalt", "price", "cost", "costs", "kosten", "amount",
+    "distance", "length", "länge", "width", "area", "volume", "radius", "duration", "dauer",
+    "stay", "time", "days", "tage", "hours", "stunden", "months", "years", "kg", "cm", "mm", "mg",
+    "ml"))
 _ASKING = frozenset(("is", "has", "had", "ist", "hat", "hatte"))
 _YEARS = frozenset(("year", "jahr", "yob", "birthyear"))
 _PARTS = r"[^\W\d_]+"
@@ -113,6 +131,8 @@ class TableFacts:
 
     unit : "row", "person" or None, if it is not declared.
     classes : the classes of the target, if it has some.
+    by_dtype : whether values of categories come from the types of a frame's columns.
+    numeric : whether the target is a number.
     """
 
     target: str | None = None
@@ -122,6 +142,10 @@ class TableFacts:
     rows_per_person: int | None = None
     persons: int | None = None
     csv: Csv = field(default_factory=Csv)
+    by_dtype: bool = False
+    numeric: bool = False
+    #: The same with what a look found in cells.  PRIVATE.
+    seen: Csv | None = None
 
 
 def proposed(name: str, kind: str) -> Proposal:
@@ -139,7 +163,12 @@ def proposed(name: str, kind: str) -> Proposal:
     if why:
         return Proposal(name, "", why=why)
     guess = kind if kind in ("date", "flag", "number") else _kind(words, kind)
-    return Proposal(name, guess, _near(words) if guess == "number" else {})
+    if guess != "number":
+        return Proposal(name, guess)
+    facts = _near(words)
+    is_known = (kind == "number" or bool(facts) or not _MEASURES.isdisjoint(words)
+                or max(map(len, words), default=0) < 2)
+    return Proposal(name, guess, facts, "" if is_known else UNKNOWN)
 
 
 def _not_used(words: Sequence[str], kind: str) -> str:
@@ -187,7 +216,8 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
     facts = _with_person(entries, facts)
     columns = [entry for entry in entries if entry.name not in (facts.target, facts.person)]
     used = [entry for entry in columns if not entry.aside]
-    lines = [*(_PRIVATE if private else _PROPOSED), "", *_table(facts, private=private)]
+    head = [*(_PRIVATE if private else _PROPOSED), *(_BY_DTYPE if facts.by_dtype else ())]
+    lines = [*head, "", *_table(facts, private=private)]
     note: Sequence[str] = _NUMBERS
     for _, block in groupby(used, _alike):
         members = list(block)
@@ -197,9 +227,20 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
             note = ()
         lines += _block(members)
     if facts.target is not None:
-        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts.classes))]
+        lines += ["", "[target]", *_body(_as_target(names[facts.target], facts))]
     lines += _set_aside([entry for entry in columns if entry.aside])
     return "\n".join([*lines, ""])
+
+
+def describe_columns(entries: Iterable[Proposal], facts: TableFacts) -> list[Json]:
+    """Return the name and kind of each column, and why it is set aside ("" if it is read)."""
+    columns: list[Json] = []
+    for entry in entries:
+        is_target = entry.name == facts.target
+        kind = _as_target(entry, facts).kind if is_target else entry.kind
+        aside = "" if is_target or entry.name == facts.person else entry.aside
+        columns.append({"name": entry.name, "kind": kind, "set_aside": aside})
+    return columns
 
 
 def _is_date(word: str) -> bool:
@@ -225,11 +266,14 @@ def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
                       "--person COLUMN (in Python person=)")
 
 
-def _as_target(entry: Proposal, classes: Sequence[str]) -> Proposal:
-    """Return the entry of a target: a label, unless a code book declares a number."""
-    if classes:
+def _as_target(entry: Proposal, table: TableFacts) -> Proposal:
+    """Return the entry of a target: a label, unless it is declared as a number."""
+    if table.classes:
         return Proposal(entry.name, "label", {"values": [
-            int(text) if is_whole(text) else text for text in map(plain, classes)]})
+            int(text) if is_whole(text) else text for text in map(plain, table.classes)]})
+    if table.numeric:
+        return replace(entry, kind="number", why="", facts={
+            key: entry.facts[key] for key in ("low", "high", "near") if key in entry.facts})
     if entry.kind == "flag" and entry.seen is None:
         return replace(entry, why="")
     if entry.kind == "number" and "low" in entry.facts:
@@ -253,12 +297,22 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
                "rows_per_person = 1   # the most rows of a person that are used")
         yield (_key_line("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
-    if facts.csv != Csv():
-        how = {key: getattr(facts.csv, key)
-               for key in ("delimiter", "decimal", *["thousands"] * bool(facts.csv.thousands),
-                           "encoding")}
-        settings = [f"{key} = {_text(value)}" for key, value in how.items()]
-        yield f"csv = {{ {', '.join(settings + ['header = false'] * (not facts.csv.header))} }}"
+    by_row = facts.unit != "person" and facts.person is None
+    csv = replace(facts.csv, line_breaks=False) if by_row else facts.csv
+    if csv != facts.csv:
+        yield "# Some cells have line breaks.  line_breaks = true in csv reads them, and needs"
+        yield '# unit = "person", or neighbours = "add-remove" and rows.'
+    if csv != Csv():
+        yield f"csv = {{ {_options(csv, ('delimiter', 'decimal', 'encoding'))} }}"
+    cells = {key: getattr(facts.seen or csv, key) for key in ("missing", "censored")}
+    if facts.seen and any(cells[key] != getattr(csv, key) for key in cells):
+        yield f"seen = {{ {_options(Csv(**cells))} }}   # write in csv what a code book says of it"
+
+
+def _options(csv: Csv, always: Sequence[str] = ()) -> str:
+    """Return the options that differ from their default, and some that are always written."""
+    return ", ".join(f"{key} = {toml_value(value)}" for key, value in vars(csv).items()
+                     if key in always or value != getattr(Csv(), key))
 
 
 def _alike(entry: Proposal) -> str:
@@ -281,10 +335,10 @@ def _block(members: Sequence[Proposal]) -> list[str]:
 
 
 def _names(members: Sequence[Proposal]) -> list[str]:
-    words = [_text(word) for word in written([member.name for member in members]) or ()]
+    words = [toml_value(word) for word in written([member.name for member in members]) or ()]
     if len(", ".join(words)) <= 80:
         return [f"names = [{', '.join(words)}]"]
-    comments = {_text(member.name): member.says for member in members}
+    comments = {toml_value(member.name): member.says for member in members}
     return ["names = [", *(f"  {word},{_comment(comments.get(word, ''))}" for word in words), "]"]
 
 
@@ -295,7 +349,7 @@ def _body(entry: Proposal) -> list[str]:
     if entry.seen is None:
         lines += [f"# {key} =   {blank}" for key, blank in entry.open.items()]
     else:
-        listed = list(map(_text, entry.seen))
+        listed = list(map(toml_value, entry.seen))
         short = f"seen = [{', '.join(listed)}]"
         lines += [short] if len(short) <= 100 else ["seen = [", *(f"  {text}," for text in listed),
                                                     "]"]
@@ -312,7 +366,7 @@ def _set_aside(entries: Iterable[Proposal]) -> Iterator[str]:
         yield from ("#", f"# {why}:")
         for _, block in groupby(members, _alike):
             same = list(block)
-            lines = _block(same) if same[0].open else _names(same) if len(same) > 1 else [
+            lines = _block(same) if same[0].kind else _names(same) if len(same) > 1 else [
                 _key_line("name", same[0].name) + _comment(same[0].says)]
             yield from (f"# {line}".replace("# # ", "# ") for line in lines)
 
@@ -325,13 +379,13 @@ def _comment(text: str) -> str:
 
 def _key_line(key: str, value: Any) -> str:
     """Return a line with a key and its value."""
-    return f"{key} = {_text(value)}"
+    return f"{key} = {toml_value(value)}"
 
 
-def _text(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """Return a value as TOML writes it, in one line."""
     import tomli_w
 
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     return tomli_w.dumps({"k": value}).removeprefix("k = ").rstrip("\n").replace("\t", "\\t")

@@ -27,7 +27,7 @@ _NOISE = ("Laplace noise of a choice is gone: leave the option out, and the nois
 _SCORE = ('the scores "disagreement" and "mutual-information" are gone: write '
           'score="class-counts", which sees the same columns under both kinds of neighbours')
 _BOOTSTRAP = ("samples drawn with repetition are gone: leave the option out; as printed, they are "
-              "privsieve.papers.felp, which is not private")
+              "experiments/papers/felp.py, which is not private")
 _AVERAGE = ('averages over classes are gone: write class_prior="centred", or "auto", which centres '
             "more than two classes")
 _SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which sees what moves the '

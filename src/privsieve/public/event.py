@@ -48,7 +48,7 @@ class Additive(_Event, frozen=True, tag="additive"):
 
     moves : the distance that a unit moves the numbers, in the norm of the law
     threshold : the least released count, if there is one
-    rows : the most rows of a unit, if there is a threshold
+    rows : the largest count of the rows of a unit, if there is a threshold
     """
 
     noise: Literal["laplace", "discrete-laplace", "gamma-norm"]

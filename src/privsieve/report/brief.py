@@ -78,6 +78,8 @@ def _domain(domain: Domain) -> Document:
     unit = "one row" if domain.person is None else (
         f"one person (column {domain.person}) with up to {domain.rows_per_person} rows")
     facts = [("protects", ", ".join([f"{unit} ({domain.neighbours})", *public]))]
+    if domain.weight is not None:
+        facts.append(("row weights", f"column {domain.weight}, from 0 to {domain.weight_max}"))
     if domain.target is not None:
         facts.append(("target", f"{domain.target.name}: {declaration(fields_of(domain.target))}"))
     return summary(f"Domain: {count} column{'s' * (count != '1')}", facts, DataTable(

@@ -44,7 +44,8 @@ def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
     product = " × ".join(count(len(axis.labels)) for axis in axes[:MANY])
     error = forecast.get("expected_error")
     return {
-        **known, "axes": axes, "listed": listed([axis.name for axis in axes], "cells"),
+        **known, "fixed_sum": known["fixed_units"] and not known["weight"],
+        "axes": axes, "listed": listed([axis.name for axis in axes], "cells"),
         "whole": table.place == "all", "cells": int(table.many), "held": len(table.q),
         "product": f"{product} × …" if len(axes) > MANY else product,
         "choice": release["plan"]["settings"].get("choice"),
@@ -53,7 +54,8 @@ def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
                 [name(axis.name), _first_labels(axis.labels), count(len(axis.labels))]
                 for axis in axes], words=2),
         "bars": [table for axis, many in zip(axes, added, strict=True)
-                 for table in _bars(axis, known["noise"].of_sum(many))],
+                 for table in _bars(axis, known["noise"].of_sum(many),
+                                    "Weight" if known["weight"] else "Rows")],
         "sum_noises": [Fact(f"On a sum of {count(many)} cells",
                             f"standard deviation {up(known['noise'].of_sum(many).each)}")
                        for many in sorted(set(added)) if many > 1],
@@ -61,13 +63,13 @@ def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
     }
 
 
-def _bars(axis: TableAxis, noise: NoiseFigure) -> Iterator[Part]:
+def _bars(axis: TableAxis, noise: NoiseFigure, head: str) -> Iterator[Part]:
     """Yield a table of bars for one column; negative sums are shown as zero."""
     counts = [max(0, released) for released in axis.counts]
     largest = max([*counts, 1])
     yield DataTable(
-        f"Rows by {name(axis.name)}",
-        (f"Value (standard deviation of the noise: {up(noise.each)})", "Rows"),
+        f"{head} by {name(axis.name)}",
+        (f"Value (standard deviation of the noise: {up(noise.each)})", head),
         [[Bar(literal(label) if label.strip() else "(empty)", [Piece(0, 100 * held / largest)]),
           noise.text_of(Fraction(held), whole=True)]
          for label, held in list(zip(axis.labels, counts, strict=True))[:_BARS]])

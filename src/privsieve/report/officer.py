@@ -75,6 +75,7 @@ def _private(release: Mapping[str, Any], certificate: Mapping[str, Any], sums: S
     claim, ledger = certificate["claim"], certificate["ledger"]
     epsilon, noun = exact(claim["epsilon"], "epsilon"), NOUNS[claim["unit"]]
     return {
+        "weight": release["domain"].get("weight"),
         "noun": noun, "nouns": PLURALS[noun], "unit": unit_text(claim["unit"]),
         "units": int(release["plan"]["units"]),
         "odds": odds(claim, sentence(certificate)), "summed": summed(certificate, sums),

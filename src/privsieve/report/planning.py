@@ -62,6 +62,26 @@ def ladder_document(plans: Sequence[Plan], rungs: Sequence[Mapping[str, Any]],
         *_unlabelled(_facts([*notes, ("next", _NEXT)]))])
 
 
+def odds_document(rungs: Iterable[Mapping[str, Any]], top: int, unit: str) -> Document:
+    """Return a document of what each epsilon means in odds, and how many names would be right."""
+    rows = [(rung["epsilon"], (
+        f"{rung['odds_at_most']}: from 50 % sure to {rung['even_at_most']}, from 1 % to "
+        f"{rung['one_in_100_at_most']}"),
+        f"{_right(top, rung['forecast']['found_percent'][TABLES['usual']])} of {top}")
+        for rung in rungs]
+    heads = "epsilon", f"an attacker's odds of a guess about one {unit}", "right names"
+    return Document("", parts=[
+        DataTable("What each epsilon buys", heads, rows, words=2),
+        literal("The odds grow at most by this factor. Right names are those among the best "
+                f"{top} columns of a usual table of this size.")])
+
+
+def _right(names: int, percent: int) -> str:
+    """Return how many of some names would be right, rounded down to a tenth."""
+    tenths = names * percent // 10
+    return f"{tenths // 10}.{tenths % 10}"
+
+
 def duration_text(takes: Takes) -> str:
     """Return an estimate of time and memory, to one or two digits.
 
@@ -150,8 +170,7 @@ def _results(plan: Plan, plans: Sequence[Plan]) -> tuple[tuple[str, ...], Any]:
     def right(each: Plan) -> list[str]:
         percent: Any = each.forecast["found_percent"]
         named = sought(each.settings)
-        tenths = [named * percent[gap] // 10 for gap in TABLES.values()]
-        return [str(named), *(f"{number // 10}.{number % 10}" for number in tenths)]
+        return [str(named), *(_right(named, percent[gap]) for gap in TABLES.values())]
 
     return ("names", *TABLES), right
 

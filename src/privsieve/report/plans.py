@@ -54,6 +54,8 @@ def heading(plan: Plan, *, has_epsilon: bool = True) -> Iterator[tuple[str, str]
         yield "release", _what(plan)
     yield "protects", f"{unit_text(UNIT[plan.protected])} ({plan.domain.neighbours})"
     yield PLURALS[plan.noun], f"{plan.units:,}"
+    if plan.domain.weight is not None:
+        yield "row weights", f"column {plan.domain.weight}, from 0 to {plan.domain.weight_max}"
     yield "method", plan.method
 
 

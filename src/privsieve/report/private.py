@@ -42,6 +42,7 @@ def private(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known
     return {
         **known_of(release, certificate), "domain": domain, "target": target, "noun": noun,
         "nouns": PLURALS[noun], "unit": unit_text(claim["unit"]),
+        "weight": domain.get("weight"),
         "lines": claim["unit"] == UNIT["line"],
         "d": len(release["columns"]), "units": int(release["plan"]["units"]), "epsilon": epsilon,
         "times": factor(epsilon),

@@ -326,7 +326,7 @@ def spilled(plan: Plan, source: Source, room: Room) -> int:
         return 0
     # Of persons twice: where more come than were declared, some are kept for themselves.
     persons = plan.domain.person is not None
-    each = 2 * len(plan.domain.columns) + (WEIGHED_BYTES if persons else ROW_BYTES)
+    each = 2 * len(plan.coding.columns) + (WEIGHED_BYTES if persons else ROW_BYTES)
     size = (1 + persons) * each * _most_rows(plan, source)
     return 0 if room.keeps(size) else size
 
@@ -355,12 +355,12 @@ def reading(plan: Plan, source: Source, jobs: int) -> int:
     A batch is there as cells, as codes, and as what is made of them; of a file in groups, the codes
     of one group and the pages of one column.
     """
-    names = needed(plan.domain, source)
+    names = needed(plan.coding, source)
     inside = source.positions([name for name in names if name != TARGET])
     texts = sum(source.types[j] == "text" for j in inside if j < len(source.types))
     columns = len(names) + 1
     all_rows, each = _most_rows(plan, source), 2 * columns + ROW_BYTES
-    rows = min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(plan.domain.columns)),
+    rows = min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(plan.coding.columns)),
                all_rows)
     batch = rows * each
     if source.file is not None:
@@ -381,7 +381,7 @@ def _most_rows(plan: Plan, source: Source) -> int:
         return plan.units
     if source.file is not None:
         # A field takes a byte at least, with what ends it.
-        return source.file.path.stat().st_size // len(plan.domain.columns)
+        return source.file.path.stat().st_size // len(plan.coding.columns)
     return 2 * plan.units if source.count is None else source.count()
 
 

@@ -22,9 +22,11 @@ import numpy.typing as npt
 
 from privsieve.kernels import contract
 from privsieve.public.canonical import BLANK, plain, text_of
-from privsieve.public.columns import CODES, DAY, MIDDLE, ColumnKind, Number
+from privsieve.public.columns import CODES, DAY, ISO, MIDDLE, ColumnKind, Number
 from privsieve.rows.source import RawColumn
 
+#: How a date is written: None for ISO 8601, a format, or several that are tried in their order.
+Form: TypeAlias = str | tuple[str, ...] | None
 #: A decimal number, in ASCII.
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 #: The exponent and the first 9 bits of the double below 2^-20, whose distance is the middle code.
@@ -74,11 +76,13 @@ def number_cell(cell: object, signs: str = ".") -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def date_cell(cell: object, form: str | None = None) -> float:
+def date_cell(cell: object, form: Form = None) -> float:
     """Days since 1970-01-01 in universal time; NaN where the cell says no date.
 
     >>> date_cell("1970-01-02T12:00"), date_cell("31.01.1970", "%d.%m.%Y"), date_cell("soon")
     (1.5, 30.0, nan)
+    >>> date_cell("1970-01-02", ("%d.%m.%Y", "ISO 8601"))
+    1.0
     """
     try:
         moment = _moment(cell)
@@ -209,15 +213,17 @@ def _moment(cell: object) -> int | None:
     return moment
 
 
-def _parsed(text: str, form: str | None) -> int | None:
+def _parsed(text: str, form: Form) -> int | None:
     if not text or not text.isascii():
         return None
-    try:
-        if form is None:
-            return _moment(dt.datetime.fromisoformat(text))
-        return _moment(dt.datetime.strptime(text, form))  # noqa: DTZ007  # an offset is folded in
-    except ValueError:
-        return None
+    for each in form if isinstance(form, tuple) else (form,):
+        try:
+            if each in (None, ISO):
+                return _moment(dt.datetime.fromisoformat(text))
+            return _moment(dt.datetime.strptime(text, str(each)))  # noqa: DTZ007  # its offset counts
+        except ValueError:
+            continue
+    return None
 
 
 Codes = npt.NDArray[np.uint16]
@@ -257,7 +263,7 @@ class CellRule(NamedTuple):
     other: int
     lower: bool
     grade: NumberRule | None
-    form: str | None
+    form: Form
     signs: str
 
     @classmethod
@@ -304,7 +310,8 @@ class CellRule(NamedTuple):
     def _forms(self) -> list[bytes]:
         """Dates that the kernel reads itself: each field is there once, in its full width."""
         readable = []
-        for form in _ISO if self.form is None else [self.form]:
+        one = [self.form] if isinstance(self.form, str) else []  # several are read in Python
+        for form in _ISO if self.form is None else one:
             steps = re.findall(r"%?.", form, re.DOTALL)
             letters = "".join(step[1:] for step in steps)
             if form and len(set(letters)) == len(letters) and {*letters} <= _STEPS.keys() \
@@ -522,7 +529,7 @@ def _plain_numbers(cells: list[object], decimal: str) -> list[float] | None:
     return None
 
 
-def days(column: RawColumn, form: str | None = None) -> npt.NDArray[np.float64]:
+def days(column: RawColumn, form: Form = None) -> npt.NDArray[np.float64]:
     """`date_cell` of each cell.
 
     >>> days(["1970-01-03", "never"])

@@ -21,14 +21,7 @@ import numpy.typing as npt
 from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.public.canonical import BLANK, FLAGS, check_name, coded, text_of
 from privsieve.public.columns import DAY, ColumnKind, Graded, Listed
-from privsieve.rows.cells import (
-    date_cell,
-    distinct,
-    number_cell,
-    text_cell,
-    texts,
-    values_of,
-)
+from privsieve.rows.cells import date_cell, distinct, number_cell, text_cell, texts, values_of
 from privsieve.rows.cutting import Cutting, shared_cuts
 from privsieve.rows.matrix import Items
 from privsieve.rows.source import RawColumn

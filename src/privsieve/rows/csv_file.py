@@ -201,10 +201,11 @@ def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[
         for start in range(0, len(lines), batch_rows):
             records: list[Sequence[Any]] = [file.record(line, need) or blank
                                             for line in lines[start:start + batch_rows]]
-            yield [_cells([record[j] for record in records], file.csv.missing) for j in positions]
+            yield [without_missing([record[j] for record in records], file.csv.missing)
+                   for j in positions]
 
 
-def _cells(cells: list[Any], missing: Sequence[str]) -> list[Any]:
+def without_missing(cells: RawColumn, missing: Sequence[str]) -> RawColumn:
     """Return the cells, without texts that stand for an empty one."""
     return [None if text_cell(cell) in missing else cell for cell in cells] if missing else cells
 

@@ -1,28 +1,33 @@
-"""Drafting: a domain file for an opened table, by its names and types; with a look, a private one.
+"""Drafting: a domain file for an opened table, by its names and types, or from its rows.
 
-A look reads rows, so all that it says is `seen`: no plan takes it before a public fact stands in
-its place.
+A look reads rows, so all that it says is private and written as `seen`.  No plan accepts `seen`:
+its owner replaces it by a public fact.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from privsieve.entries import load
-from privsieve.public.canonical import FLAGS, is_whole
+from privsieve.errors import SchemaError
+from privsieve.public.canonical import FLAGS, is_whole, quoted
+from privsieve.public.columns import ISO, Category, Number
 from privsieve.public.domain import Csv
-from privsieve.public.draft import ID, NO, YES, Proposal, TableFacts, draft, proposed
-from privsieve.rows.cells import date_cell, distinct, number_cell, texts
+from privsieve.public.draft import ID, NO, UNKNOWN, YES, Proposal, TableFacts, draft, proposed
+from privsieve.rows.cells import date_cell, distinct, number_cell, numbers, texts
+from privsieve.rows.finding import FORMS, Finding, look, suspects, whole_and_different
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
-from privsieve.rows.written import looked_at, recognised
+from privsieve.rows.written import explain_cells, looked_at, recognised
 
 #: So many rows are looked at, the first ones, and so many cells.
 _ROWS, _CELLS = 20_000, 1_000_000
@@ -34,22 +39,64 @@ _VALUES, _CLASSES = 60, 30
 _TRIED = 500
 #: From so many rows on, a column of which almost all cells differ is no category.
 _FEW_ROWS = 20
-_BY_LOOK = ("by a look at the rows these differ almost everywhere; take these lines away before "
-            "the file leaves")
-_FORMS = (None, "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y%m%d",
-          "%d-%m-%Y", "%d.%m.%Y %H:%M")
+_BY_LOOK = (f"by a look at the rows these have over {_VALUES} texts, or another one in almost each "
+            "row; take these lines away before the file leaves")
+#: Words for missing are looked for where so large a share of the cells is a number or date.
+_FIFTH = 0.2
+#: Columns with at least this correlation are near-copies; of more columns it is not computed.
+_COPY, _MOST_COMPARED = 0.99, 2000
 _FLAG_WORDS = FLAGS.keys() | YES | NO
-#: What is often written for a number that nobody knows.
-_CODES = r"-?(9+|9*8|9*7|8+)|-1"
+#: The types of pandas and polars that list their levels apart from the rows.
+_LISTING_DTYPES = ("CategoricalDtype", "Enum")
 
 
 def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
                 code_book: Any, look: bool) -> str:
     """Draft a domain file for a table; `Domain.draft` says what each argument is."""
     source, csv = opened(X, look=look)
-    book = None if code_book is None else load("source", "code-book")(code_book, source.columns)
-    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv)
+    by_dtype, book = isinstance(code_book, str) and code_book == "dtype", None
+    if by_dtype:
+        book = _listed_levels(_declared_levels(X, source), source.columns)
+    elif isinstance(code_book, Mapping):
+        book = _listed_levels(code_book, source.columns)
+    elif code_book is not None:
+        book = load("source", "code-book")(code_book, source.columns)
+    facts = TableFacts(target, tuple(map(str, classes)), person=person, csv=csv, by_dtype=by_dtype)
     return drafted(source, facts, book=book, look=look)
+
+
+def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] | None = None,
+            look: bool = False) -> str:
+    """Return the text of a domain file for a table; `propose_columns` explains the arguments."""
+    return draft(*propose_columns(source, facts, book=book, look=look), private=look)
+
+
+def _declared_levels(X: Any, source: Source) -> dict[str, Any]:
+    """Return the levels that the column types of a frame list; no row is read.
+
+    A name that is an identifier's or a free text's, and a column of true and false, stay what they
+    are.  A polars Categorical and an Arrow dictionary take their levels from the rows.
+    """
+    dtypes = dict(zip(source.columns, getattr(X, "dtypes", ()), strict=False))
+    listed = {name: dtype.categories.to_list() for name, dtype in dtypes.items()
+              if type(dtype).__name__ in _LISTING_DTYPES}
+    if not listed:
+        raise SchemaError('code_book is "dtype", and no column lists its levels in its type; give '
+                          "a pandas frame with category columns, or a polars frame with Enum")
+    kinds = dict(zip(source.columns, source.types, strict=True))
+    return {name: values for name, values in listed.items()
+            if kinds[name] != "flag" and not proposed(name, kinds[name]).why}
+
+
+def _listed_levels(lists: Mapping[Any, Any], columns: Sequence[str]) -> dict[str, Proposal]:
+    """Return a category for each column of a code book that is a mapping: name to values."""
+    known = set(map(fold, columns))
+    for name in lists:
+        if not isinstance(name, str) or fold(name) not in known:
+            raise SchemaError(f"the code book names {quoted(name)}, which is no column of the "
+                              "table; correct the name, or take it out")
+    return {name: Proposal(name, "category", {"values": list(Category(name, values).values)})
+            for name, values in lists.items()}
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
@@ -61,105 +108,140 @@ def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
     return open_source(X, csv=csv), csv
 
 
-def drafted(source: Source, facts: TableFacts, *, book: Mapping[str, Proposal] | None = None,
-            look: bool = False) -> str:
-    """A domain file for a table: by names and types, by what a code book says, or by a look.
+def propose_columns(source: Source, facts: TableFacts, *,
+                    book: Mapping[str, Proposal] | None = None,
+                    look: bool = False, numbers: bool = False,
+                    ) -> tuple[list[Proposal], TableFacts]:
+    """Return a proposal for each column, and the facts with what a look adds to them.
 
-    Parameters
-    ----------
-    source : of which the names and types are taken, and with `look` rows.
-    facts : what is said of the table.
-    book : what a code book says, by the names of columns.
-    look : read rows; the draft is then private, and refused until each `seen` is replaced.
+    `Domain.draft` explains the arguments; `book` holds what its code book says, by column.  With
+    `numbers` columns whose names say nothing are numbers.
     """
     known = {fold(name): entry for name, entry in (book or {}).items()}
     entries = []
     for name, kind in zip(source.columns, source.types, strict=True):
-        said = known.get(fold(name))
-        entries.append(proposed(name, kind) if said is None else replace(said, name=name))
+        entry = known.get(fold(name), proposed(name, kind))
+        why = "" if numbers and entry.why == UNKNOWN else entry.why
+        entries.append(replace(entry, name=name, why=why))
     if look:
         told = {fold(name) for name in known} | {facts.person}
         unknown = [entry.name for entry in entries
                    if entry.why != ID and fold(entry.name) not in told
-                   and not (entry.name == facts.target and facts.classes)]
-        found = _looked(source, unknown, facts)
+                   and not (entry.name == facts.target and (facts.classes or facts.numeric))]
+        found, csv = _looked(source, unknown, facts)
         entries = [found.get(entry.name, entry) for entry in entries]
-    return draft(entries, facts, private=look)
+        facts = replace(facts, seen=csv)
+    return entries, facts
 
 
 # --- a look --------------------------------------------------------------------------------------
 
-def _looked(source: Source, names: Sequence[str], facts: TableFacts) -> dict[str, Proposal]:
-    """What the rows say of these columns.  PRIVATE."""
+def _looked(source: Source, names: Sequence[str],
+            facts: TableFacts) -> tuple[dict[str, Proposal], Csv]:
+    """Return what the rows say about these columns, and about the cells of the file.  PRIVATE."""
     if not names:
-        return {}
-    counts: list[Counter[str]] = [Counter() for _ in names]
-    rows, most = 0, max(1, min(_ROWS, _CELLS // len(names)))
-    for batch in source.raw(names, min(most, 10_000)):
-        for count, column in zip(counts, batch, strict=True):
-            cells, which = distinct(column)
-            said = texts(cells)
-            count.update(said[at] for at in which.tolist())
-        rows += len(batch[0])
-        if rows >= most:
+        return {}, facts.csv
+    columns: list[list[str]] = [[] for _ in names]
+    rows = max(1, min(_ROWS, _CELLS // len(names)))
+    for batch in source.raw(names, min(rows, 10_000)):
+        for column, raw in zip(columns, batch, strict=True):
+            cells, which = distinct(raw)
+            cell_texts = texts(cells)
+            column.extend(cell_texts[at] for at in which.tolist())
+        if len(columns[0]) >= rows:
             break
-    decimal = facts.csv.signs
-    return {name: _target(name, count, decimal) if name == facts.target
-            else _column(name, count, decimal) for name, count in zip(names, counts, strict=True)}
+    csv = explain_cells([_unread(column, facts.csv) for column in columns], facts.csv)
+    classes = columns[names.index(facts.target)] if facts.target in names else []
+    csv = replace(csv, missing=[word for word in csv.missing if word not in classes])
+    proposals, values = dict[str, Proposal](), dict[str, npt.NDArray[np.float64]]()
+    for name, column in zip(names, columns, strict=True):
+        cells = ["" if text in csv.missing else text for text in column]
+        proposals[name] = _column(name, cells, csv.signs, is_target=name == facts.target)
+        if proposals[name].kind == "number":
+            values[name] = numbers(cells, csv.signs)
+    for name, other in _near_copies(values).items():
+        proposals[name] = replace(proposals[name], seen=(
+            *(proposals[name].seen or ()), f"nearly a copy of {other}: leave one of them out"))
+    return proposals, csv
 
 
-def _column(name: str, count: Counter[str], decimal: str) -> Proposal:
-    """The kind that the cells of a column have.  PRIVATE."""
-    del count[""]
-    total, words = max(1, count.total()), {text: text.lower() for text in count}
-    if len(set(words.values())) == 2 and all(one in _FLAG_WORDS for one in words.values()):
-        own = [f'{key} = "{text}"' for key, those in (("true", YES), ("false", NO))
-               for text, word in words.items() if word in those]
+def _unread(column: list[str], csv: Csv) -> dict[str, int]:
+    """Return the texts that are not read, where the others are numbers, limits or dates."""
+    found = look(Number("n"), column, csv.signs)
+    odd = {text: many for text, many, _ in found.spellings}
+    if found.lost == found.present:
+        forms = _date_forms(list(islice(odd, _TRIED)))
+        odd = {text: many for text, many in odd.items() if not isfinite(date_cell(text, forms))}
+    others = {text: many for text, many in odd.items()
+              if not isfinite(number_cell(text, f"{csv.signs}<>"))}
+    read = found.present - sum(others.values())
+    digits = sum(many for text, many in others.items() if any(map(str.isdigit, text)))
+    return odd if read > _MOST * (read + digits) and read >= _FIFTH * found.present else {}
+
+
+def _near_copies(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, str]:
+    """Return each column that nearly repeats an earlier one, and that one.  PRIVATE.
+
+    >>> _near_copies({"mg": np.array([1., 2, 9]), "g": np.array([.001, .002, .009])})
+    {'g': 'mg'}
+    """
+    if not 1 < len(columns) <= _MOST_COMPARED:
+        return {}
+    names = list(columns)
+    table = np.array([np.where(np.isfinite(values), values, values[np.isfinite(values)].mean())
+                      for values in columns.values()])
+    with np.errstate(all="ignore"):  # of a constant column
+        alike = np.tril(np.abs(np.corrcoef(table)) >= _COPY, -1)
+    return {names[at]: names[int(alike[at].argmax())] for at in np.flatnonzero(alike.any(1))}
+
+
+def _column(name: str, column: list[str], signs: str, *, is_target: bool) -> Proposal:
+    """Return the kind that the cells of a column have.  PRIVATE."""
+    count = Counter(filter(None, column))
+    total, words = max(1, count.total()), {text.lower() for text in count}
+    if is_target and len(count) <= _CLASSES:
+        return Proposal(name, "label", seen=tuple(int(text) if is_whole(text) else text
+                                                  for text in sorted(count)))
+    if len(words) == 2 and words <= _FLAG_WORDS:
+        own = [f'{key} = "{word}"' for key, those in (("true", YES), ("false", NO))
+               for word in sorted(words & those)]
         return Proposal(name, "flag", seen=(*sorted(count), *own))
-    numbers = _known({text: number_cell(text, decimal) for text in count})
-    if _weight(count, numbers) > _MOST * total:
-        return Proposal(name, "number", seen=tuple(_ranges(numbers, count)))
-    some = list(islice(count, _TRIED))
-    form = max(_FORMS, key=lambda one: len(_known({text: date_cell(text, one) for text in some})))
-    days = _known({text: date_cell(text, form) for text in count})
-    if _weight(count, days) > _MOST * total:
+    found = look(Number(name), column, signs)
+    if found.present - found.lost > _MOST * total:
+        return Proposal(name, "number", seen=tuple(_ranges(found)))
+    forms = _date_forms(list(islice(count, _TRIED)))
+    days = {text: day for text in count if isfinite(day := date_cell(text, forms))}
+    if sum(count[text] for text in days) > _MOST * total:
         first, *_, last = sorted(days, key=days.__getitem__) * 2
-        return Proposal(name, "date", {} if form is None else {"format": form},
-                     seen=(f"{first} to {last}",))
+        listed = list(forms) if len(forms) > 1 else forms[0]
+        return Proposal(name, "date", {} if listed == ISO else {"format": listed},
+                        seen=(f"{first} to {last}",))
     if len(count) > _VALUES or (total >= _FEW_ROWS and len(count) > _MOST * total):
         return Proposal(name, "", why=_BY_LOOK)
     return Proposal(name, "category", seen=tuple(sorted(count)))
 
 
-def _known(values: Mapping[str, float]) -> dict[str, float]:
-    return {text: value for text, value in values.items() if isfinite(value)}
+def _date_forms(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the formats that read these texts, at most three; each reads what is left over."""
+    forms, rest = list[str](), texts
+    while rest and len(forms) < 3:
+        form = max(FORMS, key=lambda each: sum(isfinite(date_cell(text, each)) for text in rest))
+        left = [text for text in rest if not isfinite(date_cell(text, form))]
+        if len(left) == len(rest):
+            break
+        forms.append(form)
+        rest = left
+    return tuple(forms) or (ISO,)
 
 
-def _weight(count: Counter[str], texts: Iterable[str]) -> int:
-    """How many cells have one of these texts."""
-    return sum(count[text] for text in texts)
-
-
-def _target(name: str, count: Counter[str], decimal: str) -> Proposal:
-    """A label where there are few values, else a number.  PRIVATE."""
-    del count[""]
-    if len(count) > _CLASSES:
-        return _column(name, count, decimal)
-    return Proposal(name, "label", seen=tuple(int(one) if is_whole(one) else one
-                                           for one in sorted(count)))
-
-
-def _ranges(numbers: Mapping[str, float], count: Counter[str]) -> list[str]:
-    """From where to where numbers go, what looks like a code for missing, and what is none."""
-    odd = sorted(count.keys() - numbers.keys())
-    values = sorted(set(numbers.values()))
-    rest = [value for value in values if not re.fullmatch(_CODES, f"{value:g}")]
-    codes = [value for value in values if len(rest) > 1 and value not in rest and (
-        2 * max(value - rest[-1], rest[0] - value) > rest[-1] - rest[0]
-        or value < 0 <= rest[0])]
-    kept = [value for value in values if value not in codes] or values
-    said = [f"{kept[0]:g} to {kept[-1]:g}"]
+def _ranges(found: Finding) -> Iterator[str]:
+    """Yield the range of numbers, codes that may stand for missing, and what is no number."""
+    codes = [mark for mark, _ in suspects(found)]
+    ends = [*(found.others or ()), *(mark for mark in found.marks if mark not in codes)]
+    yield f"{min(ends):g} to {max(ends):g}"
     if codes:
         listed = ", ".join(f"{code:g}" for code in codes)
-        said.append(f"{listed} far away: if a code for missing, write missing_values = [{listed}]")
-    return said + [f"no number: {text}" for text in odd[:5]]
+        yield f"{listed} far away: if a code for missing, write missing_values = [{listed}]"
+    if whole_and_different(found):
+        yield "another whole number in each row: leave it out if it is an identifier"
+    yield from (f"no number: {text}" for text, _, _ in found.spellings[:5])

@@ -18,12 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve.public.canonical import near
-from privsieve.public.columns import (
-    ColumnKind,
-    Graded,
-    Listed,
-    Scalar,
-)
+from privsieve.public.columns import ISO, ColumnKind, Graded, Listed, Scalar
 from privsieve.public.domain import FEW_CODES
 from privsieve.rows.cells import (
     NumberRule,
@@ -46,9 +41,10 @@ _KEPT, _PLACES = 10_000, 3
 _EXACT = 4096
 #: Bins of a table of counts, where nobody says more; one of them holds nearly all from here on.
 BINS, _NEARLY = 8, 0.95
-#: Ways to write a date; ISO 8601 needs none.
-FORMS = tuple(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in (
-    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%Y/%m/%d"))
+#: Formats of dates that are proposed, the likeliest first.
+FORMS = (ISO, *(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in (
+    "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%Y/%m/%d",
+    "%Y%m%d")))
 #: Numbers that often stand for "missing".
 _MARKS = np.array([sign * int(digit * many) for sign in (-1, 1) for digit in "789"
                    for many in range(1, 8)] + [-1.0])
@@ -432,17 +428,12 @@ def quoted_value(value: Scalar) -> str:
     return json.dumps(value)
 
 
-def _listed(part: Listed) -> Mapping[str, Scalar]:
-    """Each text that is read, and the declared value that it says."""
-    return {text: text if part.is_binary else part.values[code]
-            for text, code in part.table.items()}
-
-
 def near_value(part: ColumnKind, text: str) -> str | None:
     """The declared value that is spelled nearly so, as JSON; None where there is none."""
     if not isinstance(part, Listed):
         return None
-    loose = {_loose(listed): value for listed, value in _listed(part).items()}
+    loose = {_loose(listed): listed if part.is_binary else part.values[code]
+             for listed, code in part.table.items()}
     meant = near(_loose(text), loose, 0.8) if len(text) > 3 else None
     found = loose.get(_loose(text), None if meant is None else loose[meant])
     return None if found is None else quoted_value(found)

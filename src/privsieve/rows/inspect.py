@@ -13,58 +13,25 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from privsieve.public.canonical import FLAGS, near, text_of
-from privsieve.public.columns import (
-    CODES,
-    ColumnKind,
-    Graded,
-    Listed,
-)
-from privsieve.public.domain import FEW_CODES, Domain
+from privsieve.public.columns import CODES, ISO, ColumnKind, Graded, Listed
+from privsieve.public.domain import FEW_CODES, Csv, Domain
+from privsieve.public.draft import toml_value
+from privsieve.rows import finding, written
 from privsieve.rows.batch import BATCH_CELLS, LARGEST_BATCH
 from privsieve.rows.cells import texts
-from privsieve.rows.finding import (
-    BINS,
-    FORMS,
-    SUMS,
-    WORDS,
-    Finding,
-    Verdict,
-    Words,
-    is_identifier,
-    look,
-    near_value,
-    quoted_value,
-    suspects,
-    verdict,
-    whole_and_different,
-)
-from privsieve.rows.source import (
-    TEXT_FILES,
-    Source,
-    fold,
-    needed,
-    open_source,
-    resolve,
-)
-from privsieve.rows.written import (
-    FROM_ROWS,
-    REASONS,
-    Broken,
-    Remark,
-    broken,
-    needed_names,
-    quoted_sign,
-    to_write,
-    written,
-)
+from privsieve.rows.csv_file import without_missing
+from privsieve.rows.finding import BINS, Finding, Verdict, Words, near_value, suspects, verdict
+from privsieve.rows.source import TEXT_FILES, Source, fold, needed, open_source, resolve
+from privsieve.rows.written import FROM_ROWS, REASONS, Broken, Remark, to_write
 
 PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
 #: How many spellings of a column are shown.
@@ -126,7 +93,8 @@ class Inspection:
         columns = len(self.findings) + len(self.absent)
         wide = narrow >= max(_FEW, _HALF * columns)
         said = []
-        if self.remarks:
+        other = [remark for remark in self.remarks if remark.key not in written.CELL_KEYS]
+        if other:
             said.append("the file is written otherwise than the domain file says")
         if self.absent:
             said.append(f"{len(self.absent)} of {columns} columns not in the table")
@@ -138,10 +106,10 @@ class Inspection:
         if words["look"]:
             said.append(f"{words['look']} to look at")
         if self.lost:
-            said.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)}")
+            said.append(f"{self.lost} {self.place}s are no records")
         stops = wide or words["stop"] >= _HALF * columns or any(
             found.part.name == target and verdict(found).word == "stop" for found in self.findings)
-        worst: Words = "stop" if self.remarks or self.absent or stops else (
+        worst: Words = "stop" if other or self.absent or stops else (
             "look" if said or self.nobody or self.over else "fine")
         return Verdict(worst, "; ".join(said) or (
             "look at the persons" if worst == "look" else "the domain file fits the table"))
@@ -156,8 +124,9 @@ class Inspection:
         return {
             "private": PRIVATE, "verdict": word, "said": said, "rows": self.rows,
             "place": self.place, "target": self.domain.target and self.domain.target.name,
-            "written": [{**one._asdict()} for one in self.remarks],
-            "write": to_write(self.remarks),
+            "written": [{"key": remark.key, "declared": toml_value(remark.declared),
+                         "found": toml_value(remark.found)} for remark in self.remarks],
+            "write": to_write(self.remarks, self.domain.csv),
             "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
             "broken": [{"why": one.why, "said": REASONS[one.why][0], "fix": REASONS[one.why][1],
@@ -170,11 +139,10 @@ class Inspection:
         word, said = self.verdict
         shown = [PRIVATE, f"{word.upper()}: {said}", f"{self.rows} rows"]
         if self.remarks:
-            shown.append("The file is written otherwise than the domain file says; it is looked at "
-                         "as it is written:")
-            shown += [f"  {one.key} is declared {quoted_sign(one.declared)} and looks like "
-                      f"{quoted_sign(one.found)}" for one in self.remarks]
-            shown += [f"  -> {line}" for line in to_write(self.remarks)]
+            shown.append("The domain file does not say how the file is written:")
+            shown += [f"  csv.{remark.key} is declared {toml_value(remark.declared)} and looks "
+                      f"like {toml_value(remark.found)}" for remark in self.remarks]
+            shown += [f"  -> {line}" for line in to_write(self.remarks, self.domain.csv)]
         shown += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
                   for name, other in self.absent]
         if self.ignored:
@@ -182,8 +150,8 @@ class Inspection:
                          f"are never read: {', '.join(self.ignored[:8])}"
                          f"{' …' if len(self.ignored) > 8 else ''}")
         if self.broken:
-            shown.append(f"{_are(self.lost, 'line')} no record{'s' * (self.lost > 1)} and "
-                         f"{self._become}:")
+            become = "become default records" if self.domain.person is None else "are left out"
+            shown.append(f"{self.lost} {self.place}s are no records and {become}:")
         for one in self.broken:
             what, fix = REASONS[one.why]
             shown.append(f"  {one.many} {what} (line {', '.join(map(str, one.where))}"
@@ -192,14 +160,6 @@ class Inspection:
         for found in _worst_first(self.findings):
             shown += lines(found, self.place)
         return shown
-
-    @property
-    def _become(self) -> str:
-        # Of persons such a line names nobody: see `nobody`.
-        many = self.lost > 1
-        if self.domain.person is None:
-            return "become default records" if many else "becomes a default record"
-        return "are left out" if many else "is left out"
 
     def _persons(self) -> Iterator[str]:
         if self.domain.person is None:
@@ -234,11 +194,11 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
       "yes" 1 times, first in row 1: the domain lists "Yes"
     """
     # The file as it is written, what the domain names and the table lacks, then the body.
-    domain = declared = Domain.of(domain)
-    remarks: tuple[Remark, ...] = ()
+    declared = Domain.of(domain)
+    domain = declared.with_weight  # a declared weight is looked at as a number
     if isinstance(X, str | os.PathLike) and Path(X).suffix.lower() in TEXT_FILES \
             and Path(X).is_file():
-        domain, remarks = written(Path(X), domain)
+        domain = written.as_shown(Path(X), domain)
     source = open_source(X, y, csv=domain.csv)
     shape = source.shape(count_rows=False)
     domain, absent = _there(domain, shape)
@@ -246,8 +206,19 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     known = {fold(name) for name in needed(domain, shape)}
     ignored = tuple(name for name in shape.columns if fold(name) not in known)
     found = _looked(source, domain)
+    remarks = written.compare(declared.csv, _with_cells(domain, found.findings))
     return replace(found, domain=declared, remarks=remarks, absent=absent,
                    ignored=ignored if shape.by in ("name", "header") else ())
+
+
+def _with_cells(domain: Domain, findings: Iterable[Finding]) -> Csv:
+    """Return the CSV options that would also explain cells which are not read."""
+    unread = [{text: many for text, many, _ in found.spellings}
+              for found in findings if isinstance(found.part, Graded)]
+    csv = written.explain_cells(unread, domain.csv)
+    listed = {text for found in findings for text in found.part.table}
+    return replace(csv, missing=[word for word in csv.missing if word in domain.csv.missing
+                                 or not {word, word.lower()} & listed])
 
 
 def _looked(source: Source, domain: Domain) -> Inspection:
@@ -257,11 +228,12 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     people: Counter[str] = Counter()
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
     names = needed(domain, source)
-    bad = broken(source.file, source.positions(names)) if source.file else ()
-    start = 1 + (source.by == "header")
+    bad = written.broken(source.file, source.positions(names)) if source.file else ()
+    start = 1 + (source.by == "header" and source.record == "line")
     rows = 0
-    for columns in source.raw(names, size):
-        findings = [found + look(part, column, domain.csv.signs, start + rows)
+    for batch in source.raw(names, size):
+        columns = [without_missing(column, domain.csv.missing) for column in batch]
+        findings = [found + finding.look(part, column, domain.csv.signs, start + rows)
                     for found, part, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
             people.update(texts(columns[-1]))
@@ -270,7 +242,7 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     over = sum(max(0, many - domain.rows_per_person) for many in people.values())
     return Inspection(domain, rows, tuple(findings), broken=bad, nobody=nobody, over=over,
                       persons=len(people), most=max(people.values(), default=0),
-                      place="line" if source.file else "row")
+                      place=source.record if source.file else "row")
 
 
 def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
@@ -282,24 +254,19 @@ def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str 
         return domain, ()
     have = {fold(name): name for name in shape.columns}
     target = [domain.target.name] if domain.target and shape.labelled else []
-    absent = [name for name in needed_names(domain) if fold(name) not in have
+    absent = [name for name in written.needed_names(domain) if fold(name) not in have
               and name not in target]
     columns = tuple(part for part in domain.columns if part.name not in absent)
     if not columns:
         return domain, ()
-    told = tuple((name, _near_name(name, have.values())) for name in absent)
+    loose = {_plain(name): name for name in have.values()}
+    told = tuple((name, loose[meant] if (meant := near(_plain(name), loose, 0.75)) else None)
+                 for name in absent)
     person = None if domain.person in absent else domain.person
     return replace(
         domain, columns=columns, person=person,
         rows_per_person=domain.rows_per_person if person else 1,
         target=None if domain.target and domain.target.name in absent else domain.target), told
-
-
-def _near_name(name: str, names: Iterable[str]) -> str | None:
-    """A name of the table that this one may mean."""
-    loose = {_plain(other): other for other in names}
-    meant = near(_plain(name), loose, 0.75)
-    return None if meant is None else loose[meant]
 
 
 def _plain(name: str) -> str:
@@ -310,10 +277,6 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda found: ("stop", "look", "fine").index(verdict(found).word))
 
 
-def _are(number: int, noun: str) -> str:
-    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"
-
-
 # --- a column in words ---------------------------------------------------------------------------
 
 def told(found: Finding) -> dict[str, Any]:
@@ -322,7 +285,7 @@ def told(found: Finding) -> dict[str, Any]:
     part, bins = found.part, found.bins
     return {
         "name": part.name, "kind": part.kind, "verdict": word, "said": said,
-        **{name: getattr(found, name) for name in SUMS},
+        **{name: getattr(found, name) for name in finding.SUMS},
         "where": {trouble: list(places) for trouble, places in sorted(found.where.items())},
         "different": found.different.many, "different_exact": found.different.exact,
         "levels": _listed_levels(part), "levels_used": len(found.codes[0]),
@@ -342,11 +305,12 @@ def lines(found: Finding, place: str = "row") -> list[str]:
     word, said = verdict(found)
     head = f"{found.part.name} ({found.part.kind}): {said}"
     counted = [f"{count} {name} ({count / max(found.rows, 1):.1%}{_at(found, name, place)})"
-               for name in WORDS if (count := getattr(found, name))]
+               for name in finding.WORDS if (count := getattr(found, name))]
     return [f"{word.upper()}: {head}" if word != "fine" else head,
             *([f"  {', '.join(counted)}"] if counted else []), f"  {_used(found)}",
             *(f"  {one}" for one in _shown_spellings(found, place)),
-            *(f"  {one}" for one in _shown_marks(found, place)),
+            *(f"  {mark:g} {many} times, first in {place} {first}, far from all other values"
+              for mark, (many, first) in suspects(found)),
             *(f"  -> {fix}" for fix in fixes(found))]
 
 
@@ -383,20 +347,15 @@ def _shown_spellings(found: Finding, place: str) -> list[str]:
     for text, many, first in found.spellings[:_SHOWN]:
         near = near_value(found.part, text)
         hint = "" if near is None else f": the domain lists {near}"
-        lines.append(f"{quoted_value(text)} {many} times, first in {place} {first}{hint}")
+        lines.append(f"{finding.quoted_value(text)} {many} times, first in {place} {first}{hint}")
     if len(found.spellings) > _SHOWN:
         lines.append(f"and {len(found.spellings) - _SHOWN} other texts")
     return lines
 
 
-def _shown_marks(found: Finding, place: str) -> list[str]:
-    return [f"{mark:g} {many} times, first in {place} {first}, far from all other values"
-            for mark, (many, first) in suspects(found)]
-
-
 def fixes(found: Finding) -> tuple[str, ...]:
     """What to write into the domain file, where something should be written."""
-    if found.rows and (is_identifier(found) or not found.present):
+    if found.rows and (finding.is_identifier(found) or not found.present):
         return ("take it out of the domain file: nothing in it can be found",)
     part = found.part
     return _value_fixes(found, part) if isinstance(part, Listed) else tuple(
@@ -415,16 +374,35 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
     near = [one.text for one in found.spellings if near_value(part, one.text) is not None]
     far = [one.text for one in found.spellings if one.text not in near]
     fixes = []
+    if not part.is_column and (words := _further_words(part, far)):
+        fixes.append(f"if they mean so, write {words} ({FROM_ROWS}): these become {lost}")
+        far = []
     if near:
         small = {text_of(value).lower() for value in part.values}
         how = "write ignore_case = true" if small.intersection(map(str.lower, near)) else (
             "write its spelling in values")
         fixes.append(f"correct the table, or {how}: these become {lost}")
     if far:
-        listed = ", ".join(map(quoted_value, far))
+        listed = ", ".join(map(finding.quoted_value, far))
         fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "
                      f"it: these become {lost}")
     return tuple(fixes)
+
+
+def _further_words(part: Listed, texts: Sequence[str]) -> str:
+    """The words of a label with these texts, where each begins one value alone; else ""."""
+    sides = [[text, *words] for text, words in
+             zip_longest(part.texts, getattr(part, "words", ()), fillvalue=())]
+    for text in texts:
+        meant = [side for side in sides if side[0].casefold().startswith(text.casefold())]
+        if len(meant) != 1:
+            return ""
+        meant[0].append(text)
+    if {"true", "false"} <= part.table.keys():  # declared as a flag, which knows the usual words
+        return " and ".join(
+            f"{key} = {toml_value([word for word in side if word not in FLAGS])}"
+            for key, side in zip(("false", "true"), sides, strict=True))
+    return f"words = {toml_value(sides)}" if texts else ""
 
 
 def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
@@ -444,9 +422,8 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
                f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
     best = max(found.forms.values(), default=0)
     if best:
-        fit = " or ".join(f'"{form}"' for form in FORMS if found.forms.get(form) == best)
-        yield (f"format = {fit} would read {best} of them ({FROM_ROWS}: ask who wrote the file); a "
-               "column has one format: bring all dates into it")
+        yield (f"format = {_formats(found, part, best)} would read {best} of them ({FROM_ROWS}: "
+               "ask who wrote the file)")
     elif found.unparsable and part.is_number and {
             one.text.lower() for one in found.spellings} <= FLAGS.keys():
         yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
@@ -455,12 +432,20 @@ def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
         form = "format" if part.is_date else "csv.decimal, csv.thousands"
         yield (f"these become missing: right for a word that says so, else check {form} and the "
                "kind of the column")
-    if whole_and_different(found):
+    if finding.whole_and_different(found):
         yield "take an identifier out of the domain file: it says nothing about anybody else"
     if found.crowded:
         yield _CROWDED_FIX
     elif found.in_one_bin:
         yield _BIN_FIX
+
+
+def _formats(found: Finding, part: Graded, best: int) -> str:
+    """The format of most dates that are not read, behind those that read the others."""
+    formats = part.format if isinstance(part.format, tuple) else (part.format or ISO,)
+    others = formats if found.present > found.lost else ()
+    return " or ".join(toml_value([*others, form] if others else form)
+                       for form in finding.FORMS if found.forms.get(form) == best)
 
 
 def _shown(part: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:

@@ -427,7 +427,7 @@ def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
     if shape.by == "position":
         _check_positions(domain, shape)
     else:
-        _check_names(domain, shape, strict=strict)
+        _check_names(domain.with_weight, shape, strict=strict)
     return domain
 
 
@@ -535,9 +535,10 @@ def _homes(X: object) -> set[str]:
 
 def _check_positions(domain: Domain, shape: Source) -> None:
     """Refuse an array of another width or type; a list without rows has neither."""
-    if domain.person is not None:
-        raise SchemaError(f"the person {domain.person!r} is a column, and an array has no names; "
-                          "give a frame or a file")
+    for noun, name in (("person", domain.person), ("weight", domain.weight)):
+        if name is not None:
+            raise SchemaError(f"the {noun} {name!r} is a column, and an array has no names; give a "
+                              "frame or a file")
     width = len(shape.columns)
     if domain.target is not None and not shape.labelled:
         raise SchemaError(f"the domain has the target {domain.target.name!r} and requires y to be "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.errors import ParameterError, SchemaError
+from privsieve.errors import DomainError, ParameterError, SchemaError
 from privsieve.public.canonical import text_of
 from privsieve.public.columns import ColumnKind, Listed
 from privsieve.public.domain import Box, Domain
@@ -246,6 +246,9 @@ class Reading:
         if isinstance(self.sensitive, str):
             raise ParameterError("sensitive is a text; give a list of names, for example "
                                  "sensitive=['diagnosis']")
+        if self.domain is not None and self.domain.weight is not None:
+            raise DomainError(f"table.weight is {self.domain.weight!r}, and groups are counted by "
+                              "rows or persons; take weight and weight_max out of the domain")
         Cutting(self.cuts, self.k)  # refuses a k that is none
 
     def cutting(self, rows: int) -> Cutting:

@@ -1,27 +1,34 @@
-"""Written: how a CSV file is written, as its lines show it, for a draft and for a look.
+"""Written: how a CSV file is written, as its lines show it, for a draft and for an inspection.
 
 A reader never guesses: it takes what the domain file says.  A draft guesses by the first line,
-which is no row.  Whatever else is guessed here is guessed from rows, and PRIVATE: so that the first
-look at a file says all at once; and each guess says that it was read from the rows.
+which is not a row.  All other guesses come from rows and are PRIVATE: they are shown to the holder
+of the table alone, and each says that it was read from the rows.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from privsieve.errors import DomainError, SchemaError
+from privsieve.public.canonical import hidden
+from privsieve.public.columns import MOST_CODES
 from privsieve.public.domain import Csv, Domain
+from privsieve.public.draft import toml_value
+from privsieve.rows.cells import number_cell
 from privsieve.rows.csv_file import File
 from privsieve.rows.source import field_position, fold
 
 #: What may part the fields of a line, the likeliest first.
 DELIMITERS = (",", ";", "\t", "|")
-_HEADER_BYTES, _BODY_BYTES, _LINES = 2**16, 2**22, 2000
+_HEADER_BYTES, _BODY_BYTES, _LINES = 2**16, 2**22, 50_000
 _BOM = b"\xef\xbb\xbf"
 #: How many places of each trouble are kept.
 _PLACES = 3
@@ -33,8 +40,8 @@ REASONS = {
     "too long": ("too long", "look for a cell that holds a text, and leave it out"),
     "open quote": (
         "with an open quote",
-        ("a cell with a line break is never joined: a stray quote would swallow neighbours; write "
-         "the table as Parquet, or that column without line breaks")),
+        ("if cells hold line breaks, write line_breaks = true in [table.csv], which needs "
+         'unit = "person" or neighbours = "add-remove"; or save the table as Parquet')),
     "zero byte": ("with a zero byte", "write the table again, as text"),
     "fewer fields": (
         "with fewer fields than the header", "what an open quote has cut off is one, too"),
@@ -42,14 +49,21 @@ REASONS = {
         "with more fields than the header", "a cell with the delimiter needs quotes around it"),
     "not told apart": ("with text beside a quoted cell", "check its quotes"),
 }
+#: Words that often stand for a missing number; other words are proposed where they repeat.
+_USUAL = frozenset(("k.a.", "ka", "na", "n/a", "n.a.", "-", "--", ".", "?", "null", "none", "nan",
+                    "missing", "unknown", "unbekannt", "fehlt", "keine angabe"))
+#: At most so many words for missing are proposed.
+_MOST_WORDS = 20
+#: Options that say what single cells mean; the others say how the whole file is written.
+CELL_KEYS = ("missing", "censored")
 
 
 class Remark(NamedTuple):
-    """What the file says otherwise than the domain file: a key, and both values."""
+    """A CSV option whose declared value differs from what the file shows."""
 
     key: str
-    declared: str
-    found: str
+    declared: Any
+    found: Any
 
     def __repr__(self) -> str:
         return object.__repr__(self)
@@ -100,30 +114,89 @@ def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
     body = body[:body.rfind(b"\n") + 1] or body
     csv = replace(csv, encoding=_encoding(body, csv.encoding))
     lines = [line.rstrip(b"\r") for line in body.removeprefix(_BOM).split(b"\n", _LINES)[:_LINES]]
-    delimiter = _delimiter(lines, csv, names)
+    delimiter = _delimiter(lines[:2000], csv, names)
     if delimiter != csv.delimiter:
         csv = replace(csv, delimiter=delimiter, decimal="." if delimiter == "," else csv.decimal)
-    cells = [cell.strip() for cell in re.split(
-        r"[\r\n" + re.escape(csv.delimiter) + "]",
-        body.decode(csv.encoding, "replace").replace('"', ""))]
-    found = {sign: sum(bool(re.fullmatch(rf"-?\d+[{sign}]\d+", cell)) for cell in cells)
-             for sign in ",."}
-    decimal = csv.decimal if found[","] == found["."] else max(found, key=found.__getitem__)
-    parting = "." if decimal == "," else ","
-    grouped = rf"-?\d{{1,3}}(?:[{parting}]\d{{3}})+[{decimal}]\d+"
-    thousands = parting if any(re.fullmatch(grouped, cell) for cell in cells) else csv.thousands
-    if decimal in (csv.delimiter, csv.decimal):
-        decimal = csv.decimal
-    return replace(csv, decimal=decimal, thousands=thousands if thousands != decimal else "")
+    opened = File(Path(), csv, 0)
+    cells = [cell.strip() for line in lines for cell in opened.fields(line) or
+             line.decode(csv.encoding, "replace").replace('"', "").split(csv.delimiter)]
+    decimal, thousands = _signs(cells, csv)
+    csv = replace(csv, decimal=decimal, thousands=thousands)
+    return replace(csv, line_breaks=csv.line_breaks or _has_line_breaks(lines, csv))
 
 
-def written(path: Path, domain: Domain) -> tuple[Domain, tuple[Remark, ...]]:
-    """The domain with what the file shows of how it is written, and what that changed."""
-    found = looked_at(path, domain.csv, needed_names(domain))
-    return replace(domain, csv=found), tuple(
-        Remark(key, getattr(domain.csv, key), getattr(found, key))
-        for key in ("encoding", "delimiter", "decimal", "thousands")
-        if getattr(domain.csv, key) != getattr(found, key))
+def _signs(cells: Sequence[str], csv: Csv) -> tuple[str, str]:
+    """Return the decimal sign and the thousands separator that most cells agree with.
+
+    >>> _signs(["1.032", "0,5"], Csv(";")), _signs(["12,500", "0.5"], Csv())
+    ((',', '.'), ('.', ','))
+    """
+    counts = Counter[tuple[str, bool]]()
+    for cell in cells:
+        if match := re.fullmatch(r"-?(\d+)([.,])(\d+)", cell):
+            # Three digits behind the sign may be thousands, so they say less.
+            sure = len(match[3]) != 3 or len(match[1]) > 3 or match[1][0] == "0"
+            counts[match[2], sure] += 1
+    decimal = csv.decimal
+    for sure in (True, False):
+        points, commas = counts[".", sure], counts[",", sure] * (csv.delimiter != ",")
+        if points != commas:
+            decimal = "." if points > commas else ","
+            break
+    for sign in (".", ",", "'", " "):
+        group = rf"-?[1-9]\d{{0,2}}(?:[{sign}]\d{{3}})+(?:[{decimal}]\d*)?"
+        if sign != decimal and any(re.fullmatch(group, cell) for cell in cells):
+            return decimal, sign
+    return decimal, csv.thousands if csv.thousands != decimal else ""
+
+
+def _has_line_breaks(lines: Sequence[bytes], csv: Csv) -> bool:
+    """Return whether some lines are one row, because a quoted cell holds a line break."""
+    if not csv.header:
+        return False
+    file = File(Path(), csv, 0, len(File(Path(), csv, 0).fields(lines[0]) or ()))
+    starts = [at for at, line in enumerate(lines) if at and file.begins(line)]
+    return any(end - start > 1 and file.record(lines[start], 1) is None
+               and file.record(file.whole(lines[start:end]), 1) is not None
+               for start, end in pairwise([*starts, len(lines)]))
+
+
+def explain_cells(unread: Iterable[Mapping[str, int]], csv: Csv) -> Csv:
+    """Add words for missing, and signs of limits, that would explain unread cells.  PRIVATE.
+
+    unread : for each column of numbers or dates, the texts that are not read, and their counts
+
+    >>> found = explain_cells([{"k.A.": 1, "<5": 2, "x": 1, "Q4": 9}], Csv())
+    >>> found.missing, found.censored
+    (('k.A.',), ('<',))
+    """
+    words, signs = Counter[str](), set(csv.censored)
+    for texts in unread:
+        for text, count in texts.items():
+            if text[:1] in ("<", ">") and isfinite(number_cell(text, f"{csv.signs}<>")):
+                signs.add(text[0])
+            elif not any(map(str.isdigit, text)) and not any(map(hidden, text)):
+                words[text] += count
+    usual = [word for word, count in words.most_common()
+             if count > 1 or word.casefold() in _USUAL]
+    return replace(csv, missing=(*csv.missing, *usual[:_MOST_WORDS])[:MOST_CODES],
+                   censored=sorted(signs))
+
+
+def as_shown(path: Path, domain: Domain) -> Domain:
+    """Return the domain with the CSV options that the file shows."""
+    csv = looked_at(path, domain.csv, needed_names(domain))
+    if domain.rows_are_public:  # then a line is a row
+        csv = replace(csv, line_breaks=False)
+    return replace(domain, csv=csv)
+
+
+def compare(declared: Csv, found: Csv) -> tuple[Remark, ...]:
+    """Return the options that the file shows otherwise than declared."""
+    keys = ("encoding", "delimiter", *(item.name for item in fields(Csv)))
+    return tuple(Remark(key, getattr(declared, key), getattr(found, key))
+                 for key in dict.fromkeys(keys)
+                 if getattr(declared, key) != getattr(found, key))
 
 
 def _encoding(data: bytes, declared: str) -> str:
@@ -184,18 +257,17 @@ def _why(file: File, line: bytes | None, need: int) -> str:
     return "fewer fields" if len(fields) < (file.width or need) else "more fields"
 
 
-def quoted_sign(text: str) -> str:
-    """A sign or word as a domain file has it."""
-    return '"\\t"' if text == "\t" else f'"{text}"'
-
-
-def to_write(remarks: Iterable[Remark]) -> list[str]:
-    """The lines of a domain file that would say what the file shows."""
-    said = {one.key: one.found for one in remarks}
-    csv = [f"{key} = {quoted_sign(said[key])}" for key in said]
-    found = [f"in [table] write csv = {{ {', '.join(csv)} }}"] if csv else []
-    return [f"{line} ({FROM_ROWS}: who wrote the file can say whether that is so)"
-            for line in found]
+def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
+    """Return the line of the domain file that says how the file is written, where it is wrong."""
+    options = {remark.key: remark.found for remark in remarks}
+    if not options:
+        return []
+    for key, value in vars(declared).items():
+        if value != getattr(Csv(), key):
+            options.setdefault(key, value)
+    line = ", ".join(f"{key} = {toml_value(value)}" for key, value in options.items())
+    return [(f"in [table] write csv = {{ {line} }} ({FROM_ROWS}: who wrote the file can say "
+             "whether that is so)")]
 
 
 def needed_names(domain: Domain) -> list[str]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privsieve import kernels
+from privsieve.public.columns import MISSING
 from privsieve.public.domain import Domain, person_weight
 from privsieve.rows.batch import Batch, Passes
 from privsieve.rows.cells import encoder
@@ -61,6 +62,25 @@ def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints
     weight[order] = share
     first[order] = rank == 0
     return weight, first
+
+
+def declared_weights(batch: Batch, domain: Domain) -> Ints | None:
+    """Return the weight of each row, from 0 to `weight_max`; None where the domain declares none.
+
+    >>> from privsieve.public.columns import Flag
+    >>> codes = np.array([[0], [32767], [65534], [65535]], np.uint16)
+    >>> batch = Batch(codes, np.zeros(4, np.int32), *np.zeros((2, 4), np.uint64))
+    >>> domain = Domain([Flag("ill")], weight="w", weight_max=10)
+    >>> declared_weights(batch, domain).tolist()
+    [0, 5, 10, 0]
+    """
+    if domain.weight is None:
+        return None
+    codes = batch.codes[:, -1].astype(np.int64)
+    # [weight] the whole number next to the middle of the code; a missing weight is 0
+    weight: Ints = ((2 * codes + 1) * domain.row_weight + MISSING) // (2 * MISSING)
+    weight[codes == MISSING] = 0
+    return weight
 
 
 def by_person(rows: Passes, most: int, key: int) -> Iterator[tuple[Batch, Ints, Flags]]:

@@ -25,14 +25,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dense:
-    """How many rows each cell holds, the last axis running fastest."""
+    """What the rows in each cell count, the last axis running fastest."""
 
     counts: Ints
 
     @classmethod
-    def of(cls, places: Ints, cells: int) -> Dense:
-        """Count the places of rows."""
-        return cls(np.bincount(places, minlength=cells))
+    def of(cls, places: Ints, cells: int, weight: Ints | None = None) -> Dense:
+        """Count the places of rows, each by its weight."""
+        return cls(add_up(places, weight, cells))
 
     def __add__(self, other: Dense) -> Dense:
         return Dense(self.counts + other.counts)
@@ -40,15 +40,19 @@ class Dense:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparse:
-    """The cells that hold a row, in order, and how many each holds."""
+    """The cells whose rows count something, in order, and what they count."""
 
     places: Ints
     counts: Ints
 
     @classmethod
-    def of(cls, places: Ints) -> Sparse:
-        """Count the places of rows."""
-        return cls(*np.unique(places, return_counts=True))
+    def of(cls, places: Ints, weight: Ints | None = None) -> Sparse:
+        """Count the places of rows, each by its weight."""
+        if weight is not None:
+            # [no-trace] a row of weight 0 makes no cell
+            places, weight = places[weight > 0], weight[weight > 0]
+        held, inverse = np.unique(places, return_inverse=True)
+        return cls(held, add_up(inverse, weight, len(held)))
 
     def __add__(self, other: Sparse) -> Sparse:
         places, inverse = np.unique(np.concatenate([self.places, other.places]),
@@ -69,15 +73,15 @@ def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
     return combined
 
 
-def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], *, sparse: bool,
-             ) -> Dense | Sparse:
-    """The table of rows whose cells on each axis are given."""
+def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], weight: Ints | None = None,
+             *, sparse: bool) -> Dense | Sparse:
+    """The table of rows whose cells on each axis are given; a row counts its weight, or 1."""
     places = flat(cells, sizes)
-    return Sparse.of(places) if sparse else Dense.of(places, prod(sizes))
+    return Sparse.of(places, weight) if sparse else Dense.of(places, prod(sizes), weight)
 
 
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,
          of: Callable[[Batch], S]) -> S:
     """The sum over the rows that take part: of a person, the number that the domain says."""
-    # [rows-kept] a row counts once, whatever share of its person it stands for
+    # [rows-kept] a row counts as declared, whatever share of its person it stands for
     return summed(batches, key, domain=domain, zero=zero, of=lambda batch, _weight: of(batch))

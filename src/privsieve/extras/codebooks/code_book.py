@@ -24,7 +24,7 @@ from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import expanded
 from privsieve.public.canonical import FLAGS, first_of, is_whole, plain, quoted
 from privsieve.public.columns import Category, Date, Flag, Number
-from privsieve.public.draft import ID, NO, TEXT, Proposal, proposed
+from privsieve.public.draft import ID, NO, TEXT, UNKNOWN, Proposal, proposed
 
 #: The most bytes of a code book.
 LARGEST_BOOK = 64 * 2**20
@@ -147,6 +147,8 @@ def _entry(name: str, line: Mapping[str, Any]) -> Proposal:
             facts[end] = value
     kind = _kind(name, line.get("kind"), values, facts)
     says = str(line.get("says") or "")
+    if kind == UNKNOWN:
+        return Proposal(name, "number", why=UNKNOWN, says=says)
     if kind in (ID, TEXT, ""):
         return Proposal(name, "", why=kind or TEXT, says=says)
     if kind == "category" and values:
@@ -175,8 +177,8 @@ def _kind(name: str, cell: object, values: Sequence[Any], facts: Mapping[str, An
     """Return the kind that a word of the book means; guess it without a word."""
     word = str(cell or "").strip().casefold()
     if not word:
-        return "category" if values else "number" if facts else (
-            proposed(name, "other").kind or proposed(name, "other").why)
+        entry = proposed(name, "other")
+        return "category" if values else "number" if facts else entry.why or entry.kind
     for kind, its in _KINDS.items():
         if word in its:
             return "category" if kind == TEXT and values else kind

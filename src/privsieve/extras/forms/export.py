@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Literal
 
-from privsieve.check.folder import Contents, FolderCheck
+from privsieve.check.folder import ROWS, TABLES, Contents, FolderCheck
 from privsieve.check.reasons import Unreadable
 from privsieve.cli import words
 from privsieve.cli.private import kept
 from privsieve.cli.verb import Existing, Outcome, verb
 from privsieve.errors import CheckFailed, PrivsieveError, SchemaError
-from privsieve.extras.forms import exports
+from privsieve.extras.forms import catalogues, exports
 from privsieve.ledger import sql
 from privsieve.public.canonical import EPSILON_UNITS, decimal
 from privsieve.public.option import File
@@ -21,17 +22,20 @@ from privsieve.report.officer import Spending
 from privsieve.telling import markdown
 from privsieve.telling.document import Document
 
+Form = Literal["registry", "label", "acro", "officer", "croissant", "minimisation"]
+
 
 @verb("officer first --out form.md")
-def command(form: Literal["registry", "label", "acro", "officer"], release: Existing, *,
+def command(form: Form, release: Existing, *,
             ledger: Existing | None = None, out: File | None = None) -> Outcome:
     """Write the release folder RELEASE as FORM, after verifying the folder.
 
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
     label.  acro: results.json for the SACRO viewer.  officer: the form that a data protection
-    officer signs.  People fill in what only they know.
+    officer signs.  croissant: metadata in Croissant 1.1 for catalogues.  minimisation: which
+    variables were asked for, named and left out, and why.  People fill in what only they know.
 
-    ledger : the ledger that was charged; label and officer then show what is left
+    ledger : the ledger that was charged; label, officer and minimisation then show its sums
     out : a new file; default: stdout
     """
     checked = _checked(Path(release), ledger)
@@ -67,14 +71,33 @@ def _text(form: str, checked: FolderCheck, ledger: str | None) -> bytes:
     if form == "registry":
         return exports.entry(release, certificate).encode()
     if form == "acro":
-        return exports.results(release, certificate, [
-            name for name in checked.contents.files if name not in checked.unchecked],
-            checked.result(None).unchecked)
+        return exports.results(release, certificate, _files(checked),
+                               checked.result(None).unchecked)
+    if form == "croissant":
+        return catalogues.croissant(release, certificate, {
+            name: checked.contents.digest(name) for name in _files(checked)}, _header(checked))
     sums = _sums(checked, ledger)
     if form == "label":
         return exports.label(release, certificate, sums).encode()
+    if form == "minimisation":
+        return markdown.text(catalogues.minimisation(
+            release, certificate, sums, checked.signed)).encode()
     title = f"Release {certificate['release_sha256'][:12]}: to be signed"
     return markdown.text(Document(title, parts=officer.form(release, certificate, sums))).encode()
+
+
+def _files(checked: FolderCheck) -> list[str]:
+    """Return the names of the files that were checked."""
+    return [name for name in checked.contents.files if name not in checked.unchecked]
+
+
+def _header(checked: FolderCheck) -> list[str]:
+    """Return the columns of the table in the folder, which was checked; without a table, none."""
+    for name in (*TABLES, ROWS):
+        if name in _files(checked):
+            with Path(checked.contents.at(name)).open(encoding="utf-8", newline="") as file:
+                return next(csv.reader(file))
+    return []
 
 
 def _sums(checked: FolderCheck, ledger: str | None) -> Spending | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from privsieve.errors import ParameterError
@@ -26,9 +27,8 @@ from privsieve.report.officer import WEAK, Spending, odds, quoted
 from privsieve.telling.document import DataTable, clean, literal
 from privsieve.telling.markdown import table_text
 
-#: The placeholder for a person's text.
-FILL = "TO BE FILLED IN"
-_PRODUCTS = {"regression": "Machine learning model"}
+#: The template of an entry.
+REGISTRY = Path(__file__).parent / "registry.yaml"
 #: The date of a release without a date.
 _NO_DAY = "1970-01-01"
 #: The largest usual cost.
@@ -47,13 +47,37 @@ _NO_TIME = "1970-01-01T00:00:00"
 
 def entry(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
     """Return the entry; refuse a publication, which has no epsilon."""
-    if certificate["claim"]["kind"] == "containment":
+    claim = certificate["claim"]
+    if claim["kind"] == "containment":
         raise ParameterError("the registry is for differential privacy, and a publication of "
                              "columns has no epsilon; export label, officer or acro instead")
-    sections = (_head(certificate), _basic(release, certificate), _variant(release, certificate),
-                _loss(certificate), _deployed(), _counted(certificate),
-                _built(release, certificate), _people())
-    return "\n".join([line for section in sections for line in section] + [""])
+    day = (certificate["ledger"] or {}).get("reserved_at")
+    columns = quoted(release["selected"]) if release["selected"] else "none"
+    replaces = claim["neighbours"] == "replace-one"
+    noun, warning = NOUNS[claim["unit"]], release.get("warning")
+    return REGISTRY.read_text(encoding="utf-8").format(
+        slug=text(f"privsieve-{certificate['release_sha256'][:12]}"),
+        product=_product(release, claim),
+        description=text(f"{what(release, certificate)}: {columns}"),
+        day=text(day[:10] if day else _NO_DAY) + " # <- when published" + (
+            "; it was charged on this day" if day else ""),
+        variant=text("Pure DP" if claim["delta"] == "0" else "Approximate DP"),
+        data_domain=text(
+            f"All tables with the {len(release['columns'])} declared columns; their kinds, bounds, "
+            f"levels and classes are public, and have the SHA-256 {certificate['domain_sha256']}"),
+        unprotected=text("The names of all columns, what was declared of them, the settings" + (
+            f", and the number of {noun}s" if replaces and noun != "person" else "")),
+        unit=text(unit_text(claim["unit"])),
+        neighbours=text(f"Two tables are neighbours if they differ in {unit_text(claim['unit'])}, "
+                        f"which is {'replaced by another' if replaces else 'added or removed'}"),
+        epsilon=_number(claim["epsilon"]), delta=_number(claim["delta"]),
+        odds=text(odds(claim, sentence(certificate))),
+        composition=text(
+            "A ledger is charged before a row is read, without refunds; it refuses a charge above "
+            "the granted sum" if certificate["ledger"] else
+            "No ledger adds up what is released about the same people"),
+        mechanisms=_mechanisms(certificate),
+        warning=f"; warning before the charge: {_sentence(warning)}" if warning else "")
 
 
 def text(value: object) -> str:
@@ -70,67 +94,12 @@ def _sentence(text: str) -> str:
     return " ".join(map(clean, text.split(" "))).rstrip(". ")
 
 
-def _head(certificate: Mapping[str, Any]) -> Iterator[str]:
-    yield "# An entry for the Differential Privacy Deployments Registry, made by privsieve export."
-    yield f"# Follow each comment after <-, and remove the words {FILL}."
-    yield f"url_slug: {text('privsieve-' + certificate['release_sha256'][:12])}"
-    yield 'status: "Draft"'
-    yield "tier: 3"
-    yield "deployment:"
-
-
-def _basic(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterator[str]:
-    claim = certificate["claim"]
-    day = (certificate["ledger"] or {}).get("reserved_at")
-    yield "  basic:"
-    yield f'    name: "{FILL}" # <- what the result is called'
-    yield "    data_curators:"
-    yield f'      - "{FILL}" # <- who publishes it'
-    yield f'    intended_use: "{FILL}" # <- what it is for'
-    kind = _PRODUCTS.get(claim["kind"], "Summary statistics")
-    if claim["kind"] == "regression" and release["features"]["map"] == ANSWERS:
-        kind = "Summary statistics"
-    yield f"    data_product_type: {text(kind)}" + (
-        "" if claim["kind"] == "regression" else
-        " # <- the nearest word of the list; synthetic rows have a word of their own")
-    yield f'    data_product_region: "{FILL}" # <- whose data, under which law'
-    yield f"    description: {text(_described(release, certificate))}"
-    charged = "; it was charged on this day" if day else ""
-    yield f"    publication_date: {text(day[:10] if day else _NO_DAY)} # <- when published{charged}"
-    yield "    # data_product_sector: <- one of the sectors of the form"
-
-
-def _described(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
-    chosen = quoted(release["selected"]) if release["selected"] else "none"
-    return f"{what(release, certificate)}: {chosen}"
-
-
-def _variant(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterator[str]:
-    claim, columns = certificate["claim"], len(release["columns"])
-    pure = claim["delta"] == "0"
-    fixed = claim["neighbours"] == "replace-one"
-    noun = NOUNS[claim["unit"]]
-    yield "  dp_variant:"
-    yield f"    variant_name: {text('Pure DP' if pure else 'Approximate DP')}"
-    yield "    data_domain: " + text(
-        f"All tables with the {columns} declared columns; their kinds, bounds, levels and classes "
-        f"are public, and have the SHA-256 {certificate['domain_sha256']}")
-    yield "    unprotected_quantities: " + text(
-        "The names of all columns, what was declared of them, the settings"
-        + (f", and the number of {noun}s" if fixed and noun != "person" else ""))
-
-
-def _loss(certificate: Mapping[str, Any]) -> Iterator[str]:
-    claim = certificate["claim"]
-    yield "  privacy_loss:"
-    yield f"    privacy_unit: {text(unit_text(claim['unit']))}"
-    yield "    privacy_unit_details: " + text(
-        f"Two tables are neighbours if they differ in {unit_text(claim['unit'])}, which is "
-        + ("replaced by another" if claim["neighbours"] == "replace-one" else "added or removed"))
-    yield "    privacy_parameters:"
-    yield f"      epsilon: {_number(claim['epsilon'])}"
-    yield f"      delta: {_number(claim['delta'])}"
-    yield "    privacy_parameters_details: " + text(odds(claim, sentence(certificate)))
+def _product(release: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    if claim["kind"] != "regression":
+        return (f"{text('Summary statistics')} # <- the nearest word of the list; synthetic rows "
+                "have a word of their own")
+    is_model = release["features"]["map"] != ANSWERS
+    return text("Machine learning model" if is_model else "Summary statistics")
 
 
 def _number(value: object) -> str:
@@ -140,46 +109,13 @@ def _number(value: object) -> str:
     return str(value)
 
 
-def _deployed() -> Iterator[str]:
-    yield "  deployment_model:"
-    yield '    model_name: "Central"'
-    yield "    # actors: <- who holds the table, who receives the result, whom you trust"
-    yield '    release_type: "One release"'
-    yield "    # release_type_details: <- other releases about these people, past and planned"
-    yield "    # data_source_type: <- Static, or Dynamic if new data arrive"
-    yield '    access_type: "Non-interactive"'
-
-
-def _counted(certificate: Mapping[str, Any]) -> Iterator[str]:
-    kept = ("A ledger is charged before a row is read, without refunds; it refuses a charge above "
-            "the granted sum" if certificate["ledger"] else
-            "No ledger adds up what is released about the same people")
-    yield "  accounting:"
-    yield "    post_processing: " + text("None that changes the released result; anything that "
-                                         "is computed from it costs nothing more")
-    yield f"    composition: {text(kept)}"
-
-
-def _built(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Iterator[str]:
+def _mechanisms(certificate: Mapping[str, Any]) -> str:
     claim = certificate["claim"]
     software = ", ".join(f"{name} {number}" for name, number in sorted(
         certificate["software"].items()))
     assumed = " ".join(SENTENCES.get(str(word), str(word)) for word in claim["assumes"])
-    yield "  implementation:"
-    yield "    # preprocessing_and_hyperparameter_tuning: <- how epsilon and the bounds were chosen"
-    yield "    mechanisms: " + text(
-        f"{claim['mechanism']}, with the theorem {claim['theorem']}; made with {software}. "
-        f"Assumed: {assumed or 'nothing more'}")
-    warning = release.get("warning")
-    yield "    # justification: <- why these settings" + (
-        f"; warning before the charge: {_sentence(warning)}" if warning else "")
-
-
-def _people() -> Iterator[str]:
-    yield "  administrative:"
-    yield "    # sources: <- where the result and its report can be read"
-    yield "    registry_authors:"
-    yield f'      - "{FILL}" # <- who fills this in'
+    return text(f"{claim['mechanism']}, with the theorem {claim['theorem']}; made with {software}. "
+                f"Assumed: {assumed or 'nothing more'}")
 
 
 # --- label ----------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def on_workers(plan: Plan, source: Source, key: int) -> Any:
     cluster, stages = source.cluster, plan.summarise
     assert cluster is not None
     assert isinstance(stages, Stages)
-    names = needed(plan.domain, source)
+    names = needed(plan.coding, source)
     rows = plan.units if plan.domain.rows_are_public else None
     places = cluster.places() if stages.placed else None
     results: tuple[Any, ...] = ()

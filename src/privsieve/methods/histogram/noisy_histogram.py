@@ -81,6 +81,7 @@ FEW = 10
 class NoisyHistogramOptions(PrivateMethod):
     """Count rows over a few columns and the target under differential privacy, once.
 
+    With a weight in the domain, a row counts as its weight, and noise grows with `weight_max`.
     The noisy table is the release.  Counts from 0 on, margins and synthetic rows are made of it
     as often as you like, at no cost.
 
@@ -99,6 +100,7 @@ class NoisyHistogramOptions(PrivateMethod):
     kind = Histogram
     theorems = ("noisy-histogram",)
     assumes = BITS
+    takes_weights = True
 
     columns: Sequence[str] | None = option(
         default=None, kw_only=False, read=written_names, metavar="A,B,…",
@@ -135,6 +137,10 @@ class NoisyHistogramOptions(PrivateMethod):
         names = _names(domain, self)
         d = len(domain.columns)
         k = len(names) if self.n_features_to_select is None else count(self.n_features_to_select, d)
+        if domain.weight is not None and k < len(names):
+            raise ParameterError(f"columns are chosen by rows that count alike, and table.weight "
+                                 f"is {domain.weight!r}; name the columns of the table, or take "
+                                 "weight and weight_max out of the domain")
         sieve = None if self.n_features_to_select is None or k == d else _sieve(
             self, k, cost, domain, units)
         if sieve is None and self.choice:
@@ -151,7 +157,7 @@ class NoisyHistogramOptions(PrivateMethod):
             from privsieve.noise.discrete import threshold
 
             # [least] before a row is read, and never again
-            run = replace(run, threshold=threshold(run.mean, domain.rows_per_person, run.delta))
+            run = replace(run, threshold=threshold(run.mean, run.unit_count, run.delta))
         return _plan(self, run, cost, units)
 
     @classmethod
@@ -160,9 +166,14 @@ class NoisyHistogramOptions(PrivateMethod):
         from privsieve.methods.worst import RULES, flagged, of_codes
 
         ill = Domain((Flag("ill"),))
+        heavy = replace(ill, weight="weight", weight_max=3)
+        # the row that moves has the largest weight, and the others weigh 1
+        one, most = CODES // 3, CODES - 2
         first, second = ([[0, 0]] * (10 - many) + [[1, 0]] * many for many in (5, 4))
         return {"": of_codes(ill, [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]]),
                 "threshold": of_codes(ill, first, second, delta="0.05"),
+                "weighted": of_codes(heavy, [[0, one, 0], [0, most, 0], [1, one, 0]],
+                                     [[0, one, 0], [1, most, 0], [1, one, 0]]),
                 "chosen": flagged(choice=RULES)}
 
 
@@ -182,10 +193,15 @@ class Tabling(NoisyHistogramOptions):
     threshold: int | None = None
 
     @property
+    def unit_count(self) -> int:
+        """The most that the rows of one unit count together."""
+        return self.domain.rows_per_person * self.domain.row_weight
+
+    @property
     def sensitivity(self) -> int:
         """How far one unit moves the sum of all counts' moves."""
         # [sensitivity] each row is in one cell: it leaves one, and another may come
-        return (2 if self.domain.replaces else 1) * self.domain.rows_per_person
+        return (2 if self.domain.replaces else 1) * self.unit_count
 
     @property
     def mean(self) -> Fraction:
@@ -221,22 +237,23 @@ def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) ->
     check_size(axes, sparse=bool(cost.delta))
     size, (each, distance) = cells(axes), spread(run.mean)
     forecast = {"noise_each": figure(each, 2), "cells": str(size)}
-    if not cost.delta:
+    if not cost.delta and run.domain.weight is None:
         forecast["expected_error"] = figure(size * distance / (2 * units), 2)
     table = Additive.of(
         "discrete-laplace", run.sensitivity, run.mean, threshold=run.threshold,
-        rows=None if run.threshold is None else run.domain.rows_per_person)
-    said = [run.sieve.warning if run.sieve else None, warning(axes, units, each, run.threshold)]
+        rows=None if run.threshold is None else run.unit_count)
+    said = [run.sieve.warning if run.sieve else None,
+            warning(axes, units, each, run.threshold, run.domain.row_weight)]
     settings = _settings(run)
     return Plan(
-        method=METHOD, kind=Histogram.kind, domain=run.domain, cost=cost, units=units,
-        settings=settings, options=as_json(asked, settings),
+        method=METHOD, kind=Histogram.kind, domain=run.domain, reads=run.domain.with_weight,
+        cost=cost, units=units, settings=settings, options=as_json(asked, settings),
         noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
         event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in said if text) or None,
         theorem="noisy-histogram", assumes=run.assumes,
         summarise=partial(summarise, run=run) if run.sieve else adding(
-            partial(summarise, run=run), run.domain),
+            partial(summarise, run=run), run.domain.with_weight),
         mechanism=partial(mechanism, run=run),
         says=partial(says, run=run), takes=_takes(run, units),
     )
@@ -328,14 +345,16 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
             sparse: bool) -> Dense | Sparse:
     """The table of some axes over some batches."""
     from privsieve.rows.batch import Batch
+    from privsieve.summaries.persons import declared_weights
     from privsieve.summaries.tables import kept, table_of
 
     sizes = [axis.cells for axis in axes]
 
     def of(batch: Batch) -> Dense | Sparse:
-        return table_of(list(on_axes(axes, batch, domain)), sizes, sparse=sparse)
+        return table_of(list(on_axes(axes, batch, domain)), sizes,
+                        declared_weights(batch, domain), sparse=sparse)
 
-    return kept(batches, key, domain, of(Batch.empty(len(domain.columns))), of)
+    return kept(batches, key, domain, of(Batch.empty(len(domain.with_weight.columns))), of)
 
 
 def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
@@ -506,23 +525,28 @@ def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:
                              f"{fewer(axes, LARGEST_NAMED)}")
 
 
-def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None) -> str | None:
+def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None,
+            row_weight: int = 1) -> str | None:
     """A sentence where the table will be mostly noise, with the largest one that would not.
+
+    Noise and threshold are given in rows of the largest weight.
 
     >>> warning([Axis(Number("age", 0, 110), 50)] * 2, 1000, 2.8, None)[:61]
     'a cell holds 0.4 rows on average and noise of about 2.8: the '
     """
-    size = cells(axes)
+    size, each = cells(axes), each / row_weight
+    rows = "rows" if row_weight == 1 else "rows of the largest weight"
     if threshold is not None:
+        threshold = -(-threshold // row_weight)
         if units >= FEW * threshold:
             return None
-        return (f"only cells of about {threshold} rows or more are named, and there are {units} "
+        return (f"only cells of about {threshold} {rows} or more are named, and there are {units} "
                 f"rows: at most {units // threshold} cells can be; a larger epsilon or delta "
                 "would help")
     if units >= each * size:
         return None
     sensible = max(1, int(units / each))
-    return (f"a cell holds {units / size:.2g} rows on average and noise of about {each:.2g}: the "
+    return (f"a cell holds {units / size:.2g} {rows} on average and noise of about {each:.2g}: the "
             f"table will be mostly noise; at this epsilon up to {sensible} cells make sense "
             f"({fewer(axes, sensible)}), or take a larger epsilon")
 

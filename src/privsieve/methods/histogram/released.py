@@ -208,7 +208,8 @@ def _table(said: TableCells, body: Mapping[str, Any]) -> CountTable:
     noisy, places = np.array(said.q, np.int64), np.array(said.places, np.int64)
     if tuple(axis.cells for axis in axes) != said.shape or (np.abs(noisy) > LARGEST_COUNT).any():
         raise ValueError
-    public = domain["unit"] == "row" and domain["neighbours"] == "replace-one"
+    public = (domain["unit"] == "row" and domain["neighbours"] == "replace-one"
+              and "weight" not in domain)
     total = int(body["plan"]["units"]) if public else max(0, int(noisy.sum()))
     counts = nearest(noisy, total) if said.place == "all" else scaled(np.maximum(noisy, 0), total)
     held = np.flatnonzero(counts)
@@ -358,7 +359,7 @@ def _texts(axis: Axis, cells: npt.NDArray[Any]) -> list[str]:
     if isinstance(column, Number):
         return ["" if cell != cell else repr(cell) for cell in cells.tolist()]  # noqa: PLR0124  # NaN
     if isinstance(column, Date):
-        form = column.format
+        form = column.output_format
         return ["" if cell is None else cell.strftime(form) if form else cell.isoformat()
                 for cell in cells.astype(object)]
     return ["" if cell is None else text_of(cell) for cell in cells.tolist()]

@@ -16,8 +16,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from papers.fwell import Floats, Variant, argmin, fwell, margins
 from privsieve.errors import ParameterError
-from privsieve.papers.fwell import Floats, Variant, argmin, fwell, margins
 
 Seed = int | np.random.Generator | None
 

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from privsieve.papers.containment import demand_k, dense
+from papers.containment import demand_k, dense
 from privsieve.rows.matrix import Items
 
 Bits = npt.NDArray[np.bool_]

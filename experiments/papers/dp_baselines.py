@@ -29,8 +29,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from papers.containment import hamdist_of_each
 from privsieve.errors import ParameterError
-from privsieve.papers.containment import hamdist_of_each
 from privsieve.rows.matrix import Items
 
 __all__ = ["ACCOUNTINGS", "LARGEST", "Baseline", "Mechanism", "Synthetic", "sensitivity"]

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from papers.fwell import Floats, Ints, Variant, fwell
+from papers.private_fwell import Seed, demand_epsilon, gamma_noise, printed_sensitivity
 from privsieve.errors import ParameterError
-from privsieve.papers.fwell import Floats, Ints, Variant, fwell
-from privsieve.papers.private_fwell import Seed, demand_epsilon, gamma_noise, printed_sensitivity
 
 __all__ = ["FwellEN", "felp", "stability"]
 

@@ -1,0 +1,1 @@
+"""Let a program that uses tools draft and plan, without reading rows or spending budget."""
