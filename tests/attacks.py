@@ -9,7 +9,7 @@ import os
 
 from privsieve.check.audit import audit
 from privsieve.noise.streams import system
-from privsieve.release import said
+from privsieve.release import write_output
 from privsieve.rows.batch import batches
 
 #: The profile of an attack: enough to catch half of the noise, and to come near a true claim.
@@ -46,7 +46,7 @@ def again(plan, source, noise=None):
     noise = noise or system()
     summary = plan.summarise(batches(source, plan.coding, rows=plan.units, entropy=noise.bytes),
                              noise.key())
-    return lambda: said(plan, plan.mechanism(summary, noise))["selected"]
+    return lambda: write_output(plan, plan.mechanism(summary, noise))["selected"]
 
 
 def run(mechanism):

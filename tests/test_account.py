@@ -202,18 +202,18 @@ def test_a_charge_that_names_no_change_is_not_mixed(ledger):
     """Who does not say what is protected cannot charge an account that does, nor the other way."""
     ledger.grant(3)
     ledger.reserve(Cost.of(1), {})
-    with pytest.raises(BudgetExceeded, match="their sum would say nothing"):
+    with pytest.raises(BudgetExceeded, match="cannot be added up"):
         ledger.reserve(Cost.of(1), terms(CHANGES[0]))
     other = Ledger(ledger.path, population="town")
     other.grant(3, unit="row")
-    with pytest.raises(BudgetExceeded, match="their sum would say nothing"):
+    with pytest.raises(BudgetExceeded, match="cannot be added up"):
         other.reserve(Cost.of(1), {"claim": {"unit": "one household", "neighbours": "none"}})
 
     assert (Fraction(2), Fraction(3)) == (ledger.left(), other.left())
 
 
 @pytest.mark.parametrize(("facts", "message"), [
-    ({"neighbours": "add-remove"}, "say unit"), ({"rows_per_person": 3}, "say unit"),
+    ({"neighbours": "add-remove"}, "add unit"), ({"rows_per_person": 3}, "add unit"),
     ({"unit": "household"}, "write row or person"),
     ({"unit": "row", "rows_per_person": 3}, "leave it out"),
     ({"unit": "person", "rows_per_person": 0}, "whole number"),

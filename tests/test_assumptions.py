@@ -140,7 +140,7 @@ def test_a_theorem_of_another_method_is_refused(theorem):
     release, certificate = true("weights")
     certificate["claim"]["theorem"] = theorem
 
-    assert ("the theorem or an assumption is none of this version"
+    assert ("this version does not have the theorem or an assumption"
             in verify(certificate, release).reasons)
 
 

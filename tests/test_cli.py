@@ -773,6 +773,20 @@ def test_domain(privsieve):
         assert privsieve("domain", "table.csv", *wrong)[0] in (2, 3)
 
 
+@pytest.mark.parametrize("words", [
+    ("domain", "table.csv", "--target", "ill", "--classes", "no,yes", "--unit", "row"),
+    ("key", "show", "maker.pem"), ("ledger", "export", "--ledger", "budget.db")])
+def test_a_file_that_is_not_written_is_not_named_as_written(privsieve, words):
+    """The JSON of a command names a file only after the file is written."""
+    assert 0 == privsieve("key", "make", "maker.pem")[0]
+    assert 0 == privsieve("ledger", "grant", "--ledger", "budget.db", "--population", "p",
+                          "--epsilon", "1")[0]
+    code, out, _err = privsieve(*words, "--out", "result", "--json")
+    assert (0, "result") == (code, json.loads(out)["written"])
+    code, out, err = privsieve(*words, "--out", "result", "--json")
+    assert (2, "", True) == (code, out, "exists" in err)
+
+
 @pytest.mark.parametrize(("delimiter", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
 def test_domain_guesses_the_delimiter(privsieve, delimiter, written):
     """The delimiter is guessed from the header line and written into the draft."""

@@ -136,7 +136,7 @@ def test_answers_of_a_session_are_no_model(privsieve):
 
     assert "" == out
     assert code
-    assert "release a formula with PrivateKernelRidge" in " ".join(err.split())
+    assert "release of a PrivateKernelRidge" in " ".join(err.split())
 
 
 def test_predictions_in_a_file(privsieve):

@@ -16,8 +16,8 @@ from every_method import CHARGING
 from forged import spots
 from privsieve.check.verify import verify
 from privsieve.containment.measures import crowd
+from privsieve.public.attackers import describe_sizes
 from privsieve.public.canonical import canonical, digest
-from privsieve.public.strangers import describe_sizes
 from refitted import Forger, add, at, drop, edits, others, put, swap
 
 #: Random edits; more in `make soak`.
@@ -116,7 +116,7 @@ FORGED = [
     ("histogram", ("claim", "mechanism"), "output-fwell/1", "claim.mechanism|is refused"),
     ("regression", ("noise", "law"), "gaussian", "noise.law"),
     ("histogram", ("cells", "shape"), [12, 1, 2], "cells"),
-    ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is none"),
+    ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is impossible"),
     ("containment", ("claim", "limits", "share"), "0", "limit"),
     ("containment", ("claim", "limits", "entropy"), "0", "limit"),
     ("containment", ("claim", "limits", "share"), "1.5", "limit"),

@@ -173,7 +173,7 @@ REFUSED = {
     "near": ({"near": "2000"}, "near is '2000'; write a finite number"),
     "near nan": ({"near": math.nan}, "near is nan; write a finite number"),
     "log": ({"scale": "log"}, "low and high are missing"),
-    "log near": ({"scale": "log", "low": 1, "high": 9, "near": 2}, "leave one away"),
+    "log near": ({"scale": "log", "low": 1, "high": 9, "near": 2}, "leave one of them out"),
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from data_makers import DOMAIN, SEMICOLON, csv_file, read
 from privsieve.errors import DomainError
 from privsieve.public.columns import MIDDLE, MISSING, Category, Date, Flag, Label, Number
-from privsieve.public.domain import Csv, Domain, part_of
+from privsieve.public.domain import Csv, Domain, read_column
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows.cells import encoder
 from privsieve.rows.coding import Gather
@@ -62,7 +62,7 @@ def test_round_trip(columns, target, options):
     assert domain == again
     assert domain.digest() == again.digest()
     assert domain.unit_declared == again.unit_declared
-    assert domain.columns == tuple(map(part_of, domain.json()["columns"]))
+    assert domain.columns == tuple(map(read_column, domain.json()["columns"]))
 
 
 def test_files(tmp_path):
@@ -91,17 +91,17 @@ DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-3
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    (CUT + "cuts = [18, 111]", "the cut point 111 lies outside of its bounds, 0 to 110"),
-    (CUT + "cuts = [-1]", "the cut point -1 lies outside of its bounds"),
-    (CUT + "cuts = [65, 18]", "each is larger than the one before"),
-    (CUT + "cuts = [18, 18.0]", "each is larger than the one before"),
+    (CUT + "cuts = [18, 111]", "the cut point 111 lies outside the bounds, 0 to 110"),
+    (CUT + "cuts = [-1]", "the cut point -1 lies outside the bounds"),
+    (CUT + "cuts = [65, 18]", "in increasing order"),
+    (CUT + "cuts = [18, 18.0]", "in increasing order"),
     (CUT + "cuts = 18", r"write a list of points, for example cuts = \[18, 65\]"),
     (CUT + 'cuts = ["18"]', "a cut point is '18'; write a finite number"),
     (CUT + "cuts = [nan]", "write a finite number"),
     (CUT + f"cuts = {list(range(1001))}", "of at most 1000"),
     (CUT + "cuts = [18]\nrole = 'secret'", "role is 'secret'; write \"known\", \"presences\""),
     (CUT + "role = ['both']", "role is"),
-    (DAY + "cuts = [2021-01-01]", "the cut point 2021-01-01 lies outside of its bounds, 2020-01"),
+    (DAY + "cuts = [2021-01-01]", "the cut point 2021-01-01 lies outside the bounds, 2020-01"),
     (DAY + "cuts = ['soon']", "a cut point is 'soon'; write a date"),
     (CUT + '[target]\nname = "y"\nkind = "number"\nlow = 0\nhigh = 1\nrole = "known"',
      "role is for columns"),
@@ -175,7 +175,7 @@ REFUSED = {
     "target low": (FLAG + '[target]\nname = "y"\nkind = "number"\nhigh = 2', "low is missing"),
     "unit": ('[table]\nunit = "household"\n' + FLAG, 'write "row" or "person"'),
     "no person": ('[table]\nunit = "person"\n' + FLAG, "person is missing"),
-    "both": ('[table]\nunit = "row"\nperson = "p"\n' + FLAG, "or take person away"),
+    "both": ('[table]\nunit = "row"\nperson = "p"\n' + FLAG, "or remove person"),
     "rows": ('[table]\nneighbours = "add-remove"\n' + FLAG, "table.rows is missing"),
     "zero rows": ("[table]\nrows = 0\n" + FLAG, "whole number from 1"),
     "csv": ("[table]\ncsv = 1\n" + FLAG, "[table] csv is not a table"),
@@ -278,7 +278,7 @@ def test_blocks(block, expected):
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    ('names = "q3..q1"', "runs down"), ("names = []", "write a name, a range or a list"),
+    ('names = "q3..q1"', "counts down"), ("names = []", "write a name, a range or a list"),
     ("names = [1]", "write a name, a range or a list"), ('names = "q1..q999999"', "100000 names"),
     ('names = "{1..999}{1..999}"', "100000 names"), ('names = ["a", "A"]', "named twice"),
     ('name = "a"\nnames = "b"', "write one of them"), ('names = "' + "{a,b}" * 400 + '"', "2000"),
@@ -309,7 +309,7 @@ def test_missing_values():
     cells = ["3", "99", "99.0", " -1 ", "98", "", "x"]
 
     assert (-1.0, 99.0) == coded.missing_values
-    assert coded == parse(to_toml(Domain([coded]))).columns[0] == part_of(
+    assert coded == parse(to_toml(Domain([coded]))).columns[0] == read_column(
         Domain([coded]).json()["columns"][0])
     assert "missing_values" not in Domain([plain]).json()["columns"][0]
     missing = encoder(plain)([None])[0]

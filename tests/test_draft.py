@@ -75,7 +75,7 @@ def test_what_is_set_aside_can_be_taken_in():
     text = draft([proposed("age", "number"), proposed("ward", "text"), proposed("day", "date")],
                  TableFacts(unit="row"))
     head, _, rest = text.partition("# Set aside")
-    taken = rest.split("then take the # away:\n")
+    taken = rest.split("then remove the #:\n")
     ward = taken[1].partition("\n#\n")[0].replace("# ", "")
     day = taken[2].partition("\n#\n")[0].replace("# ", "")
     assert ward.count("<- fill in") == 1

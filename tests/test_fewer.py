@@ -263,7 +263,7 @@ def test_the_names_are_as_many_as_planned_and_a_release_says_of_how_many():
         plan = {**release["plan"], "settings": {**release["plan"]["settings"], "at_most": most}}
         forged = {**release, "plan": plan}
         signed = {**certificate, "plan": plan, "release_sha256": digest(canonical(forged))}
-        assert ("plan.settings is not what the plan of this release comes to",) == verify(
+        assert ("plan.settings does not follow from the plan of this release",) == verify(
             signed, forged).reasons
 
 

@@ -314,7 +314,7 @@ def test_a_look_is_refused_until_it_is_replaced(tmp_path, monkeypatch, cli):
             code, out, err = cli(verb[0], "klinik.csv", "--domain", "left.toml", "--epsilon", "1",
                                  "--top", "1", *verb[1:])
             assert (2, "") == (code, out)
-            assert "seen is what the rows hold" in err
+            assert "seen holds values from the rows" in err
             for secret in ("Gynäkologie", "31.10", "nein", "0 to 10", "99 far"):
                 assert secret not in err
 

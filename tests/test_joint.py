@@ -267,8 +267,8 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
         monkeypatch.setattr(race_module, "top_k", lambda raced, wanted_race, _noise: race(
             raced, wanted_race.k, wanted_race.sensitivity, wanted_race.epsilon))
         chosen = mechanism(summary, replay(1), rules=rules)
-        ran.add(chosen.said["branch"])
-        return chosen.said["class_counts"].q, tuple(chosen)
+        ran.add(chosen.fields["branch"])
+        return chosen.fields["class_counts"].q, tuple(chosen)
 
     def loss(table, other):
         first, two = law(table), law(other)
@@ -379,7 +379,7 @@ def test_the_release_names_the_branch_that_ran():
     for share in (.05, .5):
         batch = tables.batch(rng.integers(0, 65536, (1000, 10)), rng.random(1000) < share)
         chosen = planned.mechanism(planned.summarise([batch], 3), replay(1))
-        branches.append(chosen.said["branch"])
+        branches.append(chosen.fields["branch"])
 
     assert ["one race", "pairs"] == branches == planned.settings["branches"]
 

@@ -20,7 +20,7 @@ import privsieve as ps
 from data_makers import read
 from privsieve.errors import PrivsieveError
 from privsieve.public.columns import KINDS, Graded, Listed
-from privsieve.public.domain import fields_of, part_of
+from privsieve.public.domain import fields_of, read_column
 from privsieve.public.domain_file import parse, to_toml
 from privsieve.rows import csv_file as csv_rows
 from privsieve.rows.inspect import inspect
@@ -98,7 +98,7 @@ def test_files_hold_it(domain, kinds):
     assert domain == parse(text)
     assert domain.digest() == parse(text).digest() != ps.Domain(
         [ps.Flag("stage"), ps.Number("load")], target=domain.target).digest()
-    assert list(domain.columns) == [part_of(fields_of(column)) for column in domain.columns]
+    assert list(domain.columns) == [read_column(fields_of(column)) for column in domain.columns]
     with pytest.raises(PrivsieveError, match='"percent"'):
         parse(text.replace('"stage"\nkind = "stage"', '"stage"\nkind = "stages"'))
     with pytest.raises(PrivsieveError, match="numbers by its type"):

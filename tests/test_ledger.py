@@ -102,7 +102,7 @@ def test_a_refusal_charges_nothing_and_names_the_amounts(ledger):
 def test_a_free_cost_is_not_reserved(ledger):
     """A cost of nothing, or less, is no charge."""
     for amount in (0, -1):
-        with pytest.raises(ParameterError, match="above 0"):
+        with pytest.raises(ParameterError, match="larger than 0"):
             ledger.reserve(Cost(Fraction(amount)), CLAIM)
 
     assert 1 == len(ledger.entries())

@@ -66,7 +66,7 @@ def test_an_older_copy_is_refused(ledger):
     Path(f"{ledger.path}.old").replace(ledger.path)
     for act in (lambda: ledger.reserve(Cost.of("0.5"), ROW), ledger.left, ledger.entries,
                 lambda: ledger.raise_limit(epsilon=9, reason="x", by=BY)):
-        with pytest.raises(LedgerError, match=r"set back.*does not hold entry 4"):
+        with pytest.raises(LedgerError, match=r"set back.*lacks entry 4"):
             act()
 
     assert "set back" in ledger.verify_chain().reasons[0]
@@ -88,7 +88,7 @@ def test_a_release_tells_an_older_copy(ledger, tmp_path):
 
     assert () == ledger.verify_chain(str(folder)).reasons
     old = Ledger(str(tmp_path / "old.db"), "p").verify_chain(str(folder / "certificate.json"))
-    assert "does not hold entry 5" in old.reasons[0]
+    assert "lacks entry 5" in old.reasons[0]
     (folder / "certificate.json").write_text('{"ledger": null}')
     with pytest.raises(ParameterError, match="made without a ledger"):
         ledger.verify_chain(str(folder))
@@ -206,7 +206,7 @@ def test_a_limit_rises_with_its_entry(ledger):
 
 
 @pytest.mark.parametrize(("epsilon", "options", "message"), [
-    (2, {}, "only raised"), (1, {}, "only raised"), (None, {}, "only raised"),
+    (2, {}, "larger limit"), (1, {}, "larger limit"), (None, {}, "larger limit"),
     (3, {"delta": "1e-6"}, "is pure"), (3, {"by": ("A", "A")}, "two people"),
     (3, {"by": ("A. Clerk", "a. clerk")}, "two people"),
     (3, {"by": ("A. Clerk", "A.  Clerk")}, "two people"),
@@ -215,7 +215,7 @@ def test_a_limit_rises_with_its_entry(ledger):
     (3, {"by": ("A. Clerk", "A.C1erk")}, "two people"), (3, {"by": ("A",)}, "two people"),
     (3, {"by": "AB"}, "two people"), (3, {"by": ("A", "")}, "who signs"),
     (3, {"by": ("A", "\x1b")}, "who signs"), (3, {"reason": ""}, "reason is"),
-    (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "nothing is promised"),
+    (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "there is no protection"),
     ("x", {}, "epsilon is"),
 ])
 def test_what_is_no_raise_is_refused(ledger, epsilon, options, message):
@@ -230,7 +230,7 @@ def test_who_was_granted_nothing_is_not_raised(tmp_path):
     """People who are only known are granted a budget, and not raised."""
     ledger = Ledger(str(tmp_path / "b.db"), "p")
     ledger.introduce()
-    with pytest.raises(LedgerError, match="nothing was granted"):
+    with pytest.raises(LedgerError, match="has no budget yet"):
         ledger.raise_limit(reason="x", by=BY)
 
 
@@ -378,7 +378,7 @@ def test_a_disk_of_several_machines_is_refused(ledger, tmp_path, monkeypatch, ki
     monkeypatch.setattr(ledger_file, "MOUNTS", str(mounts))
     for act in (lambda: ledger.reserve(Cost.of("0.1"), ROW),
                 lambda: Ledger(str(tmp_path / "new.db"), "p").grant(1)):
-        with pytest.raises(LedgerError, match=rf"other machines may have open \({kind}\)"):
+        with pytest.raises(LedgerError, match=rf"other machines can share \({kind}\)"):
             act()
     assert Fraction(1) == ledger.left()
     mounts.write_text(f"{there} {kind} x rw\n{there} zfs x rw")
@@ -456,7 +456,7 @@ def test_who_may_not_write_is_told_of_a_crash(listing):
 
     output = as_nobody(path)
     assert (4, 1) == (len(output), len(set(output)))
-    assert "let somebody who may write it run" in output[0]
+    assert "let a user who may write it run" in output[0]
     assert Fraction(1) == Ledger(str(path), "p").left()
 
 
@@ -472,7 +472,7 @@ def test_a_backup_is_a_ledger(ledger, tmp_path):
     assert recount(ledger.path)[1][:3] == recount(str(copy))[1]
     assert Fraction(1) == Ledger(str(copy), "p").left()
     before = copy.read_bytes()
-    with pytest.raises(LedgerError, match="nothing is overwritten"):
+    with pytest.raises(LedgerError, match="is not overwritten"):
         ledger.backup(str(copy))
     assert before == copy.read_bytes()
     with pytest.raises(LedgerError, match="cannot be made there"):

@@ -27,7 +27,7 @@ def test_names_that_look_alike_are_one(tmp_path, name, known):
     first.introduce()
     second = Ledger(first.path, population=name)
     for act in (lambda: second.grant(1), second.introduce, second.left):
-        with pytest.raises(LedgerError, match=f"^{re.escape(known)}: these people are in"):
+        with pytest.raises(LedgerError, match=f"^{re.escape(known)}: the ledger has this"):
             act()
 
     first.grant(1)

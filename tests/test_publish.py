@@ -262,7 +262,7 @@ def test_the_ledger_notes_it(privsieve):
         assert "noted in the ledger" in " ".join(verify({**good, "claim": claim}).reasons)
     other = Ledger("other.db", population="clinic")
     other.introduce()
-    assert "does not hold the publication" in " ".join(verify(good, ledger="other.db").reasons)
+    assert "lacks the publication" in " ".join(verify(good, ledger="other.db").reasons)
 
 
 def test_introduced_people(tmp_path):

@@ -116,7 +116,7 @@ def test_a_signed_folder_holds(folder, whole):
     anna = fingerprint(ANNA)[:23]
     assert f"{anna}… as approver can be trusted: Replacing one row" in verdict.says
     assert "nsigned" not in f"{verdict.says} {verdict.notes}"
-    assert any("nobody said whose" in note for note in ps.verify(folder).notes)
+    assert any("required signers were not given" in note for note in ps.verify(folder).notes)
 
 
 def test_what_is_signed(folder):
@@ -167,7 +167,7 @@ def test_another_library_agrees(folder):
     with pytest.raises(VerificationError):
         OtherEnvelope.from_dict(json.loads(json.dumps(body))).verify(keys, 1)
     put(folder, body)
-    only(ps.verify(folder, signers=BOTH), "a signature is not the one of its key")
+    only(ps.verify(folder, signers=BOTH), "a signature does not belong to its key")
 
 
 def test_a_publication_is_signed_and_no_page_denies_it(folder, tmp_path):
@@ -230,9 +230,9 @@ def another(*names):
     return lambda at, whole: [shutil.copy(whole / "other" / name, at / name) for name in names]
 
 
-NOT_SIGNED, NOT_A_STATEMENT = "is not as it was signed", "not an in-toto statement"
-NOT_SAID, ODD_NAME = "not what the certificate", "names files as no release"
-NOT_DSSE, OTHERS = "not DSSE in canonical form", "other files were signed"
+NOT_SIGNED, NOT_A_STATEMENT = "was changed after it was signed", "not one of in-toto"
+NOT_SAID, ODD_NAME = "not match the certificate", "names of files that releases"
+NOT_DSSE, OTHERS = "not DSSE in canonical form", "signed files are not the files"
 #: What may become of a signed folder, and the reason that is said; "" where there are several.
 SPOILT = [
     *((another(name), "") for name in FILES), (another(*FILES), NOT_SIGNED),
@@ -256,7 +256,7 @@ SPOILT = [
     *((signature(keyid=odd), "") for odd in ("", None, "ed25519:" + "0" * 64)),
     (envelope(lambda b: {**b, "signatures": [
         {**signature, "keyid": other["keyid"]} for signature, other in zip(
-            b["signatures"], b["signatures"][::-1], strict=True)]}), "not the one of its key"),
+            b["signatures"], b["signatures"][::-1], strict=True)]}), "not belong to its key"),
     *((text(write), NOT_DSSE) for write in (
         lambda b: json.dumps(b).encode(), lambda b: canonical(b) + b"\n", lambda _: b"",
         lambda _: b"\xff", lambda _: b"[" * 100_000,
@@ -283,7 +283,7 @@ SPOILT = [
     (statement(lambda s: s["predicate"].update(more="x")), NOT_SAID),
     (statement(lambda s: s["predicate"].update(population="town")), NOT_SAID),
     (statement(lambda s: s["predicate"].pop("ledger") and None), NOT_SAID),
-    *((statement(lambda s, odd=odd: s["predicate"].update(maker=odd)), "names no maker")
+    *((statement(lambda s, odd=odd: s["predicate"].update(maker=odd)), "is not a key")
       for odd in ("anna", [])),
 ]
 
@@ -313,7 +313,8 @@ def test_no_signature_is_a_reason_where_one_is_wanted(folder, signers):
     """Signatures that were taken away are missed by a verifier that wants them."""
     (folder / "signatures.json").unlink()
 
-    only(ps.verify(folder, signers=signers), "the folder holds no signatures, and some are wanted")
+    only(ps.verify(folder, signers=signers),
+         "the folder holds no signatures, and some are required")
     assert ps.verify(folder).valid
     assert ps.verify(folder).says.startswith("Unsigned: nothing shows who made this release")
 
@@ -328,7 +329,8 @@ def test_one_signature_less_is_a_reason(folder):
 
     # The statement names its maker, who has to have signed.
     put(folder, {**body, "signatures": signatures[1:]})
-    only(ps.verify(folder, signers=wanted(ANNA)), "the maker that was signed has not signed")
+    only(ps.verify(folder, signers=wanted(ANNA)),
+         "the maker in the signed statement has not signed")
 
 
 def test_parts_are_what_the_statement_says(folder, whole):
@@ -433,7 +435,7 @@ def test_what_does_not_hold_is_not_signed(plain, whole):
     (plain / "inner").rmdir()
     page = (plain / "report.html").read_bytes()
     (plain / "report.html").write_bytes(page + b" ")
-    with pytest.raises(CheckFailed, match=r"report\.html is not"):
+    with pytest.raises(CheckFailed, match=r"report\.html does not follow"):
         sign_folder(plain, MAKER, "maker")
     shutil.copy(whole / "other" / "certificate.json", plain / "certificate.json")
     with pytest.raises(CheckFailed, match="only a valid folder can be signed"):
@@ -447,14 +449,14 @@ def test_what_does_not_hold_is_not_signed(plain, whole):
 def test_what_changed_since_is_not_signed(folder):
     """A second signature is of what the first is of, or it is none."""
     (folder / "more.txt").write_text("x")
-    with pytest.raises(CheckFailed, match="other files were signed"):
+    with pytest.raises(CheckFailed, match="signed files are not the files"):
         sign_folder(folder, EVE, "approver")
     (folder / "more.txt").unlink()
-    with pytest.raises(ParameterError, match="one key signs once"):
+    with pytest.raises(ParameterError, match="has signed this already"):
         sign_folder(folder, ANNA, "approver")
     body, _ = opened(folder)
     put(folder, {**body, "signatures": [{**body["signatures"][0], "sig": "A" * 86 + "=="}]})
-    with pytest.raises(CheckFailed, match="a signature is not"):
+    with pytest.raises(CheckFailed, match="a signature does not belong"):
         sign_folder(folder, EVE, "approver")
 
 
@@ -475,14 +477,14 @@ def test_signers_at_the_same_time_wait_for_each_other(plain):
 def test_a_name_that_no_statement_takes_is_not_signed(plain, name):
     """What nobody could verify afterwards is refused before it is written, and says the way out."""
     (plain / name).write_text("x")
-    with pytest.raises(CheckFailed, match=r"whose name no release has.* take it away; nothing was"):
+    with pytest.raises(CheckFailed, match=r"cannot be signed: remove it; nothing was"):
         sign_folder(plain, MAKER, "maker")
     assert not (plain / "signatures.json").exists()
     (plain / name).unlink()
     sign_folder(plain, MAKER, "maker")
     (plain / name).write_text("x")
 
-    assert any("take it away" in reason for reason in ps.verify(plain).reasons)
+    assert any("remove it" in reason for reason in ps.verify(plain).reasons)
 
 
 def test_a_folder_that_is_not_there_is_no_plan(privsieve):  # noqa: F811  # the fixture
@@ -590,9 +592,9 @@ def test_a_policy_names_who_signs_a_plan(privsieve):  # noqa: F811  # the fixtur
             ("p.toml", None, "2 of 2 keys have not signed"),
             ("one.toml", None, "1 of 2 keys have not signed"),
             ("p.toml", "plan.signed.json", "1 have signed, and 2 are due"),
-            ("one.toml", "dear.signed.json", "is not what is asked for"),
-            (None, "dear.signed.json", "is not what is asked for"),
-            ("one.toml", "plan.json", "not one that was signed")):
+            ("one.toml", "dear.signed.json", "does not match the signed plan"),
+            (None, "dear.signed.json", "does not match the signed plan"),
+            ("one.toml", "plan.json", "not a signed plan")):
         options = {"--policy": policy, "--signed-plan": plan}
         words = [word for name, file in options.items() if file for word in (name, file)]
         code, _out, err = privsieve(*select(*words))
@@ -617,18 +619,18 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
     assert 0 == privsieve(*select())[0]
     assert 0 == privsieve("verify", "first", "--plan", "plan.signed.json")[0]
     text = " ".join(privsieve("verify", "first", "--plan", "plan.signed.json")[1].split())
-    assert "nobody said whose signature of the plan is wanted; it is signed by sha256:" in text
+    assert "required signers of the plan were not given; it is signed by sha256:" in text
     assert maker[:20] in text
     code, out, _ = privsieve("verify", "first", "--plan", "dear.signed.json")
-    assert (7, True) == (code, "what was planned and signed is not what was done" in out)
+    assert (7, True) == (code, "the release does not match the signed plan" in out)
     assert 7 == privsieve("verify", "first", "--plan", "plan.json")[0]
     assert 2 == privsieve("verify", "first", "--plan", "missing.json")[0]
     privsieve("sign", "first", "--key", "anna.pem", "--as", "approver")
     by = ("verify", "first", "--signed-by", maker)
     code, out, _ = privsieve(*by, "--plan", "plan.signed.json")
-    assert (0, False) == (code, "nobody said whose" in out)
+    assert (0, False) == (code, "required signers were not given" in out)
     code, out, _ = privsieve(*by, "--plan", "dear.signed.json")
-    assert (7, True) == (code, "signed by none of the keys" in " ".join(out.split()))
+    assert (7, True) == (code, "not signed by a required key" in " ".join(out.split()))
     Path("revoked.txt").write_text(f"{maker}\n")
     code, out, _ = privsieve("verify", "first", "--plan", "plan.signed.json", "--revoked",
                              "revoked.txt")

@@ -184,7 +184,7 @@ class Ordered:
 Ordered.__module__ = "pyspark.sql.dataframe"
 
 REFUSED = {
-    "spark": (Ordered(), None, "no frame"),
+    "spark": (Ordered(), None, "not a frame"),
     "iterator": (iter([[1]]), None, "iterator"),
     "dict": ({"a": [1]}, None, "not read here"),
     "number": (7, None, "not read here"),

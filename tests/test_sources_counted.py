@@ -240,7 +240,7 @@ def test_all_texts_say_who_is_counted(privsieve, who):
         assert not [full_text for full_text in ("1 time in", "chance of a hit", "1 in 5")
                     if full_text in text]
         assert ("ources" in text) == (who == SOURCE)
-    assert f"k counts {noun}, which the table does not hold" in flat(verified)
+    assert f"k counts {noun}, which the table does not contain" in flat(verified)
     if who == SOURCE:
         assert all("Two sources are two people" in page for page in pages)
         assert "the number of rows of one source is not limited" in officer

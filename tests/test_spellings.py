@@ -163,9 +163,9 @@ def test_a_rule_for_capitals_is_declared():
     assert YES_OR_NO[1] == parse(to_toml(plain).partition("[target]")[0] + """[target]
 name = "y"\nkind = "flag"\ntrue = ["ja", "j"]\nfalse = ["nein", "n"]""").target
     for kind, values in ((Category, ["A", "a"]), (Label, ["Ja", "JA"])):
-        with pytest.raises(DomainError, match="stands for two values where capitals are ignored"):
+        with pytest.raises(DomainError, match="means two values where capitals are ignored"):
             kind("y", values, ignore_case=True)
-    with pytest.raises(DomainError, match="stands for two values; take one away"):
+    with pytest.raises(DomainError, match="means two values; remove it"):
         Label("y", ["a", "b"], words=[["c"], ["c"]])
 
 

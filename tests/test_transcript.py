@@ -90,17 +90,17 @@ def test_answers_are_made_again_from_the_numbers(name, options):
 
 #: What a forger does who makes all copies, digests and hashes fit, and what gives him away.
 EDITS = {
-    "another answer": (put, ("answers", 2), "0.5", "answers is not"),
-    "answers in another order": (swap, ("answers",), 1, "answers is not"),
-    "questions in another order": (swap, ("queries",), 1, "is not"),
-    "another question": (put, ("queries", 3, 0), 17, "is not"),
-    "another number": (put, ("values", "q", 0), 3, "answers is not"),
+    "another answer": (put, ("answers", 2), "0.5", "answers does not follow"),
+    "answers in another order": (swap, ("answers",), 1, "answers does not follow"),
+    "questions in another order": (swap, ("queries",), 1, "does not follow"),
+    "another question": (put, ("queries", 3, 0), 17, "does not follow"),
+    "another number": (put, ("values", "q", 0), 3, "answers does not follow"),
     "an answer less": (drop, ("answers", 3), None, "does not have the fields"),
-    "a question less": (drop, ("queries", 3), None, "what was asked for is refused"),
+    "a question less": (drop, ("queries", 3), None, "this release is impossible"),
     "a number less": (drop, ("values", "q", 0), None, "does not hold one number"),
     "a field": (add, (), "said", "not declared"),
-    "a question of another width": (add, ("queries", 1), 3, "what was asked for is refused"),
-    "as many planned": (put, ("plan", "settings", "queries"), 9, "plan.settings is not"),
+    "a question of another width": (add, ("queries", 1), 3, "this release is impossible"),
+    "as many planned": (put, ("plan", "settings", "queries"), 9, "plan.settings does not follow"),
 }
 
 
@@ -122,5 +122,5 @@ def test_another_talk_is_found_by_the_ledger(ledger):
     refit(release, certificate, "release", ("answers",))
 
     assert ps.verify(*true[::-1], ledger=ledger).valid
-    assert any("does not hold" in reason
+    assert any("ledger lacks" in reason
                for reason in ps.verify(certificate, release, ledger=ledger).reasons)

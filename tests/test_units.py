@@ -288,10 +288,11 @@ def test_one_hostile_cell(tmp_path, column, way):
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"true": "no"}, "always says the other"), ({"false": ["nein", "Y"]}, "always says the other"),
-    ({"true": "ja", "false": "JA"}, "stands for true and for false"),
+    ({"true": "no"}, "always means the opposite"),
+    ({"false": ["nein", "Y"]}, "always means the opposite"),
+    ({"true": "ja", "false": "JA"}, "means true and false"),
     ({"true": ""}, "write a word"), ({"true": 1.5}, "write a word"),
-    ({"false": None}, "write a word"), ({"true": 2, "false": 1}, "always says the other"),
+    ({"false": None}, "write a word"), ({"true": 2, "false": 1}, "always means the opposite"),
     ({"true": "a\nb"}, "write a word")])
 def test_words_refused(options, words):
     """Words of a flag that contradict themselves are refused where they are written."""

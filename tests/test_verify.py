@@ -187,22 +187,22 @@ def test_a_smaller_claim_needs_a_new_charge(folder, ledger):
     body = json.loads((folder / "certificate.json").read_bytes())
     body["claim"]["epsilon"] = body["plan"]["epsilon"] = "0.1"
     _rehash(body, 10**8)
-    assert any("the planned noise does not come to" in reason for reason in verify(body).reasons)
+    assert any("the planned noise does not have" in reason for reason in verify(body).reasons)
     body["plan"]["event"]["scale"] = str(5 * Fraction(body["plan"]["event"]["scale"]))
     _rehash(body, 10**8)
 
-    assert any("the charge is not what the release comes to" in reason
+    assert any("the charge does not follow from the release" in reason
                for reason in verify(body).reasons)
     body["ledger"]["rho"] = "0.005"
     body["ledger"]["charged"].update({"epsilon": "0.1", "rho": "0.005"})
     _rehash(body, 10**8)
 
     assert verify(body).valid  # unsigned: its own hashes are all that it has
-    assert any("ledger does not hold the charge" in reason
+    assert any("ledger lacks the charge" in reason
                for reason in verify(body, ledger=ledger).reasons)
 
 
-CHARGED = "the charge is not what the release comes to in the change that the account protects"
+CHARGED = "the charge does not follow from the release and the change that the account protects"
 
 
 @pytest.mark.parametrize(("name", "value"), [
@@ -220,9 +220,8 @@ def test_an_edited_conversion_is_found(tmp_path, name, value):
     assert ("2", "1", "0.5") == tuple(
         body["ledger"]["charged"][key] for key in ("factor", "epsilon", "rho"))
     assert conversion(body["ledger"]["charged"], body) == (
-        "charged 2 times: the release protects one row of the table (add-remove), and the account "
-        "one person with all their rows with up to 2 rows (add-remove); 2 of the one make one of "
-        "the other")
+        "charged 2 times: the release protects one row of the table (add-remove), and the budget "
+        "protects one person with all their rows with up to 2 rows (add-remove)")
     assert verify(body, ledger=ledger).valid
     body["ledger"]["charged"][name] = value
 
@@ -255,11 +254,11 @@ def test_a_release_of_version_0_1_0_is_refused(ledger, tmp_path, cli):
 
 @pytest.mark.parametrize(("change", "reason"), [
     ({"selected": ["age"]}, "as many columns as planned"),
-    ({"selected": ["age", "age"]}, "not among its columns, or twice"),
-    ({"selected": ["age", "hiv"]}, "not among its columns, or twice"),
+    ({"selected": ["age", "age"]}, "that is not among its columns"),
+    ({"selected": ["age", "hiv"]}, "that is not among its columns"),
     ({"selected": ["age", 7]}, "privsieve-release/1, at selected"),
     ({"selected": "ag"}, "privsieve-release/1, at selected"),
-    ({"columns": None}, "columns is not what the plan of this release comes to"),
+    ({"columns": None}, "columns does not follow from the plan of this release"),
     ({"kind": "weights"}, "kind of the release"),
     ({"format": "privsieve-release/2"}, "not a privsieve-release/1"),
     ({"replayed": True}, "was replayed"),

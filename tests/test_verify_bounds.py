@@ -177,7 +177,7 @@ def test_names_are_compared_before_files_are_read(signed):
         file.truncate(200 * 2**30)
     text, code, seconds, _ = measured("verify", signed)
 
-    assert (7, ["other files were signed than lie in the folder"]) == (code, text["reasons"])
+    assert (7, ["the signed files are not the files in the folder"]) == (code, text["reasons"])
     assert seconds < SECONDS
 
 

@@ -181,7 +181,7 @@ def test_what_is_not_published_is_noted():
     assert 1 == len(list(limit_notes(claim)))
     assert [] == list(limit_notes({**claim, "l_diversity": 1}))
     forged = {**claim, "limits": {**claim["limits"], "share": "1.5"}}
-    assert ["a claimed limit is none that can be asked for"] == list(limit_reasons(forged, []))
+    assert ["a claimed limit is impossible"] == list(limit_reasons(forged, []))
 
 
 def test_bins_are_ordered_by_where_they_begin():

@@ -18,7 +18,7 @@ from privsieve.methods.histogram.released import synthetic_csv
 from privsieve.public.canonical import parsed
 from privsieve.public.plan import sentence
 
-FORGED = "report.html is not what the release gives"
+FORGED = "report.html does not follow from the release"
 
 
 @pytest.fixture(scope="module")
@@ -239,11 +239,11 @@ def test_the_command_line_says_the_same(copy, cli):
     assert 0 == code
     assert "valid" == words.split()[0]
     assert "selected: " in words
-    assert "unchecked notes.txt: no file of a release" in words
+    assert "unchecked notes.txt: not a file of a release" in words
     code, out, _ = cli("verify", str(folder), "--json")
     verdict = ps.verify(folder)
     assert {"valid": True, "reasons": [], "notes": list(verdict.notes), "says": verdict.says,
-            "signed": {}, "unchecked": {"notes.txt": "no file of a release"}} == json.loads(out)
+            "signed": {}, "unchecked": {"notes.txt": "not a file of a release"}} == json.loads(out)
     assert Path(folder / "notes.txt").read_text() == "x"
     (folder / "report.html").write_text("forged")
     assert 7 == cli("verify", str(folder))[0]

@@ -80,17 +80,17 @@ def test_all_faults_of_a_book(tmp_path):
     assert [f"line {j}: " for j in (2, 3, 4, 5, 6, 7, 9)] == [line[:8] for line in faults[1:]]
     for line, word in zip(faults[1:],
                           ("low is 'old'", "low must be the smaller", "kind is 'gender'",
-                                       "line 2, too", "listed twice", "a date such as",
-                                       "runs down"), strict=True):
+                                       "also on line 2", "listed twice", "a date such as",
+                                       "counts down"), strict=True):
         assert word in line
     for text, word in (("a,b\n1,2\n", "no column is called name"), ("", "no column is called name"),
-                       ("name\nx\n", "names no column of the table")):
+                       ("name\nx\n", "does not name a column of the table")):
         with pytest.raises((DomainError, SchemaError), match=word):
             entries_for(book_of(tmp_path, text), ["age"])
     for name in ("none.csv", "book.pdf"):
         if name == "book.pdf":
             book_of(tmp_path, "", name)
-        with pytest.raises(SchemaError, match=r"does not exist|are read"):
+        with pytest.raises(SchemaError, match=r"does not exist|take one of"):
             read(tmp_path / name)
 
 
@@ -116,7 +116,7 @@ def test_a_sheet(tmp_path):
             Proposal("day", "date", {"low": dt.date(2020, 1, 1), "high": dt.date(2021, 1, 1)}),
             Proposal("sex", "category", {"values": ["m", "f"]})] == read(tmp_path / "book.xlsx")
     (tmp_path / "bad.xlsx").write_bytes(b"no sheet")
-    with pytest.raises(SchemaError, match="no Excel file"):
+    with pytest.raises(SchemaError, match="as an Excel file"):
         read(tmp_path / "bad.xlsx")
 
 
@@ -137,7 +137,7 @@ def test_a_table_schema(tmp_path):
     assert expected == read(book_of(tmp_path, json.dumps({"resources": [{"schema": schema}]}),
                                     "p.json"))
     for text in ("{}", "[", '{"fields": 1}', "[" * 100_000, '{"fields": [1]}'):
-        with pytest.raises(SchemaError, match="no Frictionless table schema"):
+        with pytest.raises(SchemaError, match="not a Frictionless table schema"):
             read(book_of(tmp_path, text, "bad.json"))
 
 
@@ -182,7 +182,7 @@ def test_dictionaries_of_stata_and_sas(tmp_path):
     assert ("number", "Age", "date") == (stata["age"].kind, stata["age"].says, stata["day"].kind)
     assert ("number", "Age", "date") == (sas["age"].kind, sas["age"].says, sas["day"].kind)
     (tmp_path / "bad.dta").write_bytes(b"no data")
-    with pytest.raises(SchemaError, match="no file of its kind"):
+    with pytest.raises(SchemaError, match="not a file of its kind"):
         read(tmp_path / "bad.dta")
 
 

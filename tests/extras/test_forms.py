@@ -124,7 +124,7 @@ def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
     for form_ in FORMS:
         assert 0 == run(["export", form_, str(place / "out")])
         out, err = capsys.readouterr()
-        assert "patients.csv: no file of a release" in err
+        assert "patients.csv: not a file of a release" in err
         if form_ == "acro":
             (output,) = json.loads(out)["results"].values()
 

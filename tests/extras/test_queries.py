@@ -230,11 +230,11 @@ FORMS = {
         "more than name columns",
     "SELECT sqrt(b) AS a, b, ill FROM {parquet}": "more than name columns",
     "SELECT chr(b::INT) AS a, b, ill FROM {parquet}": "more than name columns",
-    "SELECT * FROM {csv}": "a CSV file itself",
+    "SELECT * FROM {csv}": "a CSV file by its path",
     "FROM {parquet} WHERE CAST(a AS INT) > 0": "more than name columns",
-    "SELECT a, b, ill FROM {parquet} WHERE a > 0": "no value of its type",
-    "SELECT * FROM cast_view": "only names columns",
-    "SELECT a, b, ill FROM computed": "only names columns",
+    "SELECT a, b, ill FROM {parquet} WHERE a > 0": "does not have its type",
+    "SELECT * FROM cast_view": "view of columns of one",
+    "SELECT a, b, ill FROM computed": "view of columns of one",
     "SELECT a, b, ill FROM t": None,
     "FROM v": None,
     "FROM {parquet}": None,
@@ -303,7 +303,7 @@ REFUSED = {
         "FROM t WHERE age > 1 GROUP BY ALL", "FROM t WHERE word = x'61'", "SELECT 1; SELECT 2",
         "FROM t WHERE age IS NOT DISTINCT FROM NULL", "FROM t WHERE (age > 1) = TRUE",
         "FROM t AT (VERSION => 1)"],
-    "only names columns": [
+    "view of columns of one": [
         "FROM absent", "FROM absent.t", "SELECT nothing FROM t", "FROM t WHERE nothing = 1",
         "FROM t WHERE current_date = '2020-01-01'", "SELECT more FROM t", "FROM 't.csv'",
         "FROM t.csv", "FROM 't.json'", "FROM 't.xlsx'", "FROM frame", "FROM duckdb_settings",
@@ -312,7 +312,7 @@ REFUSED = {
         "FROM of_window", "FROM of_rows", "FROM of_one", "FROM of_function", "FROM of_csv",
         "FROM of_parquet", "FROM of_of_cast", "SELECT absent FROM 't.parquet'",
         "FROM 't.parquet' WHERE absent = 1", "FROM more"],
-    "no value of its type": [
+    "does not have its type": [
         "FROM t WHERE word = 5", "FROM t WHERE word IN ('a', 5)", "FROM t WHERE age = 'a'",
         "FROM t WHERE age = 1.5", "FROM t WHERE age = 300000000000", "FROM t WHERE age = TRUE",
         "FROM t WHERE age = 1e999", "FROM t WHERE dose = 1e999", "FROM t WHERE dose = '1'",
@@ -328,7 +328,7 @@ REFUSED = {
         "FROM t WHERE",
         "INSERT INTO t VALUES (1)", "DROP TABLE t", "CALL pragma_version()",
         "SELECT 1; CREATE TABLE z (a INT)"],
-    "cannot be shown": ["SELECT '\x07'", "FROM t WHERE word = '\u202e'", ""],
+    "unprintable": ["SELECT '\x07'", "FROM t WHERE word = '\u202e'", ""],
     "longer than 4000": ["FROM t --" + "x" * 4000],
     "does not exist": ["FROM 'absent.parquet'", "FROM '*.parquet'"],
 }
@@ -469,8 +469,8 @@ def test_a_connection_that_does_not_open_is_refused(tmp_path):
     odd.write_text("")
     wrong.write_text("ATTACH 'nowhere/secret.db' AS clinic (READ_ONLY)")
     none.write_bytes(b"secret")
-    for path, message in ((odd, "ends in '.txt'"), (wrong, "does not take"),
-                          (none, "does not take"),
+    for path, message in ((odd, "ends in '.txt'"), (wrong, "cannot use"),
+                          (none, "cannot use"),
                           (tmp_path / "b.sql", "does not exist")):
         with pytest.raises(SchemaError, match=message) as failed:
             open_source("sql:FROM t", connect=path)

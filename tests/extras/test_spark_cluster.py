@@ -157,7 +157,7 @@ def test_a_task_that_fails_sends_a_mark(plan, fault):
 
     source = on_cluster(table(ROWS)[[*WARD.names, "back"]])
     rows = clusters._Share(source.cluster.frame.parts[0], WARD, None, None)
-    [sent] = clusters._of(rows, Pass(failing, 7))
+    [sent] = clusters._answer(rows, Pass(failing, 7))
     assert sent.to_pylist()[0]["s"] == b""
     with pytest.raises(ReleaseFailed) as failed:
         fitting.fit(replace(plan, summarise=added_up(failing)), source, noise=replay(3))
@@ -173,7 +173,7 @@ def test_no_part_is_added_twice():
     for parts, answers in (((1, 1), (good, good)), ((1, 2), (good, b""))):
         sent = [clusters._sent(piece, 0, answer)
                 for piece, answer in zip(parts, answers, strict=True)]
-        [total] = clusters._plus(sent, task)
+        [total] = clusters._add(sent, task)
         assert total.to_pylist()[0]["s"] == b""
 
 
@@ -202,7 +202,7 @@ def test_what_is_no_sum_of_a_cluster_is_refused(plan, ledger, monkeypatch):
     tied = replace(plan, summarise=added_up(of_codes, placed=True))
     large = added_up(lambda *_: np.zeros(2 * 10**7, np.int64))
     for some, placed, text in (
-            (replace(plan, summarise=lambda _batches, _key: 0), True, "no sum over rows"),
+            (replace(plan, summarise=lambda _batches, _key: 0), True, "not a sum over rows"),
             (replace(simple, domain=persons), True, "protects persons"),
             (tied, False, "as it is"),
             (replace(tied, domain=coming), True, "add-remove"),

@@ -185,7 +185,7 @@ def _noise(facts: Facts, mean: Fraction, target: Any) -> Iterator[str]:
             forecast["noise_each"] == release["noise"]["each"],
         "the threshold is not the one of the claimed delta":
             settings["threshold"] == (None if least is None else str(least)),
-        "cells are named though all are released, or all are though only some are named":
+        "the release names some cells although the plan has all, or the other way round":
             (place == "all") == (least is None),
         "a cell below the threshold is named":
             least is None or all(count >= least for count in cells["q"]),

@@ -58,6 +58,7 @@ from privsieve.kernels.patterns import Rule
 from privsieve.ledger.chain import certificate as certified
 from privsieve.ledger.ledger import Entry, Ledger, populations
 from privsieve.ledger.sql import lies
+from privsieve.public.attackers import describe_sizes
 from privsieve.public.canonical import (
     FORMULA,
     Json,
@@ -67,7 +68,6 @@ from privsieve.public.canonical import (
     is_formula,
     text_of,
 )
-from privsieve.public.strangers import describe_sizes
 from privsieve.release import FORMAT
 from privsieve.report import write_report
 from privsieve.rows.matrix import Items

@@ -34,7 +34,7 @@ from privsieve.containment.knowledge import Shortfall, measure_selection, shortf
 from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError, NothingFits, ParameterError
-from privsieve.folder import sync
+from privsieve.folder import hidden_file, sync, write_durably
 from privsieve.kernels.patterns import Rule, pattern_table
 from privsieve.ledger.ledger import Ledger, populations
 from privsieve.ledger.sql import checked_file, served
@@ -221,18 +221,11 @@ def key_file(ledger: Ledger, key: str | None) -> Path:
 
 def _make(place: Path) -> None:
     """Make a new key, whole or not at all; keep the key of another process."""
-    draft = place.with_name(f".{os.urandom(8).hex()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-            try:
-                file.write(os.urandom(SIZE))
-                file.flush()
-                os.fsync(file.fileno())
-                with suppress(FileExistsError):
-                    os.link(draft, place)
-            finally:
-                draft.unlink()
+        with hidden_file(place) as (file, hidden):
+            write_durably(file.fileno(), os.urandom(SIZE))
+            with suppress(FileExistsError):
+                os.link(hidden, place)
         sync(place.parent)
     except OSError:
         raise LedgerError(f"the key of the ledger, {place.name}, cannot be made; its folder must "

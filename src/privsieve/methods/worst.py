@@ -20,7 +20,7 @@ from privsieve.methods import options_of, plan
 from privsieve.noise.streams import system
 from privsieve.public.columns import Flag, Label
 from privsieve.public.domain import Domain
-from privsieve.release import said
+from privsieve.release import write_output
 from privsieve.rows.batch import Batch
 
 TWO = Domain.box(0, 1, columns=2)
@@ -59,7 +59,8 @@ class Pair:
         noise = system()
 
         def run(table: Batch) -> Any:
-            return said(planned, planned.mechanism(planned.summarise([table], noise.key()), noise))
+            answer = planned.mechanism(planned.summarise([table], noise.key()), noise)
+            return write_output(planned, answer)
 
         return run
 

@@ -47,7 +47,7 @@ from privsieve.public.option import (
     number,
     option,
     read_options,
-    settled,
+    resolve_options,
     whole_of_each,
     written_names,
 )
@@ -146,7 +146,7 @@ class NoisyHistogramOptions(PrivateMethod):
         if sieve is None and self.choice:
             raise ParameterError("options of a choice are given, and nothing is chosen; leave "
                                  "them away, or say how many columns")
-        run = settled(
+        run = resolve_options(
             Tabling, self, n_features_to_select=k, bins=bins, domain=domain,
             target=self.target and domain.target is not None, names=names, delta=cost.delta,
             epsilon=cost.epsilon - (sieve.cost.epsilon if sieve else 0), sieve=sieve)
@@ -247,7 +247,7 @@ def _plan(options: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) 
     settings = _settings(run)
     return Plan(
         method=METHOD, kind=Histogram.kind, domain=run.domain, reads=run.domain.with_weight,
-        cost=cost, units=units, settings=settings, asked=as_json(options, settings),
+        cost=cost, units=units, settings=settings, options=as_json(options, settings),
         noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
         event=together(run.sieve.event, table) if run.sieve else table,
         warning="; ".join(text for text in warnings if text) or None,

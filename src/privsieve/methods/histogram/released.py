@@ -24,7 +24,7 @@ from privsieve.errors import ParameterError, SchemaError
 from privsieve.methods.histogram.noisy_histogram import Axis
 from privsieve.public.canonical import canonical, digest, quoted, text_of
 from privsieve.public.columns import CODES, DAY, Date, Flag, Number
-from privsieve.public.domain import demand_cells, part_of
+from privsieve.public.domain import demand_cells, read_column
 from privsieve.release import WRONG, Histogram, TableCells
 from privsieve.rows.cells import log_edges
 
@@ -200,7 +200,7 @@ def scaled(counts: Ints, total: int) -> Ints:
 def _table(table: TableCells, body: Mapping[str, Any]) -> CountTable:
     domain = body["domain"]
     columns = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
-    known = {column["name"]: part_of(column) for column in columns}
+    known = {column["name"]: read_column(column) for column in columns}
     axes = tuple(Axis(known[name], max(0, len(table.bins.get(name, ())) - 1))
                  for name in table.names)
     if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):

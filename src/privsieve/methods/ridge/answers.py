@@ -187,7 +187,7 @@ def plan(task: Task, memory: Memory) -> Plan:
             "`suggest_lambda` names a lam from public numbers"),
         event=task.noise.event, theorem=THEOREM,
         assumes=ASSUMES,
-        asked={"answers": task.kind, "lam": exactly(task.lam), "epsilon": task.cost.text,
+        options={"answers": task.kind, "lam": exactly(task.lam), "epsilon": task.cost.text,
                **task.kernel.json()},
         shows={"queries": task.codes.tolist()},
         summarise=partial(solved, task=task, memory=memory),

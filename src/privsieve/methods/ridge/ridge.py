@@ -36,7 +36,7 @@ from privsieve.noise.streams import Noise
 from privsieve.noise.values import Grid, VectorNoise
 from privsieve.public.canonical import LARGEST, Json
 from privsieve.public.columns import Column, Flag, Label, Number
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.domain import Domain, read_column
 from privsieve.public.option import as_json, declared, number, number_or_auto, option, whole
 from privsieve.public.plan import Cost, NoiseSize, Plan, Takes
 from privsieve.release import (
@@ -75,7 +75,7 @@ EXACT_ROWS = 2**20
 
 @declared
 class PrivateKernelRidgeOptions(PrivateMethod):
-    """Least squares under pure epsilon-DP: one charge at `fit`, and free predictions.
+    """Predict by least squares under pure epsilon-DP: only `fit` costs epsilon.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def planned(options: PrivateKernelRidgeOptions, domain: Domain, rows: int | None
                 **{name: value for name, value in chosen.json().items() if name != "map"}}
     return Plan(
         method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
-        settings=settings, asked=as_json(options, settings),
+        settings=settings, options=as_json(options, settings),
         forecast=forecast(model), event=model.noise.event,
         noise=NoiseSize(Fraction(model.noise.each), "on a weight"), warning=warning(model),
         theorem="ridge", assumes=options.assumes,
@@ -381,8 +381,8 @@ class Released:
         """Read a release of a regression."""
         regression = Regression.read(release.body)
         if regression.map == ANSWERS:
-            raise SchemaError("the release holds answers of a session and no formula; to "
-                              "predict, release a formula with PrivateKernelRidge")
+            raise SchemaError("the release holds answers of a session, which cannot predict; take "
+                              "the release of a PrivateKernelRidge")
         try:
             domain: Any = release.body["domain"]
             columns = Domain(tuple(column_of(column) for column in domain["columns"]))
@@ -432,7 +432,7 @@ class Released:
 
 def column_of(written: Mapping[str, Any]) -> Column:
     """Read a column that `Domain.json` wrote."""
-    column = part_of(written)
+    column = read_column(written)
     if isinstance(column, Label):
         raise ValueError  # noqa: TRY004  # a release that lacks what it needs, as the others
     return column
