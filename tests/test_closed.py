@@ -51,7 +51,7 @@ OTHER_STATEMENTS = {
     r"\w+ plan\.units":
         "how many units there were, where the domain does not say it",
     r"\w+ plan\.asked\..*":
-        "what was asked for, where it comes to the same plan",
+        "what was asked for, where it gives the same plan",
     r"containment (claim\.roles\..*|plan\.suppress|claim\.suppressed|complete)":
         "what was declared before, and what happened to rows that are not there",
 }
