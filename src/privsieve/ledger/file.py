@@ -20,7 +20,15 @@ from urllib.parse import quote
 
 from privsieve.errors import LedgerError
 from privsieve.folder import sync
-from privsieve.ledger.sql import APPLICATION, FORMAT, STATEMENTS, count, mark, recounted, spoken
+from privsieve.ledger.sql import (
+    APPLICATION,
+    FORMAT,
+    STATEMENTS,
+    count,
+    mark,
+    recounted,
+    spoken,
+)
 
 #: How long to wait for another process, in seconds.
 PATIENCE = 60.0
