@@ -311,6 +311,7 @@ def test_cells_that_an_option_would_read(tmp_path, cells, decimal, line):
         return
     assert line in proposed[0]
     assert FROM_ROWS in proposed[0]
+    assert "right for a word that says so" not in "\n".join(inspect(path, domain).lines())
     options = proposed[0].partition("write ")[2].partition(" (read")[0]
     text = to_toml(domain).partition("[table.csv]")
     whole = f"{text[0].rstrip()}\n{options}\n[[column]]{text[2].partition('[[column]]')[2]}"

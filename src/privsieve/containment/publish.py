@@ -34,14 +34,7 @@ from privsieve.containment.choose import Choice
 from privsieve.containment.knowledge import Knowledge, kept_rows
 from privsieve.containment.labelled import Codes, Labelled, Roles, rows_of
 from privsieve.containment.limits import NONE, Limits, disclosures, published
-from privsieve.containment.measures import (
-    MOST_COLUMNS,
-    MOST_PAIRS,
-    Hub,
-    crowd,
-    gains,
-    hub_of,
-)
+from privsieve.containment.measures import MOST_COLUMNS, MOST_PAIRS, Hub, crowd, gains, hub_of
 from privsieve.containment.publishable import demand_some
 from privsieve.containment.snapshot import (
     Seal,

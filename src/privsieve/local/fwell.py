@@ -23,15 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.contract import I64
-from privsieve.kernels.nearest import (
-    F64,
-    I32,
-    LARGEST,
-    METRICS,
-    Metric,
-    nearest,
-    nearest_in,
-)
+from privsieve.kernels.nearest import F64, I32, LARGEST, METRICS, Metric, nearest, nearest_in
 from privsieve.local.limits import ridge
 from privsieve.local.solver import minimise
 from privsieve.public.canonical import exact, read_flag

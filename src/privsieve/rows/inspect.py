@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -115,9 +115,18 @@ class Inspection:
         return Verdict(worst, "; ".join(problems) or (
             "look at the persons" if worst == "look" else "the domain file fits the table"))
 
+    @property
+    def _explained(self) -> frozenset[str]:
+        """The unread texts that the proposed CSV options would read."""
+        options = {remark.key: remark.found for remark in self.remarks}
+        return frozenset(text for column in self.findings for text, _, _ in column.spellings
+                         if text in options.get("missing", ())
+                         or text[:1] in options.get("censored", ()))
+
     def json(self) -> dict[str, Any]:
         """What to show, for programs, as JSON without floats.  PRIVATE."""
         word, summary = self.verdict
+        explained = self._explained
         persons = None if self.domain.person is None else {
             "persons": self.persons, "declared": self.domain.persons, "most": self.most,
             "rows_per_person": self.domain.rows_per_person, "nobody": self.nobody,
@@ -133,12 +142,14 @@ class Inspection:
             "broken": [{"why": entry.why, "said": REASONS[entry.why][0],
                         "fix": REASONS[entry.why][1], "many": entry.many,
                         "where": list(entry.where)} for entry in self.broken],
-            "persons": persons, "columns": list(map(column_json, _worst_first(self.findings))),
+            "persons": persons, "columns": [
+                column_json(column, explained) for column in _worst_first(self.findings)],
         }
 
     def lines(self) -> list[str]:
         """What to show in a terminal, line by line; what is worst stands first."""
         word, summary = self.verdict
+        explained = self._explained
         output = [PRIVATE, f"{word.upper()}: {summary}", f"{self.rows} rows"]
         if self.remarks:
             output.append("The domain file does not say how the file is written:")
@@ -160,7 +171,7 @@ class Inspection:
                          f"{' …' if entry.many > len(entry.where) else ''}): {fix}")
         output += self._persons()
         for column in _worst_first(self.findings):
-            output += lines(column, self.place)
+            output += lines(column, self.place, explained)
         return output
 
     def _persons(self) -> Iterator[str]:
@@ -281,7 +292,7 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 # --- a column in words ---------------------------------------------------------------------------
 
-def column_json(column: Finding) -> dict[str, Any]:
+def column_json(column: Finding, explained: Collection[str] = ()) -> dict[str, Any]:
     """The finding and its verdict for programs.  PRIVATE."""
     word, reason = verdict(column)
     declared, bins = column.declared, column.bins
@@ -299,11 +310,11 @@ def column_json(column: Finding) -> dict[str, Any]:
         "marks": [{"value": f"{mark:g}", "many": many, "first": first}
                   for mark, (many, first) in suspects(column)],
         "forms": dict(sorted(column.forms.items())),
-        "fixes": list(fixes(column)),
+        "fixes": list(fixes(column, explained)),
     }
 
 
-def lines(column: Finding, place: str = "row") -> list[str]:
+def lines(column: Finding, place: str = "row", explained: Collection[str] = ()) -> list[str]:
     """The finding and its verdict in words; a column without trouble has two lines."""
     word, reason = verdict(column)
     head = f"{column.declared.name} ({column.declared.kind}): {reason}"
@@ -314,7 +325,7 @@ def lines(column: Finding, place: str = "row") -> list[str]:
             *(f"  {line}" for line in _shown_spellings(column, place)),
             *(f"  {mark:g} {many} times, first in {place} {first}, far from all other values"
               for mark, (many, first) in suspects(column)),
-            *(f"  -> {fix}" for fix in fixes(column))]
+            *(f"  -> {fix}" for fix in fixes(column, explained))]
 
 
 def _at(column: Finding, word: str, place: str) -> str:
@@ -356,13 +367,13 @@ def _shown_spellings(column: Finding, place: str) -> list[str]:
     return lines
 
 
-def fixes(column: Finding) -> tuple[str, ...]:
+def fixes(column: Finding, explained: Collection[str] = ()) -> tuple[str, ...]:
     """What to write into the domain file, where something should be written."""
     if column.rows and (finding.is_identifier(column) or not column.present):
         return ("take it out of the domain file: nothing in it can be found",)
     declared = column.declared
     return _value_fixes(column, declared) if isinstance(declared, Listed) else tuple(
-        _number_fixes(column, declared)) if isinstance(declared, Graded) else ()
+        _number_fixes(column, declared, explained)) if isinstance(declared, Graded) else ()
 
 
 def _value_fixes(column: Finding, declared: Listed) -> tuple[str, ...]:
@@ -409,7 +420,8 @@ def _further_words(declared: Listed, texts: Sequence[str]) -> str:
     return f"words = {toml_value(sides)}" if texts else ""
 
 
-def _number_fixes(column: Finding, declared: Graded) -> Iterable[str]:
+def _number_fixes(column: Finding, declared: Graded,
+                  explained: Collection[str]) -> Iterable[str]:
     low, high = declared.bounds
     marked = suspects(column)
     if column.below > sum(many for mark, (many, _) in marked if mark < low):
@@ -432,7 +444,7 @@ def _number_fixes(column: Finding, declared: Graded) -> Iterable[str]:
             spelling.text.lower() for spelling in column.spellings} <= FLAGS.keys():
         yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
                'book says so, write kind = "flag"')
-    elif column.unparsable:
+    elif any(spelling.text not in explained for spelling in column.spellings):
         form = "format" if declared.is_date else "csv.decimal, csv.thousands"
         yield (f"these become missing: right for a word that says so, else check {form} and the "
                "kind of the column")
