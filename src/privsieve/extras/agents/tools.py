@@ -18,7 +18,8 @@ from privsieve.public.canonical import Json
 _TABLE = ("data", "unit", "person", "rows-per-person", "persons")
 #: The arguments of each tool, as the command line names them.
 TOOLS = {
-    "domain": (*_TABLE, "target", "classes", "numbers", "csv-delimiter", "csv-decimal", "csv-encoding"),
+    "domain": (*_TABLE, "target", "classes", "numbers", "csv-delimiter", "csv-decimal",
+               "csv-encoding"),
     "plan": (*_TABLE, "domain", "rows", "epsilon", "top", "at-most", "method", "always", "never",
              "group", "ledger", "population"),
 }
