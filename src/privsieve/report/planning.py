@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from privsieve.public.canonical import EPSILON_UNITS, decimal
-from privsieve.public.option import WISHES
+from privsieve.public.option import PLACED
 from privsieve.public.plan import PLURALS, Plan, Takes, sought
 from privsieve.report.figures import capital
 from privsieve.report.plans import FIGURES, figure, heading, noise, settings, share
@@ -26,7 +26,7 @@ def plan_document(plan: Plan, forecasts: Forecasts, notes: Iterable[tuple[str, s
                   ) -> Document:
     """Return a document of what a plan costs, protects and finds, with notes at its end."""
     options = settings({name: value for name, value in plan.settings.items()
-                        if name not in ("k", "at_most", *WISHES)})
+                        if name not in ("k", "at_most", *PLACED)})
     query = " ".join((plan.query or "").split())
     facts = [
         *heading(plan), ("cost", f"{plan.cost.words}, charged before a row is read"),
