@@ -241,7 +241,7 @@ def test_a_look_at_odd_cells(tmp_path):
     assert ("category", ["ja"]) == (columns["r"]["kind"], columns["r"]["seen"])
     assert ["a b 0", "a b 1", "a b 2"] == columns["notes3"]["seen"]
     assert "text2" not in columns
-    with pytest.raises(DomainError, match=r"\[table\]: seen is what the rows hold") as caught:
+    with pytest.raises(DomainError, match=r"\[table\]: seen holds values from the rows") as caught:
         parse(text.replace("private = true\n", ""))
     assert "k.A." not in str(caught.value)
 
@@ -321,12 +321,12 @@ def test_columns_for_programs(tmp_path, monkeypatch, cli):
     answer = json.loads(out)
 
     assert 0 == code
-    assert answer["draft"].startswith("# What is public")
+    assert answer["draft"].startswith("# Public facts")
     assert [("patient_id", "", ID), ("age", "number", ""), ("y", "label", "")] == [
         tuple(answer["columns"][at][key] for key in ("name", "kind", "set_aside"))
         for at in (0, 2, 3)]
     assert ("category", True) == (answer["columns"][1]["kind"],
-                                  "nobody said the values" in answer["columns"][1]["set_aside"])
+                                  "categories without values" in answer["columns"][1]["set_aside"])
     code, out, _ = cli(*words, "--look", "--out", "look.toml")
     assert (0, {"written": "look.toml"}) == (code, json.loads(out))
     assert 'seen = ["A", "B"]' in (tmp_path / "look.toml").read_text()

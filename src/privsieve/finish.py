@@ -58,7 +58,8 @@ def repeated(plan: Plan, ledger: Ledger, folder: str | Path) -> Release | None:
         return None
     reserve, commit = charge
     known = f"{ledger.population}: request {ledger.request!r} was charged before"
-    if _without_software(reserve.body["claim"]) != _without_software(terms(plan, SOFTWARE)):
+    # An update of the software does not change a request.
+    if {**reserve.body["claim"], "software": None} != {**terms(plan, SOFTWARE), "software": None}:
         raise ParameterError(f"{known}, with other options; repeat the earlier ones, or name "
                              "another request")
     if commit is None:
@@ -159,11 +160,6 @@ def _says(certificate: Mapping[str, Any] | bytes | None, expected: Mapping[str, 
             body = parsed(certificate)
         return canonical({**body, "key": None, "signature": None}) == canonical(expected)
     return False
-
-
-def _without_software(promised: Mapping[str, Any]) -> dict[str, Any]:
-    """Return terms without the software's version, so that updates do not change a request."""
-    return {name: value for name, value in promised.items() if name != "software"}
 
 
 def _noted(left: Folder) -> dict[str, Any]:

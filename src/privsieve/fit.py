@@ -61,7 +61,8 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
 
     room : memory for rows; by default half of the free memory, then a private file.
     """
-    _alone(ledger, noise)
+    if noise is not None and ledger is not None:
+        raise ParameterError("a replayed noise is not private; it takes no ledger")
     plan = replace(plan, record=source.record, query=source.query)
     if plan.cost.epsilon == 0:
         return _free(plan, folder, replayed=noise is not None and not noise.private)
@@ -129,11 +130,6 @@ def ledger_of(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
     named = ", ".join(each.population for each in ledgers) or "none was granted a budget"
     raise ParameterError(f"the ledger has several populations ({named}), or none; give ledger="
                          'Ledger(path, population="name")')
-
-
-def _alone(ledger: Ledger | None, noise: Noise | None) -> None:
-    if noise is not None and ledger is not None:
-        raise ParameterError("a replayed noise is not private; it takes no ledger")
 
 
 def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder | None = None,
