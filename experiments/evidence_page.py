@@ -186,6 +186,17 @@ def cell(values: np.ndarray) -> str:
 SCORE_REASONS = {
     ("class", "keel/saheart"): "it names age and LDL cholesterol, and others name age with family "
     "history or tobacco, from which the learners predict 0.02 to 0.03 better",
+    ("class", "keel/page-blocks0"): "its columns tell by an interval: nearest neighbours predict "
+    "better from them (0.88 to 0.83), the logistic regression nothing (0.50)",
+    ("class", "keel/segment0"): "its columns tell by an interval: nearest neighbours predict "
+    "better from them (1.00 to 0.97), the logistic regression nothing (0.50)",
+    ("class", "keel/shuttle-2_vs_5"): "nearest neighbours predict all rows from its columns; the "
+    "logistic regression predicts nothing from them (0.50), and a little from the others' (0.58)",
+    ("class", "keel/vehicle1"): "weak columns throughout; the logistic regression predicts nothing "
+    "from its columns (0.50)",
+    ("class", "keel/winequality-red-4"): "nothing predicts here: all lie within 0.02 of 0.5",
+    ("class", "keel/yeast-0-2-5-7-9_vs_3-6-8"): "it names mcg with pox, and others mcg with gvh, "
+    "from which both learners predict better",
     ("class", "keel/tic-tac-toe"): "no single square tells much; Frank-Wolfe names all three flags "
     "of the middle square, and the learners gain from them",
     ("number", "ISLP/Bikeshare"): "it names the day of the year after the hour, and others name "
