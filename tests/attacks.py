@@ -9,7 +9,7 @@ import os
 
 from privsieve.check.audit import audit
 from privsieve.noise.streams import system
-from privsieve.release import said
+from privsieve.release import write_output
 from privsieve.rows.batch import batches
 
 #: The profile of an attack: enough to catch half of the noise, and to come near a true claim.
@@ -29,8 +29,8 @@ def stands(*attack, least=-1.0, **how):
     One audit in a hundred refutes a right mechanism, and there are fifty of them in `make test`:
     three in a row do so once in a million.
     """
-    return any(least < found.bound and not found.exceeded
-               for found in (audit(*attack, **how) for _ in range(3)))
+    return any(least < report.bound and not report.exceeded
+               for report in (audit(*attack, **how) for _ in range(3)))
 
 
 def refuted(*attack, **how):
@@ -46,7 +46,7 @@ def again(plan, source, noise=None):
     noise = noise or system()
     summary = plan.summarise(batches(source, plan.coding, rows=plan.units, entropy=noise.bytes),
                              noise.key())
-    return lambda: said(plan, plan.mechanism(summary, noise))["selected"]
+    return lambda: write_output(plan, plan.mechanism(summary, noise))["selected"]
 
 
 def run(mechanism):

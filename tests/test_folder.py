@@ -51,7 +51,7 @@ def test_what_exists_is_left_alone(tmp_path, place):
     (tmp_path / "link").symlink_to(tmp_path / "folder")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
 
-    with pytest.raises(ParameterError, match="exists; nothing is overwritten"):
+    with pytest.raises(ParameterError, match="exists and is not overwritten"):
         Folder.create(tmp_path / place)
 
     assert b"old" == (tmp_path / "file").read_bytes()
@@ -86,7 +86,7 @@ def test_nothing_is_overwritten(tmp_path):
     """A second file of a name is refused, also where somebody else put the first."""
     with Folder.create(tmp_path / "out") as folder:
         folder.write("release.json", b"first")
-        with pytest.raises(ParameterError, match="nothing is overwritten"):
+        with pytest.raises(ParameterError, match="is not overwritten"):
             folder.stage("release.json", b"second")
         folder.stage("report.html", b"ours")
         (tmp_path / "out" / "report.html").symlink_to(tmp_path / "elsewhere")

@@ -1,6 +1,6 @@
-"""privsieve: choose the columns of a sensitive table that may be shared.
+"""privsieve: select the columns of a sensitive table that may be shared, with differential privacy.
 
-Rows meet a summary; a summary meets noise; only a release leaves.
+Rows become a summary, noise is added to the summary, and only the release is published.
 """
 
 from __future__ import annotations

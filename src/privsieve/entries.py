@@ -1,8 +1,8 @@
-"""Entries: what is imported by name: methods, extras, and libraries that may be absent.
+"""Entries: the table of modules that are imported by name: methods, extras, optional libraries.
 
-The core calls an extra through this table alone.  The kind "core" lists modules that lie above
-the module that calls them: the files of a domain, the printers of a plan or release, the page
-beside a release, the store of a ledger.
+The core calls extras through this table alone.  The kind "core" lists modules in higher layers than
+their callers: the domain file, the printers of plans and releases, the report of a release, the
+store of a ledger.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from privsieve.errors import ParameterError
 
-#: Where each method lives: its file, and its estimator, after which its options are called.
+#: The file and the estimator of each method; its class of options has the estimator's name.
 METHODS = {
     "rule-sieve": ("rule_sieve", "RuleSieve"),
     "block-fwell": ("block_fwell", "BlockFWELL"),
@@ -59,7 +59,7 @@ ENTRIES = {
 
 
 def load(kind: str, name: str) -> Any:
-    """Import an entry of an extra: a function or class, or a whole module.
+    """Import an entry: a function, a class or a module.
 
     >>> load("export", "plan").__name__
     'PlanDisplay'

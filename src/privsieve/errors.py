@@ -12,9 +12,8 @@
     ├── ReleaseFailed        6     a fault of the machine after the charge; constant texts
     └── CheckFailed          7     `verify` or `audit` found that a claim does not hold
 
-What is raised is public: it may name a parameter, a column of the domain, an amount, and
-nothing that was read from a row.  A message names the thing, the value, the limit and the way
-out.
+Errors are public: a message may name a parameter, a column of the domain or an amount, and never
+contains values from rows.  It names the faulty value, the limit, and what to do.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ __all__ = [
 
 
 class PrivsieveError(Exception):
-    """The root of the tree; `except PrivsieveError` catches all of it."""
+    """The base class of all errors of privsieve."""
 
     exit_code = 1
 
 
 class ParameterError(PrivsieveError, ValueError):
-    """A public parameter is wrong.  Nothing was read and nothing was charged."""
+    """A public parameter is wrong.  Rows were not read, and nothing was charged."""
 
     exit_code = 2
 
@@ -51,7 +50,7 @@ class DomainError(PrivsieveError, ValueError):
 
 
 class SchemaError(PrivsieveError, ValueError):
-    """The header or container of a table does not fit the domain.  No row was read."""
+    """The header or container of a table does not fit the domain.  Rows were not read."""
 
     exit_code = 3
 
@@ -75,11 +74,11 @@ class NothingFits(PrivsieveError):
 
 
 class ReleaseFailed(PrivsieveError):
-    """The machine failed after the charge.  One constant text for each state of its files.
+    """The machine failed after the charge.  The text is constant for each state of the files.
 
-    state : "lost" (charged, and nothing to be had: whatever fails while rows are there), "staged"
+    state : "lost" (charged, without a release: every failure while rows are in memory), "staged"
         (charged, and the release is on the disk, unfinished), "finished" (charged, and the release
-        lies in its folder), "unknown" (the ledger does not say whether it was charged).
+        is in its folder), "unknown" (it is not known whether it was charged).
 
     >>> ReleaseFailed("staged").state, str(ReleaseFailed())
     ('staged', 'release failed; the budget is charged')
@@ -92,7 +91,7 @@ class ReleaseFailed(PrivsieveError):
 
     @property
     def state(self) -> str:
-        """What is to be had."""
+        """Return the state of the release."""
         return next(state for state, text in _FAILED.items() if text == str(self))
 
 
@@ -101,9 +100,9 @@ _FAILED = {
     "staged": "release failed; the budget is charged, and the release is kept in its folder: "
               "`privsieve recover DIR` finishes it without another charge",
     "finished": "release failed after it was finished; the budget is charged, and the release "
-                "lies in its folder: use it, and do not pay again",
-    "unknown": "release failed while the budget was being charged, and the ledger does not say "
-               "whether it was: `privsieve recover DIR` asks it again",
+                "is in its folder: use it, and do not pay again",
+    "unknown": "release failed while the budget was charged, and the ledger did not answer: "
+               "`privsieve recover DIR` asks it again",
 }
 
 

@@ -1,7 +1,7 @@
-"""The private methods as scikit-learn knows them: options in, `fit` written once, a release held.
+"""Estimators: the private methods in the interface of scikit-learn.
 
-A class for each kind of release stands here.  The estimator of a method is made when it is asked
-for: of the class of its kind, and of its options, which give constructor and docstring.
+There is a class for each kind of release.  The estimator of a method is made at its first use, from
+the class of its kind and from its options, which define the constructor and the docstring.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from privsieve.rows import Source, open_source, resolve
 from privsieve.rows.room import Room
 from privsieve.rows.source import fold, names_of, typed
 
-#: What is no option of a method: it says where and how one runs, and changes no release.
+#: Parameters of a run, which are not options of a method and do not change a release.
 _OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs", "allow_copies")
 _COPY = ("this estimator is a copy (cross_val_score, GridSearchCV, ColumnTransformer and clone "
          "make copies), and each fit of a copy costs epsilon again; nothing was charged.  Fit the "
@@ -43,24 +43,23 @@ _COPY = ("this estimator is a copy (cross_val_score, GridSearchCV, ColumnTransfo
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 @estimator
 class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What every private estimator is: options, `plan`, and `fit` written once.
+    """The base class of private estimators: options, `plan` and `fit`.
 
-    A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for named columns)
-    and `release_`, and nothing else.
+    A fitted estimator holds its parameters, `n_features_in_`, `feature_names_in_` (for named
+    columns) and `release_`, and nothing else.
     """
 
     domain: Domain | str | os.PathLike[str] | None = option(
         default=None, says="the public facts about the table, or the path of a domain file")
     ledger: Ledger | str | os.PathLike[str] | None = option(
-        default=None, says="who keeps the sum over all releases, or the path of a ledger of one "
-                           "population")
+        default=None, says="the ledger, which adds up all releases, or the path of a ledger of "
+                           "one population")
     max_memory: int | str | None = option(
-        default=None, says="memory that a release may take beside Python, in bytes or as 2GB; "
-                           "half of what is free where left out, and rows that do not fit lie in a "
-                           "private file")
+        default=None, says="the memory of a release beside Python, in bytes or as 2GB; by default "
+                           "half of the free memory.  Rows that do not fit are kept in a private "
+                           "file")
     n_jobs: int | None = option(
-        default=None, says="threads that work on the rows; as many as there are cores where left "
-                           "out")
+        default=None, says="the threads that work on the rows; by default one for each core")
     allow_copies: bool = option(
         default=False, says="fit copies too, as cross_val_score and searches make them; each fit "
                             "is another release and costs epsilon again")
@@ -69,38 +68,38 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
     _is_copy = False
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]
-    #: What to give where no domain is given.
+    #: What to do without a domain.
     way_out: ClassVar[str] = ("bounds and classes have to be public facts; give "
                               "domain=Domain([...]) or, for an array, domain=Domain.box(low, high)")
     supervised: ClassVar[bool] = True
 
     def options(self) -> dict[str, Any]:
-        """The parameters as `methods.plan` takes them."""
-        given: dict[str, Any] = self.get_params(deep=False)
-        return {name: value for name, value in given.items() if name not in _OF_RUNS}
+        """Return the options for `methods.plan`."""
+        options: dict[str, Any] = self.get_params(deep=False)
+        return {name: value for name, value in options.items() if name not in _OF_RUNS}
 
-    def set_params(self, **given: Any) -> Self:
+    def set_params(self, **params: Any) -> Self:
         """Change parameters; `k` is the number of columns, as for the constructor."""
-        super().set_params(**current(type(self), given))
+        super().set_params(**current(type(self), params))
         return self
 
     def plan(self, *, rows: int | None = None,
              domain: Domain | str | os.PathLike[str] | None = None) -> Plan:
-        """Cost, settings and forecast; reads no row."""
+        """Return cost, settings and forecast, without reading rows."""
         public = self._public(domain)
         if isinstance(public, Box) and hasattr(self, "n_features_in_"):
             public = public.of_width([f"x{j}" for j in range(self.n_features_in_)])
         return plan(self.method, public, rows=rows, **self.options())
 
     def fit(self, X: Any, y: Any = None, **metadata: Any) -> Self:
-        """Charge, read, release.  Each call is a release of its own.
+        """Charge the ledger, read the rows, and release.  Each call is a new release.
 
         Parameters
         ----------
         X : a frame, an array, a path, or a `Source`
-            the table; a frame may hold the target.
+            the table; a frame may contain the target.
         y : array, optional
-            the target, where X does not hold it.
+            the target, if X does not contain it.
         **metadata : refused
             weights of rows are a column, which the domain names with its largest value.
         """
@@ -114,8 +113,8 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
         if shape.rows == 1:
             raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
                                  "at least 2")
-        made = plan(self.method, domain, rows=shape.rows, **self.options())
-        self.release_ = fitting.fit(made, source, ledger=fitting.ledger_of(self.ledger),
+        planned = plan(self.method, domain, rows=shape.rows, **self.options())
+        self.release_ = fitting.fit(planned, source, ledger=fitting.ledger_of(self.ledger),
                                     room=Room.usual(self.max_memory, self.n_jobs))
         self.n_features_in_ = len(domain.columns)
         self._remember(names_of(X), domain)
@@ -123,11 +122,11 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
 
     @classmethod
     def of_release(cls, release: Release) -> Self:
-        """A fitted estimator from a release that was kept, as `ps.load(folder)` reads it."""
-        made = cls()
-        made.release_ = release
-        made.n_features_in_ = len(release.columns)
-        return made
+        """Return a fitted estimator of a release, as `ps.load(folder)` reads it."""
+        fitted = cls()
+        fitted.release_ = release
+        fitted.n_features_in_ = len(release.columns)
+        return fitted
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
@@ -135,7 +134,7 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
         return copy
 
     def _remember(self, names: tuple[str, ...] | None, domain: Domain) -> None:
-        """The names of a frame in its order and spelling; none where it had none."""
+        """Store the names of a frame in its order and spelling, if it has names."""
         if names is not None:
             known = set(map(fold, domain.names))
             self.feature_names_in_ = np.array([name for name in names if fold(name) in known],
@@ -144,7 +143,7 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
             del self.feature_names_in_
 
     def _order(self) -> list[int]:
-        """The places of the release's columns, in the order of the frame that was fitted."""
+        """Return the places of the release's columns, in the order of the fitted frame."""
         columns = self.release_.columns
         place = {fold(name): j for j, name in enumerate(columns)}
         return [place[fold(name)] for name in getattr(self, "feature_names_in_", columns)]
@@ -166,20 +165,20 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
 
 
 class Selector(SelectorMixin, Estimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What chooses columns; `transform` returns private rows, for the holder of the table."""
+    """Select columns; `transform` returns private rows, for the holder of the table."""
 
     def transform(self, X: Any) -> Any:
-        """The chosen columns of X: private rows, for the holder of the table."""
+        """Return the selected columns of X: private rows, for the holder of the table."""
         check_is_fitted(self, "release_")
         return typed(super().transform(X), X)
 
     def get_support(self, indices: bool = False) -> npt.NDArray[Any]:  # noqa: FBT001, FBT002  # scikit-learn's
-        """A mask of the chosen columns, or their places."""
-        found: npt.NDArray[Any] = super().get_support(indices)
-        return found
+        """Return a mask of the selected columns, or their places."""
+        support: npt.NDArray[Any] = super().get_support(indices)
+        return support
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """The names of the chosen columns; for an array those that the domain gives."""
+        """Return the names of the selected columns; for an array, those of the domain."""
         mask = self._get_support_mask()
         if input_features is None and not hasattr(self, "feature_names_in_"):
             return np.array(self.release_.columns, dtype=object)[mask]
@@ -194,11 +193,11 @@ class Selector(SelectorMixin, Estimator):  # type: ignore[misc]  # scikit-learn 
 
 
 class WeightSelector(Selector):
-    """A selector that releases a noisy weight of each column, and names columns by them."""
+    """Release a noisy weight of each column, and select columns by these weights."""
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:
-        """The weights as they were released, in the order of the columns that were fitted."""
+        """Return the released weights, in the order of the fitted columns."""
         check_is_fitted(self, "release_")
         return np.array(ColumnWeights.read(self.release_.body).values.doubles)[self._order()]
 
@@ -211,12 +210,12 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
 
     @classmethod
     def of_release(cls, release: Release) -> Self:
-        """A fitted model from a release that was loaded; it predicts, and knows its columns."""
-        Released.of(release)  # refuses what is no regression
+        """Return a fitted model of a loaded release."""
+        Released.of(release)  # refuses other kinds of releases
         return super().of_release(release)
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """A prediction for each row, from the release alone: free, as often as you like."""
+        """Predict each row from the release alone, without cost."""
         check_is_fitted(self, "release_")
         if getattr(X, "ndim", 2) == 1:
             raise SchemaError("X has one dimension; a table has two.  Reshape your data: "
@@ -225,37 +224,37 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:
-        """The released weights, in half ranges of the target."""
+        """Return the released weights, in half ranges of the target."""
         check_is_fitted(self, "release_")
         return Released.of(self.release_).weights
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """For each column of the domain the length of its released weights; "rbf" has none."""
+        """Return the length of each column's released weights; "rbf" has none."""
         check_is_fitted(self, "release_")
         lengths = Released.of(self.release_).lengths()
         if lengths is None:
-            raise AttributeError('kernel="rbf" mixes all columns in each feature, so that no '
-                                 'column has weights of its own; take "linear" or "cosine"')
+            raise AttributeError('kernel="rbf" mixes all columns in each feature, so columns lack '
+                                 'weights; take "linear" or "cosine"')
         return lengths[self._order()]
 
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
-        """For each column its place by the length of its released weights; 1 is the longest."""
+        """Return each column's place by the length of its released weights; 1 is the longest."""
         lengths = self.feature_importances_
         place = np.empty(len(lengths), np.int64)
         place[np.argsort(-lengths, kind="stable")] = np.arange(1, len(lengths) + 1)
         return place
 
     def _columns(self, X: Any) -> Any:
-        """X without target and person; refused where its columns are not those of `fit`."""
+        """Return X without target and person; refuse other columns than those of `fit`."""
         names = names_of(X)
         domain: Any = self.release_.body["domain"]
         others = {fold(name) for name in (domain["target"]["name"], domain["person"]) if name}
         if extra := [name for name in names or () if fold(name) in others]:
             X = (X.drop_columns(extra) if hasattr(X, "drop_columns")
                  else X.drop(columns=extra) if hasattr(X, "iloc") else X.drop(extra))
-        # A file, or any table for a release that was loaded, goes by names, in any order.
+        # In a file, and after loading a release, columns are matched by name, in any order.
         whole = isinstance(X, (str, os.PathLike, Source))
         if not whole and (names is None or hasattr(self, "feature_names_in_")):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -268,39 +267,39 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
 
 
 class Tabulator(Estimator):
-    """A released table of counts: margins and synthetic rows are free for ever."""
+    """Release a table of counts; margins and synthetic rows of it do not cost more."""
 
     way_out = "bounds and classes have to be public facts; give domain=Domain([...])"
     supervised = False
 
     @classmethod
     def of_release(cls, release: Release) -> Self:
-        """The table of a release that was kept, as `ps.load` reads it."""
-        CountTable.of(release.body)  # refuses what is no table of counts
+        """Return the fitted table of a release, as `ps.load` reads it."""
+        CountTable.of(release.body)  # refuses other kinds of releases
         return super().of_release(release)
 
     @property
     def counts_(self) -> npt.NDArray[np.int64]:
-        """The whole table: counts from 0 on, an axis for each column and the target."""
+        """Return the table of counts, at least 0, with an axis for each column and the target."""
         table = self._table()
         return table.marginal([axis.name for axis in table.axes])
 
     def marginal(self, names: Sequence[str] | str) -> npt.NDArray[np.int64]:
-        """Counts over some of the columns: an axis for each, in this order."""
+        """Return the counts over some columns, with an axis for each, in this order."""
         return self._table().marginal([names] if isinstance(names, str) else names)
 
     def cells(self, name: str) -> list[str]:
-        """What the cells of a column are called, in their order."""
+        """Return the names of a column's cells, in order."""
         table = self._table()
         return cell_names(table.axes[table.axis(name)])
 
     def sample(self, n: int, *, as_frame: bool = False) -> Any:
-        """Synthetic rows: a mapping from names to arrays, or a pandas frame.
+        """Draw synthetic rows: a mapping from names to arrays, or a pandas frame.
 
-        They are made of the release alone and cost nothing.  They are drawn with the system's
-        randomness, anew at each call.
+        They follow from the release alone and do not cost anything.  Each call draws new rows with
+        the system's randomness.
         """
-        # What is drawn from a release is its post-processing: no noise of a mechanism.
+        # Post-processing of a release: the noise of the mechanism is not involved.
         rows = self._table().sample(n, np.random.default_rng())
         if not as_frame:
             return rows
@@ -314,7 +313,7 @@ class Tabulator(Estimator):
 
 
 def _demand_none(metadata: Mapping[str, Any]) -> None:
-    """Refuse `sample_weight`, whose bound nobody declares, and what no estimator takes."""
+    """Refuse `sample_weight`, which has no declared bound, and unknown arguments."""
     if "sample_weight" in metadata:
         raise ParameterError(
             "sample_weight is given, and without a public maximum one row could change a sum "
@@ -324,7 +323,7 @@ def _demand_none(metadata: Mapping[str, Any]) -> None:
         raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
 
 
-#: What the estimator of a method is, by the kind of its release.
+#: The base class of a method's estimator, by the kind of its release.
 FACES: Mapping[type[Kind], type[Estimator]] = {
     Selection: Selector, ColumnWeights: WeightSelector, Regression: Regressor,
     Histogram: Tabulator}
@@ -361,22 +360,22 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> type[Estimator]:
-    """Make the estimator of a method from its options, once."""
+    """Make the estimator of a method at its first use."""
     for method, (_file, own) in METHODS.items():
         if own == name:
-            globals()[name] = made = estimator_of(method)
-            return made
+            globals()[name] = kind = estimator_of(method)
+            return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def estimator_of(method: str) -> type[Estimator]:
-    """Make the estimator of a method: the class of its kind with the method's options.
+    """Make the estimator of a method from the class of its kind and its options.
 
     >>> estimator_of("felp").__mro__[1].__name__
     'WeightSelector'
     """
     options = options_of(method)
     body = {"method": method, "__doc__": options.__doc__, "__module__": __name__}
-    made: type[Estimator] = new_class(
+    kind: type[Estimator] = new_class(
         METHODS[method][1], (FACES[options.kind], options), exec_body=lambda own: own.update(body))
-    return estimator(made)
+    return estimator(kind)

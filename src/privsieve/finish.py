@@ -1,14 +1,14 @@
-"""Finish: a request that was charged before gives its release, whole or from where work ended.
+"""Finish: return or complete the release of a request that was charged before.
 
-Nothing here meets a row or draws noise: what is finished was drawn and staged by `fit`.  What can
-go wrong is about files, and `Folder.state` says what is to be had.
+This code does not read rows or draw noise: `fit` drew and staged the release.  Its faults are those
+of files, and `Folder.state` is the state of the release.
 
-1. What is asked for is written into the folder; then it is charged.
-2. The release is durable under a hidden name before the ledger is told its digest.
-3. The certificate is made of the ledger's entries; then release and certificate get their names.
-4. The page is written, and the note of what was asked for is taken away.
+1. The request is written into the folder, and then it is charged.
+2. The release is durable under a hidden name before the ledger stores its digest.
+3. The certificate is made from the ledger's entries; then release and certificate get their names.
+4. The report is written, and the note of the request is removed.
 
-A process that dies leaves the folder at one of these; `recover` goes on from there.
+A process that dies leaves the folder after one of these steps; `recover` completes the others.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _FIELDS = {"format", "request", "population", "ledger", "head", "terms_sha256"}
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a folder came to, and in words what was done for that.
+    """The state of a recovered folder, and what was done, in words.
 
-    state : "finished" (the release lies in its folder), "lost" (charged, and nothing to be had) or
-        "uncharged" (nothing was charged, and the folder was taken away).
+    state : "finished" (the release is in its folder), "lost" (charged, without a release) or
+        "uncharged" (nothing was charged, and the folder was removed).
     """
 
     state: Literal["finished", "lost", "uncharged"]
@@ -48,43 +48,44 @@ class Recovered:
 
 
 def repeated(plan: Plan, ledger: Ledger, folder: str | Path) -> Release | None:
-    """The release that the ledger's request gave before, from its folder; None if there was none.
+    """Return the earlier release of the ledger's request from its folder; None without a charge.
 
-    What was charged and has no release there is refused.  Nothing is charged or drawn, and no table
-    is opened: whether its rows are those of then is not looked at.
+    A charge without a release in the folder is refused.  Nothing is charged or drawn, and the table
+    is not opened, so changes of its rows are not noticed.
     """
     charge = ledger.charge()
     if charge is None:
         return None
     reserve, commit = charge
-    said = f"{ledger.population}: request {ledger.request!r} was charged before"
-    if _asked(reserve.body["claim"]) != _asked(terms(plan, SOFTWARE)):
-        raise ParameterError(f"{said}, for something else; ask for the same as then, or name "
+    known = f"{ledger.population}: request {ledger.request!r} was charged before"
+    # An update of the software does not change a request.
+    if {**reserve.body["claim"], "software": None} != {**terms(plan, SOFTWARE), "software": None}:
+        raise ParameterError(f"{known}, with other options; repeat the earlier ones, or name "
                              "another request")
     if commit is None:
-        raise LedgerError(f"{said}, and its release is not finished; `privsieve recover DIR` "
-                          "finishes it, or says that nothing is to be had")
+        raise LedgerError(f"{known}, and its release is not finished; `privsieve recover DIR` "
+                          "finishes it, or reports that it is lost")
     try:
         release = load(folder)
     except SchemaError:
         release = None
     if release is None or release.sha256 != commit.body["release_sha256"]:
-        raise LedgerError(f"{said}, and --out is not the folder of its release; name that one, or "
+        raise LedgerError(f"{known}, and --out is not the folder of its release; name that one, or "
                           "another request (after a crash: `privsieve recover DIR`)")
     expected = certificate(reserve.body["claim"], release.sha256, reserve, commit)
     if release.certificate is None or not _says(release.certificate, expected):
-        raise LedgerError(f"{said}, and its certificate is not there, or was changed; "
-                          "`privsieve recover DIR` writes it where the folder lacks it")
+        raise LedgerError(f"{known}, and its certificate is missing, or was changed; "
+                          "`privsieve recover DIR` writes a missing one")
     return release
 
 
 def recover(folder: str | Path, *, ledger: str | Path | Ledger | None = None) -> Recovered:
-    """Finish the release that a process left which died or failed; costs and draws nothing.
+    """Finish the release of a process that died or failed, without a charge or new noise.
 
     Parameters
     ----------
     folder : the release folder.
-    ledger : where the ledger lies now; left out, where it lay when it was charged.
+    ledger : the place of the ledger; by default its place at the charge.
 
     Examples
     --------
@@ -99,9 +100,9 @@ def recover(folder: str | Path, *, ledger: str | Path | Ledger | None = None) ->
     with Folder.reopen(folder) as left:
         try:
             return _recovered(left, ledger)
-        except OSError:  # the disk again: what was kept is kept
+        except OSError:  # the disk failed again; the files stay
             kept = None
-            with suppress(OSError):  # a link is not followed, and nothing is known of it
+            with suppress(OSError):  # a link is not followed
                 kept = left.adopt(RELEASE)
             raise ReleaseFailed("unknown" if kept is None else left.state) from None
 
@@ -109,137 +110,129 @@ def recover(folder: str | Path, *, ledger: str | Path | Ledger | None = None) ->
 def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
     if NOTE not in left:
         return _without_note(left)
-    asked = _noted(left)
-    kept = _ledger_of(asked, ledger)
+    note = _noted(left)
+    kept = _ledger_of(note, ledger)
     charge = kept.charge()
     if charge is None:
-        if sql.absolute(kept.path) != asked["ledger"]:
-            raise LedgerError("this ledger does not know the request: it is another one than that "
-                              "which was to be charged, or nothing was charged; name that one")
+        if sql.absolute(kept.path) != note["ledger"]:
+            raise LedgerError("this ledger does not have the request: it is another ledger, or "
+                              "nothing was charged; name the ledger of the request")
         return _uncharged(left)
     reserve, commit = charge
-    if digest(canonical(reserve.body["claim"])) != asked["terms_sha256"]:
-        raise LedgerError("the ledger's charge is for something else than the folder's note; "
-                          "name the ledger that was charged")
+    if digest(canonical(reserve.body["claim"])) != note["terms_sha256"]:
+        raise LedgerError("the ledger's charge does not match the folder's note; name the ledger "
+                          "that was charged")
     body = _body(left, reserve.body["claim"], commit)
     if body is None:
         left.forget(f".{RELEASE}")
-        said = ("the ledger has the charge, and there is no whole release on the disk: the "
-                "work ended before; a charge is never given back")
-        return Recovered("lost", (said,))
+        return Recovered("lost", (("the ledger has the charge, but the release was not written "
+                                   "completely; a charge is not refunded"),))
     return Recovered("finished", tuple(_finished(left, body, kept, reserve, commit)))
 
 
 def _without_note(left: Folder) -> Recovered:
-    """Without a note there was no charge, or all was done."""
+    """Recover a folder without a note: nothing was charged, or the release was finished."""
     if left.state == "finished":
         same = False
         with suppress(OSError, ValueError, LookupError, TypeError):
-            spoken = parsed(left.read(CERTIFICATE, LARGEST_FILE))["release_sha256"]
-            same = spoken == digest(left.read(RELEASE))
+            certified = parsed(left.read(CERTIFICATE, LARGEST_FILE))["release_sha256"]
+            same = certified == digest(left.read(RELEASE))
         if not same:
-            raise SchemaError("the release in the folder is not the one that its certificate "
-                              "speaks of; `privsieve verify DIR` says more")
-        page = () if NAME in left else ("it has no page: `privsieve report DIR` writes it",)
+            raise SchemaError("the release in the folder does not match its certificate; "
+                              "`privsieve verify DIR` lists the faults")
+        page = () if NAME in left else ("it has no report: `privsieve report DIR` writes it",)
         return Recovered("finished", ("the release was finished before", *page))
     names = left.names()
-    if names == {f".{NOTE}"}:  # it ended while the note was written
+    if names == {f".{NOTE}"}:  # the process died while it wrote the note
         return _uncharged(left)
-    if not names:  # it could be anybody's
-        raise ParameterError("the folder is empty, and nothing was charged for it; take it away, "
-                             "and ask again")
+    if not names:  # perhaps not a folder of privsieve
+        raise ParameterError("the folder is empty, and nothing was charged for it; remove it, and "
+                             "repeat the request")
     raise ParameterError("the folder holds neither a finished release nor the note of a request "
                          "(request.json); name a folder that select, regress or synthesize made")
 
 
 def _says(certificate: Mapping[str, Any] | bytes | None, expected: Mapping[str, Any]) -> bool:
-    """Whether a certificate says what is expected, whoever signed it."""
-    found: Any = certificate
+    """Return whether a certificate has the expected content, apart from signatures."""
+    body: Any = certificate
     with suppress(ValueError, TypeError, RecursionError):
         if isinstance(certificate, bytes):
-            found = parsed(certificate)
-        return canonical({**found, "key": None, "signature": None}) == canonical(expected)
+            body = parsed(certificate)
+        return canonical({**body, "key": None, "signature": None}) == canonical(expected)
     return False
 
 
-def _asked(promised: Mapping[str, Any]) -> dict[str, Any]:
-    """Terms without the version of the software: the same is asked for after an update."""
-    return {name: value for name, value in promised.items() if name != "software"}
-
-
 def _noted(left: Folder) -> dict[str, Any]:
-    """The note of a folder, if privsieve wrote it."""
-    found: Any = None
+    """Read the note of a folder; refuse a changed one."""
+    note: Any = None
     with suppress(OSError, ValueError, RecursionError):
-        found = parsed(left.read(NOTE, LARGEST_FILE))
-    if (not isinstance(found, dict) or set(found) != _FIELDS or found["format"] != REQUEST
-            or not all(isinstance(value, str) for value in found.values())):
-        raise SchemaError("request.json is not as privsieve writes it; take the folder as it was "
-                          "left")
-    return found
+        note = parsed(left.read(NOTE, LARGEST_FILE))
+    if (not isinstance(note, dict) or set(note) != _FIELDS or note["format"] != REQUEST
+            or not all(isinstance(value, str) for value in note.values())):
+        raise SchemaError("request.json was changed; take the folder as privsieve left it")
+    return note
 
 
-def _ledger_of(asked: Mapping[str, str], given: str | Path | Ledger | None) -> Ledger:
-    """The ledger that was charged, for the request that was noted."""
-    if given is None:
-        path = asked["ledger"]
+def _ledger_of(note: Mapping[str, str], ledger: str | Path | Ledger | None) -> Ledger:
+    """Return the ledger of a noted request; refuse another ledger."""
+    if ledger is None:
+        path = note["ledger"]
     else:
-        path = given.path if isinstance(given, Ledger) else os.fspath(given)
+        path = ledger.path if isinstance(ledger, Ledger) else os.fspath(ledger)
     if not sql.lies(path):
-        raise LedgerError("the ledger is not where it was when it was charged; name it with "
-                          "--ledger FILE (in Python ledger=)")
-    kept = Ledger(path, population=asked["population"], request=asked["request"])
-    if not kept.holds(asked["head"]):
-        raise LedgerError("this is another ledger than the one that was charged, or an older copy "
-                          "of it; name that one with --ledger FILE (in Python ledger=)")
+        raise LedgerError("the ledger is not at its place of the charge; name it with --ledger "
+                          "FILE (in Python ledger=)")
+    kept = Ledger(path, population=note["population"], request=note["request"])
+    if not kept.holds(note["head"]):
+        raise LedgerError("this is not the ledger that was charged, or an older copy of it; name "
+                          "that ledger with --ledger FILE (in Python ledger=)")
     return kept
 
 
 def _uncharged(left: Folder) -> Recovered:
-    """The work ended before its charge: nothing is kept."""
+    """Remove the folder of a process that died before its charge."""
     if left.state == "finished" or left.adopt(RELEASE) is not None:
-        raise LedgerError("a release lies in the folder, and the ledger does not know its charge: "
-                          "it is another one, or was set back; restore its newest copy")
+        raise LedgerError("the folder has a release, and the ledger lacks its charge: it is "
+                          "another ledger, or was set back; restore its newest copy")
     gone = left.discard()
-    return Recovered("uncharged", ("nothing was charged: the work ended before that",
-                                   "the folder was taken away" if gone else
-                                   "the folder holds other files, and was left"))
+    return Recovered("uncharged", ("nothing was charged: the process ended before the charge",
+                                   "the folder was removed" if gone else
+                                   "the folder contains other files, and was not removed"))
 
 
 def _body(left: Folder, promised: Mapping[str, Any], commit: Entry | None,
           ) -> Mapping[str, Json] | None:
-    """The release that was staged or named; None where there is no whole one."""
+    """Return the staged or named release; None if there is no complete one."""
     data = left.adopt(RELEASE)
-    found: Any = None
-    # A part of a JSON object is no JSON object.
+    body: Any = None
+    # An incomplete file is not a JSON object.
     with suppress(ValueError, RecursionError):
-        found = parsed(data or b"")
-    whole = isinstance(found, dict) and canonical(found) == data
+        body = parsed(data or b"")
+    whole = isinstance(body, dict) and canonical(body) == data
     if commit is not None:
         if whole and digest(data or b"") != commit.body["release_sha256"]:
-            raise LedgerError("the ledger notes another release of this request than the one that "
-                              "lies in the folder, which is not to be used")
-    elif whole and (found.get("plan") != promised["plan"]
-                    or digest(canonical(found.get("domain"))) != promised["domain_sha256"]):
-        raise LedgerError("the release in the folder is not what was charged, and is not to be "
-                          "used")
-    return found if whole else None
+            raise LedgerError("the release in the folder is not the one in the ledger; do not use "
+                              "it")
+    elif whole and (body.get("plan") != promised["plan"]
+                    or digest(canonical(body.get("domain"))) != promised["domain_sha256"]):
+        raise LedgerError("the release in the folder is not the charged one; do not use it")
+    return body if whole else None
 
 
 def _finished(left: Folder, body: Mapping[str, Json], kept: Ledger, reserve: Entry,
               commit: Entry | None) -> list[str]:
-    """Go on from where the work ended; what was done, in words."""
+    """Complete the steps of a release; return what was done, in words."""
     did = []
     sha = digest(canonical(body))
     if commit is None:
-        left.sync()  # the bytes, before the ledger is told of them
+        left.sync()  # before the ledger stores the digest
         commit = kept.commit(reserve, sha)
-        did.append("the ledger was told the digest of the release")
+        did.append("the digest of the release was written to the ledger")
     due = certificate(reserve.body["claim"], sha, reserve, commit)
     if CERTIFICATE in left:
         if not _says(left.adopt(CERTIFICATE), due):
-            raise LedgerError("the certificate in the folder is not the one of this charge; take "
-                              "it away, and recover again")
+            raise LedgerError("the certificate in the folder does not belong to this charge; "
+                              "remove it, and recover again")
         left.link()
     else:
         left.forget(f".{CERTIFICATE}")

@@ -1,10 +1,10 @@
-"""fit: plan, reserve, rows, noise, release.  Written once; the order of statements is the theorem.
+"""Fit: charge, read rows, add noise, release.  Privacy depends on the order of statements.
 
-1. The plan was made from public facts; its cost cannot depend on a row.
+1. The plan follows from public facts; its cost does not depend on rows.
 2. The charge is durable before the body of the table is opened.
-3. Rows become integers, integers become a summary.
-4. The mechanism is the only function that meets noise; what it returns is the release.
-5. Nothing else leaves: no warning, no count, no message; a fault of the machine has one text.
+3. Rows become integers, and integers become a summary.
+4. Only the mechanism draws noise; its output is the release.
+5. Nothing else is shown: no warning, count or message; a fault of the machine has a constant text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SOFTWARE = {"privsieve": __version__}
 #: The form of a folder's note.
 REQUEST = "privsieve-request/1"
 
-#: Epsilon spent in this process by releases that no ledger knows.
+#: The epsilon of each release in this process without a ledger.
 _unsigned: list[Fraction] = []
 _counting = threading.Lock()
 if hasattr(os, "register_at_fork"):  # a child never inherits it locked
@@ -47,21 +47,22 @@ if hasattr(os, "register_at_fork"):  # a child never inherits it locked
 
 
 class UnsignedWarning(UserWarning):
-    """Several releases of one process, and no ledger that adds them up."""
+    """A process made several releases without a ledger that adds them up."""
 
 
 class ConvertedWarning(UserWarning):
-    """A release that protects another change than its population is charged for that one."""
+    """A release protects another change than its population, and is charged for the latter."""
 
 
 def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Noise | None = None,
         folder: Folder | None = None, progress: Callable[[str], None] = lambda _stage: None,
         room: Room | None = None) -> Release:
-    """Charge, read, add noise, release; `source` is opened after the charge and not before.
+    """Charge, read, add noise, release; `source` is opened after the charge only.
 
-    room : where rows are held; left out, half of the memory that is free, then a private file.
+    room : memory for rows; by default half of the free memory, then a private file.
     """
-    _alone(ledger, noise)
+    if noise is not None and ledger is not None:
+        raise ParameterError("a replayed noise is not private; it takes no ledger")
     plan = replace(plan, record=source.record, query=source.query)
     if plan.cost.epsilon == 0:
         return _free(plan, folder, replayed=noise is not None and not noise.private)
@@ -79,31 +80,31 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
 
 def sealed(work: Callable[[Noise], Made], noise: Noise | None, folder: Folder | None = None,
            ) -> Made:
-    """What meets rows and noise after a charge: one text of failure, whatever happens.
+    """Call the work on rows and noise after a charge; every failure has a constant text.
 
-    Whatever is raised becomes `ReleaseFailed`: a library's panic, which is no `Exception`, a
-    `SystemExit`, and Ctrl-C too, for the charge is made and its caller has to learn that.  Its text
-    follows from the files that are in the folder: there are none while rows are.
+    Every exception becomes `ReleaseFailed`: also a library's panic, `SystemExit` and Ctrl-C, since
+    the caller must learn of the charge.  Its text follows from the files in the folder, which is
+    empty during the work on rows.
     """
     try:
         import numpy as np
 
-        # [quiet] in this thread, and in those that read for it (`Room.each`): what a caller told
-        # NumPy to print or raise is not done after a charge
+        # [quiet] in this thread, and in those that read for it (`Room.each`): settings of the
+        # caller cannot make NumPy print or raise after a charge
         with np.errstate(all="ignore"):
             if noise is None:
                 from privsieve.noise.streams import system
 
                 noise = system()
             return work(noise)
-    except BaseException:  # noqa: BLE001  # its text could speak of rows, whatever its type
+    except BaseException:  # noqa: BLE001  # its text could contain values of rows
         failed = ReleaseFailed(folder.state if folder is not None else "lost")
-    # Raised outside of the handler: no cause and no context hang on it.
+    # Raised outside of the handler, so that it has no cause and no context.
     raise failed
 
 
 def _free(plan: Plan, folder: Folder | None, *, replayed: bool) -> Release:
-    """A choice that costs nothing: it is known before a row is read, and nothing is charged."""
+    """Release a choice without cost: it does not depend on rows, and nothing is charged."""
     certain = tuple(range(len(plan.domain.columns))) if plan.certain is None else plan.certain
     try:
         return _finish(plan, Release.of(plan, certain, replayed=replayed), None, None, folder)
@@ -112,34 +113,29 @@ def _free(plan: Plan, folder: Folder | None, *, replayed: bool) -> Release:
                              "room, or name a folder on another disk") from None
 
 
-def ledger_of(given: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
-    """A ledger; of a file that holds one population, that one."""
-    if given is None:
+def ledger_of(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
+    """Return a ledger as it is, or the only population of a ledger file."""
+    if ledger is None:
         return None
     from privsieve.ledger.ledger import Ledger, populations
 
-    if isinstance(given, Ledger):
-        return given
-    if not isinstance(given, (str, os.PathLike)):
-        raise ParameterError(f'ledger is {quoted(given)}; give Ledger(path, population="name"), '
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise ParameterError(f'ledger is {quoted(ledger)}; give Ledger(path, population="name"), '
                              "or the path of a ledger")
-    found = populations(os.fspath(given))
-    if len(found) == 1:
-        return found[0]
-    named = ", ".join(one.population for one in found) or "none was granted a budget"
-    raise ParameterError(f"which population of the ledger? ({named}); give ledger="
+    ledgers = populations(os.fspath(ledger))
+    if len(ledgers) == 1:
+        return ledgers[0]
+    named = ", ".join(each.population for each in ledgers) or "none was granted a budget"
+    raise ParameterError(f"the ledger has several populations ({named}), or none; give ledger="
                          'Ledger(path, population="name")')
-
-
-def _alone(ledger: Ledger | None, noise: Noise | None) -> None:
-    if noise is not None and ledger is not None:
-        raise ParameterError("a replayed noise is not private; it takes no ledger")
 
 
 def _paid(plan: Plan, ledger: Ledger | None, noise: Noise | None, folder: Folder | None = None,
           progress: Callable[[str], None] = lambda _stage: None,
           ) -> tuple[Ledger | None, Entry | None]:
-    """The ledger with a request of its own, and the charge; neither where no ledger is given."""
+    """Charge the ledger; return it with a named request, and the charge's entry."""
     if ledger is None:
         if noise is None:
             _warn_unsigned(plan.cost.epsilon)
@@ -166,12 +162,12 @@ def _choose(plan: Plan, source: Source, noise: Noise, room: Room,
 
 def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry | None,
             folder: Folder | None) -> Release:
-    """Stage, commit, certify, name: a release stands in the ledger before it can be seen."""
+    """Stage, commit, certify, name: the ledger knows a release before it can be seen."""
     from privsieve.ledger.chain import certificate
 
     if "replayed" in release.body:
         return release
-    data = release.bytes  # once: of a domain of many columns it takes a while
+    data = release.bytes  # once: it is slow for many columns
     sha256 = digest(data)
     if folder is not None:
         folder.stage(RELEASE, data)
@@ -182,13 +178,13 @@ def _finish(plan: Plan, release: Release, ledger: Ledger | None, reserved: Entry
         folder.stage(CERTIFICATE, canonical(signed))
         folder.link()
         if not write_report(folder, release.body, signed):
-            folder.sync()  # else the page did it for all
+            folder.sync()  # writing the report does it otherwise
         folder.forget(NOTE)
     return Release(release.body, signed)
 
 
 def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None) -> Room:
-    """What public facts can tell before the charge: odd types, a broken page, a full disk."""
+    """Refuse before the charge what public facts reveal: odd types, a full disk."""
     from privsieve.rows.batch import demand_readable, demand_room
 
     demand_valid(plan)
@@ -200,12 +196,12 @@ def _ready(plan: Plan, source: Source, folder: Folder | None, room: Room | None)
         from privsieve.rows.room import Room
 
         source.cluster.demand_sum(plan, source)
-        return Room()  # no row comes into this process
+        return Room()  # rows do not come into this process
     return demand_room(plan, source, room)
 
 
 def demand_valid(plan: Plan) -> None:
-    """Refuse a plan whose release `verify` would refuse; nothing is charged."""
+    """Refuse a plan whose release `verify` would refuse."""
     from privsieve.check.verify import verify_plan
     from privsieve.ledger.chain import certificate
 
@@ -217,24 +213,24 @@ def demand_valid(plan: Plan) -> None:
 
 
 def needs(plan: Plan) -> int:
-    """Bytes that the files of a release take at most, by what the plan says of it."""
-    parts = [*plan.domain.columns, *([plan.domain.target] if plan.domain.target else [])]
-    texts = sum(64 + len(part.name) + sum(8 + len(str(value)) for value in levels)
-                for part in parts for levels in [getattr(part, "values", ())])
-    said = {**plan.settings, **plan.forecast}
+    """Return the most bytes of the files of a release, from its plan."""
+    columns = [*plan.domain.columns, *([plan.domain.target] if plan.domain.target else [])]
+    texts = sum(64 + len(column.name) + sum(8 + len(str(value)) for value in levels)
+                for column in columns for levels in [getattr(column, "values", ())])
+    facts = {**plan.settings, **plan.forecast}
     numbers = [int(text) for name in ("cells", "features")
-               if (text := str(said.get(name))).isdecimal()]
-    # A name stands in domain, columns, selection and tables; a number with its place and its row.
-    return 2**20 + 64 * texts + 256 * (len(parts) + sum(numbers))
+               if (text := str(facts.get(name))).isdecimal()]
+    # A name occurs in domain, columns, selection and tables; a number with its place and its row.
+    return 2**20 + 64 * texts + 256 * (len(columns) + sum(numbers))
 
 
 def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callable[[str], None],
              ) -> Entry:
-    """The charge; durable when it returns, with the terms of the certificate to come."""
+    """Charge durably, and store the terms of the future certificate."""
     claim = terms(plan, SOFTWARE)
-    # Before the charge: who makes errors of warnings is to lose nothing.
-    if said := ledger.conversion(claim):
-        warnings.warn(f"{ledger.population}: {said}", ConvertedWarning, stacklevel=5)
+    # Before the charge: a warning that raises must not lose budget.
+    if sentence := ledger.conversion(claim):
+        warnings.warn(f"{ledger.population}: {sentence}", ConvertedWarning, stacklevel=5)
     ledger.demand(plan.cost, claim)
     if folder is not None:
         note(folder, ledger, claim)
@@ -244,14 +240,14 @@ def _reserve(plan: Plan, ledger: Ledger, folder: Folder | None, progress: Callab
     except (BudgetExceeded, ParameterError):
         raise
     except BaseException:
-        # The ledger itself failed, or was stopped: before its charge was durable, or after.
+        # The ledger failed or was stopped, before or after its charge was durable.
         if (state := _charged(ledger)) is None:
             raise
     raise ReleaseFailed(state)
 
 
 def note(folder: Folder, ledger: Ledger, terms: Mapping[str, Any]) -> None:
-    """Write into the folder what will be charged, durably; it names places, and holds no row."""
+    """Write a durable note of the future charge into the folder; it does not depend on rows."""
     from privsieve.ledger.sql import absolute
 
     folder.note(canonical({
@@ -261,7 +257,7 @@ def note(folder: Folder, ledger: Ledger, terms: Mapping[str, Any]) -> None:
 
 
 def _charged(ledger: Ledger) -> str | None:
-    """What a charge that failed has left: None where it is certain that nothing was charged."""
+    """Return the state after a failed charge; None if certainly nothing was charged."""
     try:
         return None if ledger.charge() is None else "lost"
     except PrivsieveError:
@@ -271,11 +267,11 @@ def _charged(ledger: Ledger) -> str | None:
 def _warn_unsigned(epsilon: Fraction) -> None:
     with _counting:
         _unsigned.append(epsilon)
-        made = tuple(_unsigned)
-    if len(made) > 1:
-        spent = -(-sum(made) * EPSILON_UNITS // 1)
+        epsilons = tuple(_unsigned)
+    if len(epsilons) > 1:
+        spent = -(-sum(epsilons) * EPSILON_UNITS // 1)
         warnings.warn(
-            f"{len(made)} releases without a ledger in this process: together epsilon "
-            f"{decimal(spent)} if they speak of the same people.  Give a ledger "
+            f"{len(epsilons)} releases without a ledger in this process: together epsilon "
+            f"{decimal(spent)} if they are about the same people.  Give a ledger "
             "(ledger=Ledger(...)) to keep the sum.",
             UnsignedWarning, stacklevel=5)

@@ -1,11 +1,13 @@
-"""Folder: the place of a release, private and new.  Nothing in it is ever overwritten."""
+"""Folder: the new private folder of a release, and files that are written completely or not."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Literal, Self
 
@@ -13,18 +15,20 @@ from privsieve.errors import ParameterError
 
 #: One plain component: no separator, no leading dot or dash.
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
-#: The files without which a release is none.
+#: The files of a complete release.
 RELEASE, CERTIFICATE = "release.json", "certificate.json"
-#: What was asked for, from before the charge until the release is finished.
+#: The note of a request, from before the charge until the release is finished.
 NOTE = "request.json"
+#: How a new file is opened: it is not overwritten, and a link is not followed.
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
 class Folder:
-    """A new folder (0700) whose files (0600) appear whole or not at all.
+    """A new folder (0700) whose files (0600) appear complete or not at all.
 
-    `stage` makes the bytes durable under a hidden name; `link` gives all of them their names.
-    Between the two a ledger is told: a crash leaves no named file that was not committed.  Whoever
-    has the folder open holds its lock, which the system takes back from a process that died.
+    `stage` makes the bytes of a file durable under a hidden name, and `link` gives all files their
+    names.  In between, the ledger commits the release, so a crash leaves no uncommitted named file.
+    An open folder is locked; the system releases the lock of a process that dies.
 
     >>> import tempfile, pathlib
     >>> place = tempfile.TemporaryDirectory()
@@ -43,15 +47,15 @@ class Folder:
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
-        """Make the folder; it must not exist, and the folder around it must."""
+        """Make the folder, which must not exist, in an existing folder."""
         place = Path(path).absolute()
         try:
             place.mkdir(0o700)
         except FileExistsError:
-            more = ("; it is of a request that was not finished: `privsieve recover DIR`"
+            hint = ("; its request is not finished: `privsieve recover DIR`"
                     if os.path.lexists(place / NOTE) else "")
-            raise ParameterError("the release folder exists; nothing is overwritten: name a "
-                                 f"folder that does not exist{more}") from None
+            raise ParameterError("the release folder exists and is not overwritten; name a new "
+                                 f"folder{hint}") from None
         except (OSError, ValueError):
             raise ParameterError("the release folder cannot be made; the folder around it must "
                                  "exist and be writable") from None
@@ -66,25 +70,25 @@ class Folder:
 
     @classmethod
     def reopen(cls, path: str | Path) -> Self:
-        """Open a folder that a process left which died or failed; its lock must be free."""
+        """Open the folder of a process that died or failed; its lock must be free."""
         place = Path(path).absolute()
         try:
             return cls(place, _opened(place))
         except ParameterError:
             raise
         except (OSError, ValueError):
-            raise ParameterError("there is no release folder at this place that this user may "
-                                 "open; name the one that --out named") from None
+            raise ParameterError("there is no release folder that this user may open at this "
+                                 "place; name the folder of --out") from None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What is staged stays: after a charge it is the only copy of what was paid for.
+        # Staged files stay: after a charge they are the only copy of the release.
         os.close(self._handle)
 
     def __contains__(self, name: str) -> bool:
-        """Whether something has this name, whoever put it there."""
+        """Return whether an entry of this name exists."""
         try:
             os.stat(name, dir_fd=self._handle, follow_symlinks=False)
         except FileNotFoundError:
@@ -93,17 +97,17 @@ class Folder:
 
     @property
     def state(self) -> Literal["lost", "staged", "finished"]:
-        """What is to be had of the release: a fact about files, and about nothing in them."""
+        """Return the state of the release, which depends on the existence of files only."""
         with suppress(OSError):
             if RELEASE in self and CERTIFICATE in self:
                 return "finished"
         return "staged" if RELEASE in {*self._staged, *self._linked} else "lost"
 
     def demand(self, room: int) -> None:
-        """Refuse a disk without room for so many bytes."""
+        """Refuse a disk without room for this number of bytes."""
         try:
             disk = os.fstatvfs(self._handle)
-        except (OSError, AttributeError):  # a system that does not say it
+        except (OSError, AttributeError):  # not supported by the system
             return
         if disk.f_bavail * disk.f_frsize < room:
             raise ParameterError(f"the disk of the release folder has no room for "
@@ -111,9 +115,9 @@ class Folder:
                                  "disk")
 
     def note(self, data: bytes) -> None:
-        """Write down what is asked for, before a charge: the same steps as for the release.
+        """Write the note of a request before its charge, by the same steps as the release.
 
-        A disk on which they fail is refused while that costs nothing.
+        A failing disk is thus refused before it costs anything.
         """
         try:
             self.write(NOTE, data)
@@ -122,7 +126,7 @@ class Folder:
                                  "folder on another disk") from None
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file into the folder."""
+        """Write a file into the folder."""
         self.stage(name, data)
         try:
             self.link()
@@ -137,8 +141,8 @@ class Folder:
             raise ParameterError(f"the file name is {name!r}; write 1 to 100 letters, digits, "
                                  "dots, dashes or underscores, without a folder")
         if name in self._staged or name in self._linked:
-            raise ParameterError(f"{name} is in the release folder; nothing is overwritten: "
-                                 "choose another name")
+            raise ParameterError(f"{name} is in the release folder and is not overwritten; choose "
+                                 "another name")
         hidden = f".{name}"
         try:
             self._put(hidden, data)
@@ -150,41 +154,39 @@ class Folder:
         self._staged[name] = hidden
 
     def _put(self, hidden: str, data: bytes) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        handle = os.open(hidden, flags, 0o600, dir_fd=self._handle)
+        handle = os.open(hidden, NEW, 0o600, dir_fd=self._handle)
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(handle, rest):]
-            os.fsync(handle)
+            write_durably(handle, data)
         finally:
             os.close(handle)
 
     def staged(self, name: str) -> bytes:
-        """What a staged file holds, read back from the disk."""
+        """Read a staged file back from the disk."""
         return self.read(self._staged[name])
 
     def read(self, name: str, most: int = -1) -> bytes:
-        """What a file holds, under its name or a hidden one; no link is followed."""
-        # Of a pipe that somebody put there nothing is waited for.
+        """Read a file under its name or a hidden one, without following links."""
+        # O_NONBLOCK: do not wait for a pipe.
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self._handle)
         with os.fdopen(handle, "rb") as file:
             return file.read(most)
 
     def adopt(self, name: str) -> bytes | None:
-        """Take over what another process staged or named; None where it did neither."""
-        for known, place in ((self._linked.add, name),
-                             (lambda one: self._staged.update({one: f".{one}"}), f".{name}")):
-            if place in self:
-                known(name)
-                return self.read(place)
+        """Take over a file that another process staged or named; return None without one."""
+        hidden = f".{name}"
+        if name in self:
+            self._linked.add(name)
+            return self.read(name)
+        if hidden in self:
+            self._staged[name] = hidden
+            return self.read(hidden)
         return None
 
     def link(self) -> None:
-        """Give all that is staged its name, in the order of staging; never overwrites."""
+        """Give all staged files their names, in the order of staging, without overwriting."""
         for name, hidden in list(self._staged.items()):
-            # The folder is new and its owner's alone: nobody takes the name between these two.
-            # (A hard link would need one step, and a file system that has them.)
+            # The folder is new and private, so no other process takes the name in between.
+            # (A hard link would need one step, but not all file systems have them.)
             if name in self:
                 raise FileExistsError(errno.EEXIST, "nothing is overwritten")
             os.rename(hidden, name, src_dir_fd=self._handle, dst_dir_fd=self._handle)
@@ -196,18 +198,18 @@ class Folder:
         os.fsync(self._handle)
 
     def forget(self, name: str) -> None:
-        """Take a file away; where that fails it stays, and is in nobody's way."""
+        """Remove a file; if that fails, it stays and does no harm."""
         with suppress(OSError):
             os.unlink(name, dir_fd=self._handle)
 
     def names(self) -> set[str]:
-        """The names of all that lies in the folder."""
-        return set(os.listdir(self._handle))  # noqa: PTH208  # of this folder, whatever its name is now
+        """Return the names of all entries of the folder."""
+        return set(os.listdir(self._handle))  # noqa: PTH208  # also after the folder was renamed
 
     def discard(self) -> bool:
-        """Take the folder away, if nothing of a release in it has a name yet; whether it is gone.
+        """Remove the folder if no file of a release has its name yet; return whether it is gone.
 
-        For a refusal before the charge.  Never call it after one: what is staged was paid for.
+        It is for a refusal before the charge.  After a charge the staged files are paid for.
         """
         if self._linked - {NOTE}:
             return False
@@ -221,7 +223,7 @@ class Folder:
 
 
 def _opened(place: Path) -> int:
-    """A handle of a folder, with its lock."""
+    """Open and lock a folder; return its handle."""
     handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         import fcntl
@@ -229,11 +231,41 @@ def _opened(place: Path) -> int:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise ParameterError("another process is at work in the release folder; wait until it "
-                             "has ended") from None
+        raise ParameterError("another process works in the release folder; wait until it has "
+                             "ended") from None
     except (ImportError, OSError):  # a system or a disk without locks
         pass
     return handle
+
+
+@contextmanager
+def hidden_file(path: str | Path, mode: int = 0o600) -> Iterator[tuple[FileIO, Path]]:
+    """Make a hidden file beside a path; yield it and its own path.
+
+    The caller writes it and gives it its name.  A file that is still hidden at the end is removed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with hidden_file(f"{folder}/head") as (file, hidden):
+    ...         write_durably(file.fileno(), b"{}")
+    ...         _ = hidden.replace(f"{folder}/head")
+    ...     os.listdir(folder)
+    ['head']
+    """
+    hidden = Path(path).with_name(f".{Path(path).name}.{os.urandom(8).hex()}")
+    try:
+        with os.fdopen(os.open(hidden, NEW, mode), "wb", buffering=0) as file:
+            yield file, hidden
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def write_durably(handle: int, data: bytes) -> None:
+    """Write all bytes to an open file, and return when they are on the disk."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest):]
+    os.fsync(handle)
 
 
 def sync(path: str | Path) -> None:
@@ -241,7 +273,7 @@ def sync(path: str | Path) -> None:
 
     >>> sync(".")
     """
-    if os.name != "posix":  # elsewhere a folder cannot be opened
+    if os.name != "posix":  # other systems cannot open folders
         return
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

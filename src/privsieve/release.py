@@ -1,7 +1,7 @@
-"""Release: what leaves: public facts and a mechanism's output, and no row.
+"""Release: the published result: public facts and the output of a mechanism, without rows.
 
-A class for each kind says its fields once: a maker writes it, a page and a user read it.  Numbers
-leave as texts, or as integers on a public grid, so that reading gives exactly what was written.
+A class for each kind declares its fields: makers write it, pages and users read it.  Numbers are
+written as texts, or as integers on a public grid, so that reading them is exact.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 
 
 FORMAT = "privsieve-release/1"
-#: So many classes are named in a sentence.
+#: The most classes that a sentence names.
 SHOWN = 8
-#: What a file that privsieve did not write can raise.
+#: The exceptions that a file with a wrong form can raise.
 WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
-#: Of the map of which only answers leave.
+#: The map of a regression that releases answers only.
 ANSWERS = "answers"
-#: A class is not told from none up to so many scales of the noise on its count (an empty class has
-#: more with a chance of e^-7 / 2), and up to this part of the units by the number of classes.
+#: A class may be empty if its count is at most this many scales of the noise, and this fraction of
+#: the average class.  The count of an empty class is larger with probability e^-7 / 2.
 NEAR, LEAST = 7, Fraction(1, 5)
 
-#: What a release can hold; more would be an attack on the time that a reader takes.
+#: The forms of numbers; longer ones would be an attack on the time of a reader.
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
 _SCALE = r"[0-9]{1,40}([./][0-9]{1,40})?"
-#: Smaller figures have an exponent, not a long row of zeros.
+#: Smaller figures are written with an exponent.
 _LEAST = Decimal("1e-9")
 
 
@@ -64,7 +64,7 @@ _LEAST = Decimal("1e-9")
 class Release(Printed):
     """A release and its certificate, each as JSON.
 
-    `selected` are names; `certificate` is None where the noise was replayed, which protects nobody.
+    `certificate` is None if the noise was replayed, which protects nobody.
     """
 
     body: Mapping[str, Json]
@@ -72,23 +72,23 @@ class Release(Printed):
 
     @classmethod
     def of(cls, plan: Plan, output: Any, *, replayed: bool) -> Self:
-        """What leaves of a plan and its mechanism's output; its certificate is still to be made."""
+        """Make a release, without a certificate, from a plan and the mechanism's output."""
         drawn: dict[str, Json] = {"replayed": True} if replayed else {}
-        return cls({**public(plan), **drawn, **said(plan, output)}, None)
+        return cls({**public(plan), **drawn, **write_output(plan, output)}, None)
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """The names that were chosen."""
+        """Return the selected names."""
         return tuple(self.body["selected"])  # type: ignore[arg-type]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All names that could have been chosen."""
+        """Return all names that could have been selected."""
         return tuple(self.body["columns"])  # type: ignore[arg-type]
 
     @property
     def missing(self) -> str:
-        """That the target was not found, and what to do, by the noisy counts; else empty."""
+        """Return a warning if the noisy counts show that a class is missing; else empty."""
         counts = Selection.counts_of(self.body) if "class_counts" in self.body else None
         domain: Any = self.body.get("domain")
         gone = "" if counts is None else counts.missing(domain["unit"])
@@ -96,14 +96,14 @@ class Release(Printed):
 
     @property
     def right(self) -> int | None:
-        """How many names would be right on a usual table: a forecast from public numbers.
+        """Return how many names would be right on a usual table, from public numbers.
 
-        None where nothing is forecast, and where a class was not found.
+        Return None without a forecast, and if a class is missing.
         """
-        made: Any = self.body.get("forecast") or {}
+        forecast: Any = self.body.get("forecast") or {}
         if self.missing:
             return None
-        usual = (made.get("found_percent") or {}).get(str(made.get("usual_gap")))
+        usual = (forecast.get("found_percent") or {}).get(str(forecast.get("usual_gap")))
         plan: Any = self.body["plan"]
         if usual is None or exact(plan["epsilon"], "epsilon") == 0:
             return None
@@ -111,7 +111,7 @@ class Release(Printed):
 
     @property
     def expected(self) -> str:
-        """The same in a sentence; empty without a forecast."""
+        """Return `right` in a sentence; empty without a forecast."""
         if self.right is None:
             return ""
         plan: Any = self.body["plan"]
@@ -126,20 +126,20 @@ class Release(Printed):
 
     @property
     def bytes(self) -> bytes:
-        """`release.json`, byte for byte."""
+        """Return the bytes of `release.json`."""
         return canonical(self.body)
 
     @property
     def sha256(self) -> str:
-        """The digest that the certificate binds."""
+        """Return the digest in the certificate."""
         return digest(self.bytes)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what was released, with Matplotlib (the extra `plot`)."""
+        """Draw the release, with Matplotlib (the extra `plot`)."""
         return load_entry("export", "release").from_release(self).plot(ax)
 
     def save(self, folder: str | Path) -> None:
-        """Write the release folder, with its report; it must not exist."""
+        """Write the release and its report into a new folder."""
         from privsieve.folder import Folder
 
         with Folder.create(folder) as opened:
@@ -155,7 +155,7 @@ class Release(Printed):
 
 
 def load(folder: str | Path) -> Release:
-    """Read a release folder; `verify` says whether it is what its certificate claims.
+    """Read a release folder without checking it; see `verify`.
 
     >>> import tempfile, numpy as np, privsieve as ps
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
@@ -175,13 +175,13 @@ def load(folder: str | Path) -> Release:
         raise SchemaError(f"release.json says format {quoted(body.get('format'))}; this version "
                           f"reads {FORMAT!r}")
     if not all(_is_names(body.get(name)) for name in ("columns", "selected")):
-        raise SchemaError("release.json does not say its columns and those that were selected; "
-                          "take the file as privsieve wrote it")
+        raise SchemaError("release.json lacks its columns, or the selected ones; take the file as "
+                          "privsieve wrote it")
     return Release(body, certificate)
 
 
 def public(plan: Plan) -> dict[str, Json]:
-    """What a release says that is known before rows are read."""
+    """Return the fields of a release that are known before rows are read."""
     return {
         "format": FORMAT,
         "kind": plan.kind,
@@ -193,45 +193,48 @@ def public(plan: Plan) -> dict[str, Json]:
     }
 
 
-def said(plan: Plan, output: Any) -> Mapping[str, Json]:
-    """What a release says of a mechanism's output; positions are those of selected columns."""
+def write_output(plan: Plan, output: Any) -> Mapping[str, Json]:
+    """Return the fields of release.json that hold a mechanism's output.
+
+    Where the plan has no `says`, the output is the positions of the selected columns.
+    """
     if plan.says is not None:
         return plan.says(output)
     return Selection(tuple(plan.domain.names[j] for j in output),
-                     **getattr(output, "said", {})).write()
+                     **getattr(output, "fields", {})).write()
 
 
-#: Numbers that a release may hold; all else is refused by the field.
+#: The numbers of a release; its fields refuse others.
 Whole = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 Decimals = Annotated[str, Meta(pattern=f"^(?:{_NUMBER})$", max_length=90)]
 Scale = Annotated[str, Meta(pattern=f"^(?:{_SCALE})$", max_length=90)]
 
 
 class Kind(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a mechanism released, of one kind: fields with their types; no other field is read."""
+    """The output of a mechanism, of one kind: fields with their types; others are refused."""
 
     kind: ClassVar[str] = ""
-    #: What is said of a file that lacks a field.
+    #: The error about a missing field.
     lacks: ClassVar[str] = ""
 
     def write(self) -> dict[str, Json]:
         """Return the fields of release.json."""
-        found: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
-        return found
+        fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
+        return fields
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
-        """Return what a release says; a file that privsieve did not write is refused."""
+        """Read the fields of a release; refuse a file in another form."""
         with _refused(f"{cls.lacks}; take the file as privsieve wrote it"):
             return msgspec.convert({name: body[name] for name in cls.__struct_fields__
                                     if name in body}, cls)
 
 
 class Selection(Kind, frozen=True):
-    """Names of columns, and what else was released of the choice.
+    """The selected names of columns, and further released facts about the selection.
 
-    branch : which of the ways that the plan lists was taken.
-    class_counts : noisy counts of the classes, which weighed them; see `NoisyCounts`.
+    branch : the branch of the plan.
+    class_counts : noisy counts of the classes, for their weights; see `NoisyCounts`.
 
     >>> Selection(("age",)).write(), Selection.read({"selected": [], "branch": "pairs"}).branch
     ({'selected': ['age']}, 'pairs')
@@ -245,7 +248,7 @@ class Selection(Kind, frozen=True):
 
     @classmethod
     def counts_of(cls, body: Mapping[str, Any]) -> NoisyCounts | None:
-        """Return the noisy counts of the classes, where some were drawn."""
+        """Return the noisy counts of the classes, or None."""
         with _refused("release.json has no noisy count for each class; take the file as privsieve "
                       "wrote it"):
             counts = cls.read(body).class_counts
@@ -287,47 +290,47 @@ class NoisyCounts:
                            exactly(self.scale))
 
     @classmethod
-    def read(cls, said: CountFields, body: Mapping[str, Any]) -> Self:
-        """What a release says."""
+    def read(cls, fields: CountFields, body: Mapping[str, Any]) -> Self:
+        """Read the noisy counts of a release."""
         names = tuple(map(text_of, body["domain"]["target"]["values"]))
-        if len(names) != len(said.q):
+        if len(names) != len(fields.q):
             raise ValueError("there is not one count for each class")
-        return cls(tuple(map(int, said.q)), said.per, Fraction(said.scale), names,
+        return cls(tuple(map(int, fields.q)), fields.per, Fraction(fields.scale), names,
                    int(body["plan"]["units"]))
 
     @property
     def about(self) -> list[int]:
-        """The count of each class in units, within what is possible."""
+        """Return the count of each class in units, between 0 and all units."""
         return [min(max(0, round(Fraction(count, self.per))), self.units) for count in self.q]
 
     @property
     def reach(self) -> int:
-        """Within so many units of the true count each lies with 95 % confidence."""
+        """Return the 95 % margin of error of each count, in units."""
         return ceil(3 * self.scale / self.per)
 
     @property
     def text(self) -> str:
-        """All counts, in a few words."""
+        """Return all counts, in a few words."""
         counts = [f"{name} about {count:,}" for name, count in zip(
             self.names, self.about, strict=True)]
-        more = [f"{len(counts) - SHOWN} more"] * (len(counts) > SHOWN)
-        return f"{', '.join([*counts[:SHOWN], *more])} of {self.units:,} (± {self.reach:,})"
+        rest = [f"{len(counts) - SHOWN} more"] * (len(counts) > SHOWN)
+        return f"{', '.join([*counts[:SHOWN], *rest])} of {self.units:,} (± {self.reach:,})"
 
     def missing(self, unit: str) -> str:
-        """The classes that are not told from none, in words; empty where all are there.
+        """Return the classes that may be empty, in words.
 
-        A function of what was released and of public numbers alone.
+        It is a function of the release and of public numbers alone.
         """
         limit = min(NEAR * self.scale, LEAST * self.units * self.per / len(self.q))
         gone = [f"class {name}: about {count:,} of {self.units:,} {unit}s"
                 for name, count, q in zip(self.names, self.about, self.q, strict=True)
                 if q <= limit]
-        more = [f"and {len(gone) - SHOWN} more"] * (len(gone) > SHOWN)
-        return "; ".join([*gone[:SHOWN], *more])
+        rest = [f"and {len(gone) - SHOWN} more"] * (len(gone) > SHOWN)
+        return "; ".join([*gone[:SHOWN], *rest])
 
 
 class GridNumbers(Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers on a public grid: q times a power of two, each.
+    """Numbers on a public grid: each is q times a power of two.
 
     >>> GridNumbers(-1, (3, -2)).exact, GridNumbers(-1, (3, -2)).doubles
     ((Fraction(3, 2), Fraction(-1, 1)), [1.5, -1.0])
@@ -337,18 +340,18 @@ class GridNumbers(Struct, frozen=True, forbid_unknown_fields=True):
     q: tuple[Whole, ...]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many numbers there are."""
         return len(self.q)
 
     @property
     def exact(self) -> tuple[Fraction, ...]:
-        """The numbers, exactly."""
+        """Return the numbers, exactly."""
         step = Fraction(2) ** self.exponent
         return tuple(q * step for q in self.q)
 
     @property
     def doubles(self) -> list[float]:
-        """The numbers as doubles: each is one."""
+        """Return the numbers as doubles, exactly."""
         return [float(number) for number in self.exact]
 
 
@@ -357,14 +360,14 @@ Law = Literal["gamma-norm", "gaussian", "laplace", "discrete-laplace"]
 
 
 class NoiseLaw(Struct, frozen=True, forbid_unknown_fields=True):
-    """The law of the noise, and the standard deviation of that of one number, as a text."""
+    """The law of the noise, and the standard deviation of the noise on a number, as a text."""
 
     law: Law
     each: Decimals
 
 
 class ColumnWeights(Kind, frozen=True):
-    """A weight with noise for each column, and the names of the largest."""
+    """A noisy weight of each column, and the names of the largest ones."""
 
     kind = "weights"
     lacks = "release.json lacks the weight of each column"
@@ -374,10 +377,10 @@ class ColumnWeights(Kind, frozen=True):
 
 
 class Regression(Kind, frozen=True):
-    """A formula that predicts the target, or answers of one that stays behind.
+    """A formula that predicts the target, or answers of a formula that is not released.
 
-    features : the map, by its name and public parameters
-    queries, answers : where only answers leave, and None else; an answer is the text of a double
+    features : the name and public parameters of the map
+    queries, answers : if only answers are released, else None; an answer is the text of a double
     """
 
     kind = "regression"
@@ -390,7 +393,7 @@ class Regression(Kind, frozen=True):
     answers: tuple[Decimals, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse answers without a map, or of other queries."""
+        """Refuse answers without a map, or for other queries."""
         if "map" not in self.features or (
                 self.map == ANSWERS) != (self.queries is not None) or (
                 len(self.queries or ()) != len(self.answers or ())):
@@ -398,7 +401,7 @@ class Regression(Kind, frozen=True):
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
-        """Return what a release says."""
+        """Read the fields of a release."""
         if body.get("kind") != cls.kind:
             raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
                               "one that `privsieve regress` or PrivateKernelRidge made")
@@ -406,16 +409,16 @@ class Regression(Kind, frozen=True):
 
     @property
     def map(self) -> str:
-        """The name of the map."""
+        """Return the name of the map."""
         return str(self.features["map"])
 
 
 class TableCells(Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts of a table; of its axes the last changes fastest.
+    """Counts of a table; its last axis changes fastest.
 
     shape : the number of cells of each axis
-    bins : of an axis of numbers or dates the ends of its bins, as texts
-    place : which cells have a count, in order; "all" where all do
+    bins : for an axis of numbers or dates, the ends of its bins, as texts
+    place : the cells that have a count, in order, or "all"
     """
 
     names: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -426,18 +429,18 @@ class TableCells(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def many(self) -> int:
-        """How many cells there are, with a count or without."""
+        """Return the number of cells, with and without a count."""
         return prod(self.shape)
 
     @property
     def places(self) -> Sequence[int]:
-        """The cells that have a count."""
+        """Return the cells that have a count."""
         return range(self.many) if isinstance(self.place, str) else self.place
 
     def __post_init__(self) -> None:
-        """Refuse counts of other cells than there are."""
+        """Refuse counts of cells outside of the table."""
         cells = 1
-        for size in self.shape:  # the product of as many as a file may hold would never be done
+        for size in self.shape:  # stops early: a file may have very many sizes
             cells *= size
             if cells > LARGEST:
                 raise ValueError("there are more cells than a double can count")
@@ -448,7 +451,7 @@ class TableCells(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Histogram(Kind, frozen=True):
-    """A table of counts with noise."""
+    """A table of noisy counts."""
 
     kind = "histogram"
     lacks = "the release holds no table of counts"
@@ -457,12 +460,12 @@ class Histogram(Kind, frozen=True):
     noise: NoiseLaw
 
 
-#: The kinds of releases that an epsilon was paid for.
+#: The kinds of releases that cost epsilon.
 KINDS = {kind.kind: kind for kind in (Selection, ColumnWeights, Regression, Histogram)}
 
 
 def number(text: object) -> Fraction:
-    """A decimal text of a release, exactly; a longer one than privsieve writes raises.
+    """Read a decimal text of a release exactly; raise if it is longer than privsieve writes.
 
     >>> number("-1.5e-3"), number(figure(0.5))
     (Fraction(-3, 2000), Fraction(1, 2))
@@ -473,7 +476,7 @@ def number(text: object) -> Fraction:
 
 
 def figure(value: float | Fraction, digits: int = 4, form: Literal["f", "g", "e"] = "f") -> str:
-    """A number in a few digits: in plain decimals where it is not tiny, or in Python's other forms.
+    """Write a number in a few digits: as plain decimals unless it is tiny, or in another form.
 
     >>> figure(0.000123456), figure(1234.5678, 2), figure(Fraction(1, 2)), figure(1e-30)
     ('0.0001235', '1200', '0.5', '1e-30')
@@ -490,7 +493,7 @@ def figure(value: float | Fraction, digits: int = 4, form: Literal["f", "g", "e"
 
 
 def what(release: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> str:
-    """What leaves, in a few words; of a publication its certificate says it."""
+    """Describe a release in a few words; a publication needs its certificate."""
     chosen, kind = release["selected"], release["kind"]
     if kind == "containment" and certificate is not None:
         claim = certificate["claim"]
@@ -501,10 +504,10 @@ def what(release: Mapping[str, Any], certificate: Mapping[str, Any] | None = Non
     if kind == "regression":
         return ("answers with noise to some questions" if release["features"]["map"] == ANSWERS
                 else "a formula with noise, from which predictions follow")
-    more = ", noisy counts of the classes" * (release.get("class_counts") is not None)
+    counts = ", noisy counts of the classes" * (release.get("class_counts") is not None)
     return {"weights": f"a weight with noise for each of {columns}",
             "histogram": f"a table of counts with noise over {_several(len(chosen))}",
-            }.get(kind, f"the names of {len(chosen):,} of {columns}{more}")
+            }.get(kind, f"the names of {len(chosen):,} of {columns}{counts}")
 
 
 def _several(columns: int) -> str:
@@ -513,7 +516,7 @@ def _several(columns: int) -> str:
 
 @contextmanager
 def _refused(words: str) -> Iterator[None]:
-    """What privsieve did not write is refused in the words of its kind."""
+    """Refuse a file in a wrong form with these words."""
     try:
         yield
     except WRONG:

@@ -1,4 +1,4 @@
-"""KernelRidgeSession: the one object that holds rows, and answers for a price."""
+"""Session: the only object that keeps rows in memory; each answer costs epsilon."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.methods import demand_equal_rows
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import MOST_QUERIES, Memory, Task
-from privsieve.methods.ridge.dual import (
-    Basis,
-    Kernel,
-    Rounding,
-    coordinates,
-    target,
-)
+from privsieve.methods.ridge.dual import Basis, Kernel, Rounding, coordinates, target
 from privsieve.methods.ridge.features import Doubles
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise
@@ -36,11 +30,11 @@ from privsieve.rows.batch import Batch, batches
 
 @estimator
 class KernelRidgeSession:
-    """Predictions of a kernel ridge regression, each for a price; what was paid for may leave.
+    """Answer with predictions of a kernel ridge regression; each answer costs epsilon.
 
     The rows (X with y, in any form that `fit` takes) are read at the first answer, after its
-    charge, and forgotten when the session ends.  It is neither copied nor pickled.  What it
-    returns has noise and may be shown.
+    charge, and deleted when the session ends.  A session cannot be copied or pickled.  Its answers
+    have noise and may be published.
 
     Examples
     --------
@@ -55,7 +49,7 @@ class KernelRidgeSession:
 
     X: InitVar[Any] = option(default=MISSING, kw_only=False, says="the table")
     y: InitVar[Any] = option(default=None, kw_only=False,
-                             says="the target, where X does not hold it")
+                             says="the target, if X does not contain it")
     kernel: str = option(default="rbf", choices=("rbf", "linear"),
                          says="how alike two records are")
     gamma: Any = option(default=1.0, read=number, says="of rbf, for columns scaled to a range of 1")
@@ -64,10 +58,10 @@ class KernelRidgeSession:
         says="the ridge; `methods.ridge.sensitivity.suggest_lambda` names one from public numbers")
     domain: Domain | str | os.PathLike[str] = option(
         default=MISSING, read=as_given,
-        says="what is public, or the path of a domain file; the target is a number with bounds")
+        says="the public facts, or the path of a domain file; the target is a number with bounds")
     ledger: Ledger | str | os.PathLike[str] | None = option(
         default=None, read=as_given,
-        says="who keeps the sum of what is spent, or the path of a ledger of one population")
+        says="the ledger, which adds up all charges, or the path of a ledger of one population")
 
     def __post_init__(self, X: Any, y: Any) -> None:
         vars(self).update(read_options(type(self), vars(self)))
@@ -75,9 +69,9 @@ class KernelRidgeSession:
         demand_equal_rows(public, "a kernel session")
         source = open_source(X, y, csv=public.csv)
         if public.person is not None or not public.replaces:
-            raise DomainError('a session protects one row that is replaced: its domain has unit = '
-                              '"row" and neighbours = "replace-one"; for persons take a table with '
-                              "one row for each")
+            raise DomainError('a session protects one row that is replaced: its domain needs unit '
+                              '= "row" and neighbours = "replace-one"; for persons take a table '
+                              "with one row for each")
         shape = source.shape(count_rows=True)
         domain = resolve(public, shape, strict=True)
         target(domain)
@@ -89,23 +83,23 @@ class KernelRidgeSession:
         self._source: Source | None = source
         self._memory = Memory()
         self._noise: Noise | None = None
-        self._asked: dict[tuple[bytes, str], float] = {}
+        self._answered: dict[tuple[bytes, str], float] = {}
         self._open = False
         self.release_: Release | None = None
 
     def __enter__(self) -> Self:
-        """Open the session; it opens once."""
+        """Open the session, once."""
         if self._source is None:
-            raise ParameterError("this session has ended and its rows are forgotten; make another")
+            raise ParameterError("this session has ended and its rows are deleted; make another")
         self._open = True
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the session."""
         self.close()
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Delete the rows."""
         self._open, self._source = False, None
         self._memory.forget()
 
@@ -116,53 +110,53 @@ class KernelRidgeSession:
         return f"<KernelRidgeSession, {'open' if self._open else 'closed'}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse: a session holds rows."""
-        raise TypeError("a session holds rows; it is neither copied nor pickled")
+        """Refuse copies, since a session holds rows."""
+        raise TypeError("a session holds rows; it cannot be copied or pickled")
 
     def predict_one(self, x: Any, *, epsilon: object, allow_weak: bool = False) -> float:
-        """A prediction for one record; the same question again has the same answer, for nothing.
+        """Predict one record; repeating a question gives the same answer without cost.
 
         Parameters
         ----------
-        x : one record, in the order of the domain's columns, or a table of one row.
-        epsilon : what the answer costs.
+        x : a record, in the order of the domain's columns, or a table of one row.
+        epsilon : the cost of the answer.
         allow_weak : accept an epsilon above 10.
         """
         cost = Cost.of(epsilon, allow_weak=allow_weak)
-        codes = codes_of(x, self._kernel.domain, one=True)
+        codes = codes_of(x, self._kernel.domain, single=True)
         self._check()
         # [cached]
         known = codes.tobytes(), cost.text
-        if known not in self._asked:
+        if known not in self._answered:
             points = coordinates(codes, self._kernel.domain)
             alone = Basis(self._kernel, points, np.ones((1, 1)))
             release = self._charged(self._task("one", cost, alone, np.ones((1, 1)), codes))
-            self._asked[known] = _answers(release)[0]
-        return self._asked[known]
+            self._answered[known] = _answers(release)[0]
+        return self._answered[known]
 
     def predict_batch(self, X: Any, *, epsilon: object, allow_weak: bool = False) -> Doubles:
-        """Predictions for the records of a table, together: one charge.
+        """Predict the records of a table together, for one charge.
 
-        The noise grows with the square root of how many records are not much like others.
+        The noise grows with the square root of the number of records that differ from others.
         """
         cost = Cost.of(epsilon, allow_weak=allow_weak)
         self._check()
         return np.array(_answers(self._charged(self._batch(X, cost))))
 
     def plan(self, X: Any, *, epsilon: object, allow_weak: bool = False) -> Plan:
-        """What `predict_batch(X)` would cost and bring; it reads no row and charges nothing.
+        """Plan `predict_batch(X)` without reading rows or charging.
 
         One answer has the noise of a batch of one.
         """
         task = self._batch(X, Cost.of(epsilon, allow_weak=allow_weak))
-        return answers.plan(task, Memory(keeps=False))  # what is kept of a plan holds no row
+        return answers.plan(task, Memory(keeps=False))  # a plan must not keep rows
 
     def _batch(self, X: Any, cost: Cost) -> Task:
         codes = codes_of(X, self._kernel.domain)
         if not 1 <= len(codes) <= MOST_QUERIES:
-            raise ParameterError(f"{len(codes)} records are asked for; a batch has 1 to "
-                                 f"{MOST_QUERIES}: ask for fewer, or take PrivateKernelRidge")
-        # Of the longest function a dimension explains the more, the less noise it brings.
+            raise ParameterError(f"there are {len(codes)} records; a batch has 1 to "
+                                 f"{MOST_QUERIES}: take fewer, or PrivateKernelRidge")
+        # Drop dimensions that add more noise than they explain of the longest function.
         noise = sensitivity(self._lam, self._rows) / cost.epsilon
         basis, weights = Basis.of(coordinates(codes, self._kernel.domain), self._kernel,
                                   float(noise / longest(self._lam)) ** 2)
@@ -175,7 +169,7 @@ class KernelRidgeSession:
         return Task(kind, self._kernel, self._lam, self._rows, cost, basis, weights, codes)
 
     def _charged(self, task: Task) -> Release:
-        """One release, by the one order of statements: plan, charge, rows, noise, release."""
+        """Release the answers of a task by `fit.fit`."""
         assert self._source is not None
         self.release_ = fitting.fit(answers.plan(task, self._memory), self._source,
                                     ledger=self._ledger, noise=self._noise)
@@ -187,21 +181,21 @@ class KernelRidgeSession:
                                  "KernelRidgeSession(...) as session:`")
 
 
-def codes_of(X: Any, domain: Domain, *, one: bool = False) -> npt.NDArray[np.uint16]:
-    """Queries on the domain's grid: public records, with or without a target.
+def codes_of(X: Any, domain: Domain, *, single: bool = False) -> npt.NDArray[np.uint16]:
+    """Return queries on the domain's grid: public records, with or without a target.
 
-    >>> codes_of([0.5], Domain.box(0, 1, columns=1), one=True).tolist()
+    >>> codes_of([0.5], Domain.box(0, 1, columns=1), single=True).tolist()
     [[32768]]
     """
-    if one and not hasattr(X, "columns") and np.ndim(X) == 1:
+    if single and not hasattr(X, "columns") and np.ndim(X) == 1:
         X = [list(X)]
-    asked = replace(domain, target=None, rows=None)
+    public = replace(domain, target=None, rows=None)
     source = open_source(X, csv=domain.csv)
-    resolve(asked, source.shape(count_rows=False), strict=False)
-    read = list(batches(source, asked, rows=None, entropy=bytes))
+    resolve(public, source.shape(count_rows=False), strict=False)
+    read = list(batches(source, public, rows=None, entropy=bytes))
     codes = Batch.concat([Batch.empty(len(domain.columns)), *read]).codes
-    if one and len(codes) != 1:
-        raise ParameterError(f"{len(codes)} records are asked for; predict_one answers for one")
+    if single and len(codes) != 1:
+        raise ParameterError(f"there are {len(codes)} records; predict_one needs one")
     return codes
 
 

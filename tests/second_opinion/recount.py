@@ -97,14 +97,14 @@ class Facts:
     @property
     def settings(self) -> Mapping[str, Any]:
         """The settings of the plan."""
-        found: Mapping[str, Any] = self.plan["settings"]
-        return found
+        actual_settings: Mapping[str, Any] = self.plan["settings"]
+        return actual_settings
 
     @property
     def forecast(self) -> Mapping[str, Any]:
         """The forecast of the release."""
-        found: Mapping[str, Any] = self.release["forecast"]
-        return found
+        actual_forecast: Mapping[str, Any] = self.release["forecast"]
+        return actual_forecast
 
     @property
     def epsilon(self) -> Fraction:
@@ -172,7 +172,7 @@ def claim_reasons(claim: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator
         "the assumptions are not those of the theorem":
             list(claim["assumes"]) == list(THEOREMS[theorem]),
         "the claimed epsilon is beyond what may be asked for": epsilon <= LARGEST_EPSILON,
-        "the claimed delta is no chance below 1": delta < 1,
+        "the claimed delta is not below 1": delta < 1,
         "nothing is claimed for a release that has noise":
             epsilon > 0 or claim["kind"] == "selection",
     })

@@ -1,10 +1,10 @@
-"""Audit: try to tell two tables apart by what a mechanism answers.
+"""Audit: try to tell two tables apart by the outputs of a mechanism.
 
-The mechanism is a black box.  Half of the runs learns an event that is likelier on one table;
-fresh runs then count it.  From the two counts follows a lower bound on epsilon that is wrong with
-probability 1 % at most, whatever was learned.  A bound above the claim refutes the claim; a bound
-below proves nothing, and one below zero says that the attack saw nothing at all.  This module knows
-no product: the checker is not the maker.
+The mechanism is a black box.  Half of the runs learn an event that is likelier on one table; fresh
+runs then count it.  The two counts give a lower bound on epsilon that is wrong with probability at
+most 1 %, for any learned event.  A bound above the claim refutes the claim.  A bound below it
+proves nothing, and a bound below zero means that the attack found no difference.  This module does
+not depend on the methods that it audits.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from privsieve.check.views import Failed, Flat, Floats, Guess, flat, scores
 from privsieve.entries import import_library
 from privsieve.errors import ParameterError
 
-#: Runs on each table, of which one half learns the event and the other counts it.
+#: Runs on each table: one half learns the event, the other half counts it.
 PROFILES = {"smoke": 200, "ci": 30_000, "release": 1_000_000}
 FEWEST = 100  # with fewer runs on each table no bound says anything
-#: Runs on one table before the other has its turn, while they are counted.
+#: Counted runs on one table before the next ones on the other table.
 TURN = 100
-#: Thresholds that are tried for each score.
+#: The most thresholds that are tried for each score.
 THRESHOLDS = 500
-#: The golden section, and how often it is taken.
+#: The golden section, and the number of its steps.
 GOLDEN, SECTIONS = (math.sqrt(5) - 1) / 2, 14
-#: What rounding could add to a limit is taken off.
+#: Limits are multiplied by this, because rounding might raise them.
 LESS = 1 - 1e-12
 
 REFUTED, STANDS, BLIND = "refuted", "stands", "saw nothing"
@@ -38,10 +38,10 @@ REFUTED, STANDS, BLIND = "refuted", "stands", "saw nothing"
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found: `bound` holds at 99 %, `bound95` at 95 %; `exceeded` is for 99 %.
+    """The result of an audit: `bound` holds at 99 %, `bound95` at 95 %; `exceeded` is for 99 %.
 
-    runs : how often the mechanism ran; fewer than asked for where somebody stopped it.
-    view : what of an output told the tables apart best, in words.
+    runs : how often the mechanism ran; fewer than requested after Ctrl-C.
+    view : the property of outputs that told the tables apart best, in words.
 
     >>> Audit(bound=0.9, bound95=0.92, exceeded=False, runs=60_000, view="numbers").verdict
     'stands'
@@ -55,9 +55,9 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """"refuted", "stands", or "saw nothing": the two tables looked alike to this attack.
+        """"refuted", "stands", or "saw nothing": this attack found no difference.
 
-        Who saw nothing has no reason to trust the claim more than before.
+        "saw nothing" is not a reason to trust the claim more than before.
         """
         if self.exceeded:
             return REFUTED
@@ -69,9 +69,8 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
     """Bound from below the epsilon of a mechanism on a pair of neighbouring tables.
 
     `mechanism(table)` may return anything: numbers, arrays, names, mappings, dataclasses, a
-    release; it is taken apart by type.  A profile may also be a number of runs on each table.
-    Who stops an audit by Ctrl-C, once its event is learned, gets the bound of the runs so far, and
-    it holds: nobody is told what was found before.
+    release.  A profile may also be a number of runs on each table.  After Ctrl-C, the audit returns
+    the valid bound of the runs so far, if its event was learned.
 
     >>> import random
     >>> def honest(table): return random.random() < 0.5
@@ -93,7 +92,7 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
 
 
 def _runs(profile: str | int) -> tuple[int, int]:
-    """How often the mechanism runs on each table, to learn an event and to count it."""
+    """Return the runs on each table to learn an event, and to count it."""
     each = PROFILES.get(profile, 0) if isinstance(profile, str) else profile
     if each < FEWEST:
         raise ParameterError(f"the profile is {profile!r}; choose one of {', '.join(PROFILES)}, or "
@@ -103,23 +102,23 @@ def _runs(profile: str | int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Event:
-    """Outputs whose score is above a threshold; likelier on the second table where swapped."""
+    """Outputs with a score above a threshold; likelier on the second table if swapped."""
 
     score: Guess
     threshold: float
     swap: bool
 
     def hits(self, outputs: Sequence[Flat]) -> int:
-        """How many outputs are in it."""
+        """Return the number of outputs in the event."""
         return int((self.score(outputs) > self.threshold).sum())
 
 
 def _counted(mechanism: Callable[[Any], Any], tables: tuple[Any, Any], event: Event, count: int,
              ) -> tuple[list[int], int]:
-    """How often fresh runs are in the event, and of how many on each table; Ctrl-C ends it.
+    """Count fresh runs in the event on each table; return the counts and the runs on each.
 
-    The tables take turns, so that as much was done on each.  Nobody was told what was found until
-    then: the number of runs does not depend on it.
+    Both tables have the same number of runs, also after Ctrl-C.  The counts are not shown before
+    the end, so the number of runs does not depend on them.
     """
     hits, done = [0, 0], 0
     try:
@@ -140,17 +139,17 @@ def _outputs(mechanism: Callable[[Any], Any], table: Any, count: int) -> list[Fl
 def _run(mechanism: Callable[[Any], Any], table: Any) -> Any:
     try:
         return mechanism(table)
-    except Exception as error:  # noqa: BLE001  # whatever is raised is an output
+    except Exception as error:  # noqa: BLE001  # every exception is an output
         return Failed(type(error).__name__, str(error))
 
 
 # --- an event -----------------------------------------------------------------------------------
 
 def _event(sides: Sequence[Sequence[Flat]], delta: float) -> Event:
-    """A score, a threshold and a direction: answers above it are likelier on one table.
+    """Learn an event: a score, a threshold, and the table on which higher scores are likelier.
 
-    One half of the runs makes the scores, the other half chooses among them: a score always looks
-    good on what it was made from.
+    One half of the runs makes the scores, and the other half chooses among them: a score always
+    looks good on the runs that made it.
     """
     learned, sides = zip(*((side[::2], side[1::2]) for side in sides), strict=True)
     best = (-math.inf, Event(Guess("nothing", lambda outputs: np.zeros(len(outputs))), 0.0,
@@ -174,9 +173,9 @@ def _event(sides: Sequence[Sequence[Flat]], delta: float) -> Event:
 
 
 def _promise(hits: NDArray[np.intp], misses: NDArray[np.intp], count: int, delta: float) -> Floats:
-    """Roughly the bound that an event would give (Wilson's interval); any guess is allowed.
+    """Estimate the bound of an event by Wilson's intervals; any guess is allowed.
 
-    Both limits at once are more doubt than the bound has: of many events the best was lucky.
+    Both limits together are stricter than the bound, since the best of many events was lucky.
     """
     z2 = 2.58**2
     half_more = np.sqrt(z2 * (hits * (count - hits) / count + z2 / 4))
@@ -190,17 +189,17 @@ def _promise(hits: NDArray[np.intp], misses: NDArray[np.intp], count: int, delta
 # --- a bound ------------------------------------------------------------------------------------
 
 def _epsilon(most: int, fewest: int, count: int, wrong: float, delta: float) -> float:
-    """A lower bound on epsilon from two counts, wrong with probability `wrong` at most.
+    """Return a lower bound on epsilon from two counts, wrong with probability at most `wrong`.
 
     Each share has a p-value, and runs on the two tables are independent: minus the logarithm of
-    the product is above `far` with that probability at most (Fisher).  The pairs of shares that
-    are not so far are a convex set, as both p-values are log-concave; along its border the ratio
-    falls to its least and rises again: golden sections find it.
+    the product is above `far` with at most that probability (Fisher).  The other pairs of shares
+    are a convex set, since both p-values are log-concave.  Along its border the ratio falls to its
+    minimum and rises again; golden sections find the minimum.
     """
     far = _far(wrong)
 
     def ratio(first: float, second: float) -> float:
-        """Where the first share takes this part of `far`, and the second the rest."""
+        """Return the log ratio of limits that use these fractions of `far`."""
         high = _lowest(most, count, -far * first) - delta
         low = 1 - _lowest(count - fewest, count, -far * second)
         return -math.inf if high <= 0 else math.log(high / low) if low > 0 else math.inf
@@ -215,12 +214,12 @@ def _epsilon(most: int, fewest: int, count: int, wrong: float, delta: float) -> 
         else:
             start, new = left, left + GOLDEN * (end - left)
             tried = {right: upper, new: ratio(new, 1 - new)}
-    # [below] the least lies between: so much for the first share, and for the second
+    # [below] the minimum is between: the largest fraction for each share
     return ratio(end, 1 - start)
 
 
 def _far(wrong: float) -> float:
-    """Minus the logarithm of a product of two p-values is above it with this probability.
+    """Return what minus the log of a product of two p-values exceeds with this probability.
 
     >>> round(_far(0.01), 3)
     6.638
@@ -232,9 +231,9 @@ def _far(wrong: float) -> float:
 
 
 def _lowest(hits: int, count: int, log_wrong: float) -> float:
-    """The Clopper-Pearson lower limit: below it, so many hits have a probability below `wrong`.
+    """Return the Clopper-Pearson lower limit: below it, `hits` or more are less likely than wrong.
 
-    It is a quantile of a beta distribution, and a little less, since floats are rounded.
+    It is a quantile of a beta distribution, slightly reduced, since floats are rounded.
 
     >>> round(_lowest(5, 10, math.log(0.05)), 4)
     0.2224

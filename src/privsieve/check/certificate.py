@@ -1,7 +1,7 @@
 """Certificate: the fields of a certificate, and of the release of a publication, with their types.
 
-What a file has beyond these fields is refused.  What follows from a plan is not declared here:
-`verify` plans again and compares.
+Other fields are refused.  Fields that follow from a plan are not declared here: `verify` makes the
+plan again and compares.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from privsieve.public.dropped import OF_FIRST, is_of_first
 from privsieve.public.event import Event
 from privsieve.public.plan import FORMAT, LONGEST_QUERY
 
-#: The kind of certificates that promise a level, and no epsilon.
+#: The kind of certificates that promise a level instead of epsilon.
 CONTAINMENT = "containment"
-#: What a release says of its format.
+#: The format of a release.
 RELEASE_FORMAT = "privsieve-release/1"
 
 Name = Annotated[str, Meta(max_length=128)]
@@ -39,28 +39,28 @@ Neighbours = Literal["replace-one", "add-remove"]
 
 
 class Closed(Struct, frozen=True, forbid_unknown_fields=True):
-    """Fields, all of which are declared."""
+    """A form without other fields than the declared ones."""
 
 
 class Software(Closed, frozen=True):
-    """Who wrote a certificate."""
+    """The software that wrote a certificate."""
 
     privsieve: Annotated[str, Meta(
         pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}([a-z.+][a-z0-9.]{0,30})?\Z")]
 
 
 class PlaceFields(Closed, frozen=True):
-    """Where an entry stands in the chain of a ledger."""
+    """The place of an entry in the chain of a ledger."""
 
     seq: Positive
     prev: Digest
     hash: Digest
 
 
-# --- what an epsilon was paid for ---------------------------------------------------------------
+# --- releases that cost epsilon -----------------------------------------------------------------
 
 class Claim(Closed, frozen=True):
-    """What is promised."""
+    """The promise of a release."""
 
     kind: Name
     account: Literal["pure", "approximate"]
@@ -74,7 +74,7 @@ class Claim(Closed, frozen=True):
 
 
 class Planned(Closed, frozen=True):
-    """What was asked for, and what was planned from it."""
+    """The requested options, and the plan."""
 
     method: Name
     epsilon: Amount
@@ -88,7 +88,7 @@ class Planned(Closed, frozen=True):
 
 
 class Charged(Closed, frozen=True):
-    """What was charged, in the change that the account protects."""
+    """The charge, in the change that the account protects."""
 
     unit: Unit
     neighbours: Neighbours
@@ -113,7 +113,7 @@ class ChargeFields(Closed, frozen=True):
 
 
 class Certificate(Closed, frozen=True):
-    """What was promised, planned, paid and released."""
+    """The certificate of a release: promise, plan, charge and digest."""
 
     format: Literal["privsieve-certificate/1"]
     claim: Claim
@@ -134,7 +134,7 @@ CountedUnits = Literal["persons", "sources"]
 
 
 class Publishing(Closed, frozen=True):
-    """How columns were chosen that may be published."""
+    """The method by which published columns were chosen."""
 
     method: Literal["profile", "greedy", "maximal", "exact"]
     profile: Literal["few", "strict", "most"] | None
@@ -147,7 +147,7 @@ class Publishing(Closed, frozen=True):
 
 
 class RolesFields(Closed, frozen=True):
-    """What each column of the table is."""
+    """The role of each column of the table."""
 
     presences: Names
     both: Names
@@ -157,7 +157,7 @@ class RolesFields(Closed, frozen=True):
 
 
 class LimitsFields(Closed, frozen=True):
-    """What groups may tell."""
+    """The limits on what groups reveal."""
 
     share: Part | None
     entropy: Part | None
@@ -166,7 +166,7 @@ class LimitsFields(Closed, frozen=True):
 
 
 class Contained(Closed, frozen=True):
-    """What is promised of a published table."""
+    """The promise about a published table."""
 
     kind: Literal["containment"]
     k: Annotated[int, Meta(ge=2, le=LARGEST)]
@@ -196,7 +196,7 @@ class Noted(Closed, frozen=True):
 
 
 class PublicationCertificate(Closed, frozen=True):
-    """What was promised of a published table, and noted."""
+    """The certificate of a publication."""
 
     format: Literal["privsieve-certificate/1"]
     claim: Contained
@@ -210,7 +210,7 @@ class PublicationCertificate(Closed, frozen=True):
 
 
 class CrowdFields(Closed, frozen=True):
-    """How many rows share what somebody knows."""
+    """The sizes of the groups that an attacker finds."""
 
     average: Part
     below: Counted
@@ -219,12 +219,12 @@ class CrowdFields(Closed, frozen=True):
     bins: Annotated[tuple[tuple[Positive, Positive | None, Counted], ...], Meta(min_length=1)]
 
 
-#: What a stranger may know.
+#: The knowledge of an attacker.
 Known = Literal["known", "known_class", "all", "all_class", "everything"]
 
 
 class Told(Closed, frozen=True):
-    """What groups tell of a column."""
+    """What groups reveal about a column."""
 
     column: Name
     role: Literal["target", "sensitive"]
@@ -239,7 +239,7 @@ class Told(Closed, frozen=True):
 
 
 class Measured(Closed, frozen=True):
-    """What was measured of the published table."""
+    """The measured figures of the published table."""
 
     rows: Positive
     patterns: Positive
@@ -267,7 +267,7 @@ Shape = TypeVar("Shape", bound=Struct)
 
 
 def demand_fields(body: Mapping[str, Any], form: type[Shape], what: str, of: str) -> Shape:
-    """Return a file as its form reads it, or say where it is not of it; quotes nothing.
+    """Return a file in its form, or name the place of a fault without quoting the file.
 
     >>> demand_fields({"privsieve": 1}, Software, "the file", "a test")
     Traceback (most recent call last):
@@ -279,19 +279,19 @@ def demand_fields(body: Mapping[str, Any], form: type[Shape], what: str, of: str
         fault = str(error)
     place = re.search(r"`\$\.([a-z0-9_.]+)[^`]*`\Z", fault)
     words = place[1].split(".") if place else []
-    known = _declared(Struct)  # no other word of a file is told
+    known = _declared(Struct)  # the error shows only these words of a file
     at = ".".join(word for word in words if word in known) or "the file"
     unknown = ": a field that is not declared" if "unknown field" in fault else ""
     raise Unreadable(f"{what} does not have the fields of {of}, at {at}{unknown}")
 
 
 def _declared(form: type[Struct]) -> set[str]:
-    """The names of all fields of all forms."""
+    """Return the names of all fields of all forms."""
     return {*form.__struct_encode_fields__}.union(*map(_declared, form.__subclasses__()))
 
 
 def demand_certificate(body: Mapping[str, Any]) -> None:
-    """Refuse what is no certificate of a known kind."""
+    """Refuse a file that is not a certificate of a known kind."""
     if is_of_first(body):
         raise Unreadable(OF_FIRST)
     if body.get("format", FORMAT) != FORMAT:
@@ -301,13 +301,14 @@ def demand_certificate(body: Mapping[str, Any]) -> None:
     demand_fields(body, PublicationCertificate if contained else Certificate, "the certificate",
                   FORMAT)
     if (body["population"] is None) != (body["ledger"] is None):
-        raise Unreadable("a population stands without a ledger, or a ledger without a population")
+        raise Unreadable("the certificate has a population without a ledger, or a ledger without "
+                         "a population")
 
 
 def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:
-    """Whether a ledger's entry of this content has the hash that a certificate knows of it."""
+    """Return whether a ledger's entry with this content has the hash in the certificate."""
     payload = canonical({**content, "kind": kind, "seq": known["seq"]})
     try:
         return bool(link(known["prev"], payload) == known["hash"])
-    except ValueError:  # prev is no hash
+    except ValueError:  # prev is not a hash
         return False

@@ -1,8 +1,8 @@
-"""Verify a certificate of containment: its release, its ledger entry, and the published table.
+"""Containment: verify the certificate of a publication, its release, ledger entry and table.
 
-Here, unlike for noise, the claim itself can be recounted, by anybody who has the table, and so can
-what the publication measured: the crowds of each stranger.  Patterns are one large integer a
-column, as in `check.table`; figures are fractions.
+Unlike with noise, anybody who has the table can recount the claim and the measured figures: the
+groups that each attacker finds.  Patterns are one large integer for each column, as in
+`check.table`; figures are fractions.
 """
 
 from __future__ import annotations
@@ -12,38 +12,33 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from privsieve.check.certificate import (
-    RELEASE_FORMAT,
-    PublicationRelease,
-    bound,
-    demand_fields,
-)
+from privsieve.check.certificate import RELEASE_FORMAT, PublicationRelease, bound, demand_fields
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.check.table import Disclosed, Opened, limit_notes, limit_reasons, weigh
-from privsieve.public import strangers
+from privsieve.public import attackers
 from privsieve.public.canonical import canonical, digest, visible
 from privsieve.public.plain import opened
 
 #: A published table may be larger than the other files of a release.
 LARGEST_TABLE = 2**29
 
-#: So many groups are counted for each column that is left out; of more that is not recounted.
+#: The most groups that are recounted for each omitted column.
 MOST_GROUPS = 20_000
-#: A publication of more columns, or of more rows times columns times columns, says no such level.
+#: The most columns, and rows times columns squared, of a publication with levels of its columns.
 MOST_COLUMNS, MOST_SQUARES = 64, 2 * 10**9
-#: Patterns times patterns and columns: of more the crowds are not counted again, in seconds.
+#: The largest product of patterns squared and columns whose groups are recounted, in seconds.
 MOST_CELLS = 10**10
 
 
 def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
-    """What contradicts itself in a certificate, whose fields have their types."""
+    """Yield the contradictions inside a certificate whose fields have their types."""
     claim, roles = body["claim"], body["claim"]["roles"]
     equal, both = claim["model"] == "k-anonymity", set(roles["both"])
     named = [*roles["presences"], *roles["both"], *roles["sensitive"]]
     lacking = [] if equal else [name for name, origin in zip(
         claim["columns"], claim["origins"], strict=False) if origin in both]
     yield from failed({
-        "the table has a fingerprint and is in no ledger, or the other way round":
+        "the table has a fingerprint without a ledger entry, or the other way round":
             (claim["fingerprint"] is not None) == (body["ledger"] is not None),
         "the claimed level is below the claimed k": claim["level"] >= claim["k"],
         "the claimed columns are not names, each once": _distinct(claim["columns"]),
@@ -67,7 +62,7 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
-    """What is not of its form, or does not agree with the claim."""
+    """Check the form of a release, and yield its contradictions to the claim."""
     demand_fields(release, PublicationRelease, "the release", RELEASE_FORMAT)
     claim, plan = body["claim"], release["plan"]
     chosen: dict[str, list[str]] = {}
@@ -101,7 +96,7 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
 
 
 def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
-    """Write the ledger's entry anew from the certificate; its hash must be the same."""
+    """Write the ledger's entry again from the certificate; its hash must be the same."""
     claim, known = body["claim"], body["ledger"]
     content = {"population": body["population"], "snapshot": known["snapshot"],
                "columns": claim["columns"], "k": claim["k"], "model": claim["model"],
@@ -116,7 +111,7 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
 
 def table_reasons(body: Mapping[str, Any], data: str | os.PathLike[str] | bytes,
                   release: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Compare the digest of the published table, then count the table again, and compare."""
+    """Compare the digest of the published table, then recount the table and compare."""
     claim = body["claim"]
     try:
         table = Opened.of(_bytes(data, claim["table_sha256"]), claim)
@@ -124,7 +119,7 @@ def table_reasons(body: Mapping[str, Any], data: str | os.PathLike[str] | bytes,
         yield from failed({
             "the table does not keep the claimed k": level >= claim["k"],
             "the level of the table is not the claimed one": level == claim["level"],
-            # Without the labels in the file nobody else can count them.
+            # Only labels in the file can be recounted.
             "the table does not keep the claimed l-diversity":
                 claim["target"] is None or classes >= claim["l_diversity"],
             "the table has another number of rows than claimed": table.rows == claim["rows"],
@@ -132,28 +127,28 @@ def table_reasons(body: Mapping[str, Any], data: str | os.PathLike[str] | bytes,
         yield from limit_reasons(claim, values)
         if release is not None:
             yield from figure_reasons(table, values, release["measured"])
-    except Unreadable as error:  # no table, or too much to be counted again
+    except Unreadable as error:  # not a table, or too large to recount
         yield str(error)
 
 
 def notes(claim: Mapping[str, Any]) -> Iterator[str]:
-    """What the check cannot show of this claim, whatever is given."""
+    """Yield what a check can never show about this claim."""
     hidden = claim["target"] is None and claim["l_diversity"] > 1
     yield from (f"{role}: {', '.join(map(visible, names))}"
-                for role, names in strangers.spoken(claim))
+                for role, names in attackers.spoken(claim))
     yield from limit_notes(claim)
     yield from failed({
-        "the target is published, and a group may have one class: who is in it is known to be of "
-        "that class": claim["target"] is None or claim["l_diversity"] > 1,
-        f"k counts {strangers.counted(claim)[1]}, which the table does not hold: only that a group "
-        "has as many rows was recounted; who holds the ids can count the rest (privsieve check "
+        "the target is published, and a group may have one class: everyone in it is then known to "
+        "have that class": claim["target"] is None or claim["l_diversity"] > 1,
+        f"k counts {attackers.counted(claim)[1]}, which the table does not contain: only the rows "
+        "of each group were recounted; the holder of the ids can count the rest (privsieve check "
         "TABLE FOLDER)": "counted" not in claim,
         "the target is not published: the classes in a group were not recounted": not hidden,
     })
 
 
 def _bytes(table: str | os.PathLike[str] | bytes, wanted: str) -> bytes:
-    """The bytes of a table with the certified digest; what has another one is not held."""
+    """Read a table if it has the certified digest."""
     from hashlib import file_digest
 
     if not isinstance(table, bytes):
@@ -165,7 +160,7 @@ def _bytes(table: str | os.PathLike[str] | bytes, wanted: str) -> bytes:
                 file.seek(0)
                 table = file.read() if same else b""
         except (OSError, ValueError):
-            raise Unreadable("the table cannot be read, or is no plain file") from None
+            raise Unreadable("the table cannot be read, or is not a plain file") from None
     if digest(table) != wanted:
         raise Unreadable("the table is not the certified one")
     return table
@@ -175,11 +170,11 @@ def _distinct(names: Sequence[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-# --- what a publication measured ----------------------------------------------------------------
+# --- measured figures ---------------------------------------------------------------------------
 
 def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping[str, Any],
                    ) -> Iterator[str]:
-    """What a publication says that it measured, and its table does not show."""
+    """Yield the measured figures of a publication that do not follow from its table."""
     claimed = measured["disclosure"]
     holds = {
         "its rows": measured["rows"] == table.rows,
@@ -188,24 +183,25 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
             map(Disclosed.says, values, claimed))}
     if len(table.patterns)**2 * len(table.held) <= MOST_CELLS:
         known = "known_class" if table.claim["roles"]["target_known"] else "known"
-        sizes = {who: _sizes(table, *how) for who, how in _strangers(table).items()}
-        figures = {who: strangers.describe_sizes(counts, table.claim["k"])
+        sizes = {who: _sizes(table, *how) for who, how in _attackers(table).items()}
+        figures = {who: attackers.describe_sizes(counts, table.claim["k"])
                    for who, counts in sizes.items()}
         level = min(sizes.get(known, sizes["known"]))
         holds |= {
-            "the stranger whom it promises for": measured["promised"] == known and known in figures,
-            "the crowds of strangers": canonical(measured["strangers"]) == canonical(figures),
-            "rows whose crowd has one class": measured["one_class"] == _one_class(table),
+            "the attacker of the promise": measured["promised"] == known and known in figures,
+            "the groups that attackers find":
+                canonical(measured["strangers"]) == canonical(figures),
+            "rows whose group has one class": measured["one_class"] == _one_class(table),
             "the counts of its columns": _items(table, measured["items"], level)}
-    return failed({f"what the release says of {what} is not what the table shows": right
+    return failed({f"the release's figures about {what} do not follow from the table": right
                    for what, right in holds.items()})
 
 
-#: What a stranger knows: who lacks which columns, and the cells of which columns beside them.
+#: The knowledge of an attacker: absences in some columns, and the cells of further columns.
 Known = tuple[frozenset[str], tuple[str, ...]]
 
 
-def _strangers(table: Opened) -> dict[str, Known]:
+def _attackers(table: Opened) -> dict[str, Known]:
     every, beside = frozenset(table.held), tuple(table.beside)
     attackers: dict[str, Known] = {"known": (table.absences, ()), "all": (every, ())}
     if table.labels is not None:
@@ -215,9 +211,9 @@ def _strangers(table: Opened) -> dict[str, Known]:
     return attackers
 
 
-def _crowds(table: Opened, absences: frozenset[str], names: tuple[str, ...] = (),
+def _groups(table: Opened, absences: frozenset[str], names: tuple[str, ...] = (),
             without: str | None = None) -> dict[tuple[int, Any], tuple[int, int]]:
-    """How many rows each pattern has with texts beside it, and how many fit what is known."""
+    """Return the rows of each pattern with texts beside it, and the rows of its group."""
     counts = table.counts(zip(*(table.cells[name] for name in names), strict=True)
                           if names else [()] * table.rows)
     digits = {text: table.digits(own) for text, own in counts.items()}
@@ -227,30 +223,30 @@ def _crowds(table: Opened, absences: frozenset[str], names: tuple[str, ...] = ()
 
 
 def _sizes(table: Opened, *known: Any) -> dict[int, int]:
-    """How many rows have a crowd of each size."""
+    """Return the number of rows in groups of each size."""
     rows_of_size: dict[int, int] = Counter()
-    for rows, group in _crowds(table, *known).values():
+    for rows, group in _groups(table, *known).values():
         rows_of_size[group] += rows
     return rows_of_size
 
 
 def _one_class(table: Opened) -> int | None:
-    """Rows whose whole crowd has one class; None without a published target."""
+    """Return the rows whose group has one class; None without a published target."""
     if table.labels is None:
         return None
-    alone, among = (_crowds(table, table.absences, names) for names in ((), (table.beside[0],)))
+    alone, among = (_groups(table, table.absences, names) for names in ((), (table.beside[0],)))
     return sum(rows for (at, _), (rows, size) in among.items() if size == alone[at, ()][1])
 
 
 def _items(table: Opened, figures: Sequence[Any], level: int) -> bool:
-    """Whether of each published column its rows are told, and the level without it."""
+    """Return whether the figures of each published column are right: rows, level without it."""
     names, least = list(table.held), [figure[2] for figure in figures]
     if [tuple(figure[:2]) for figure in figures] != [(name, table.cells[name].count("1"))
                                             for name in names] or any(
             figure is not None and figure < level for figure in least):
         return False
     unsaid = len(names) > MOST_COLUMNS or table.rows * len(names)**2 > MOST_SQUARES
-    # where the class is known, too, it is told of items, some of which stand for an absence
+    # with a known class the levels are of items, and some items mean an absence
     return (unsaid and not any(least)) or table.claim["roles"]["target_known"] or (
         len(table.patterns)**2 * len(names) > MOST_GROUPS) or least == [
             max(level, min(_sizes(table, table.absences, (), name))) for name in names]

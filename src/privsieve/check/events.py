@@ -1,7 +1,7 @@
-"""Events: what a plan does with noise comes to, in epsilon, delta and rho.
+"""Events: compute epsilon, delta and rho of a plan from its event.
 
-Nothing here is shared with what plans, sizes noise or draws it.  Pure amounts are added up as
-fractions; where a delta is spent the formulas are evaluated in floats, and may be off by `NEAR`.
+This code is independent of the code that plans and draws noise.  Pure amounts are added as
+fractions.  Formulas with a delta are evaluated in floats, with a relative error below `NEAR`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,19 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from privsieve.check.reasons import Unreadable
-from privsieve.public.event import (
-    Additive,
-    Either,
-    Event,
-    Gaussian,
-    Objective,
-    RaceEvent,
-    Together,
-)
+from privsieve.public.event import Additive, Either, Event, Gaussian, Objective, RaceEvent, Together
 
-#: How far an amount in floats may be off, relatively.
+#: The largest relative error of an amount in floats.
 NEAR = 1e-6
-#: More events than these are no plan of ours; and so many names of a race are followed.
+#: The most events of a plan, and the most names of a race that are counted again.
 MOST_EVENTS, MOST_NAMED = 64, 4096
 
 
 class Amounts(NamedTuple):
-    """What events come to.
+    """The privacy cost of events.
 
-    epsilon : of all events that are pure; rho : of all, None where one has none that is known
-    rest : the one event with a delta, where there is one
+    epsilon : the sum of the pure events; rho : the sum of all, None if one is not known
+    rest : the event with a delta, if there is one
     """
 
     epsilon: Fraction
@@ -41,7 +33,7 @@ class Amounts(NamedTuple):
 
 
 def holds(event: Event, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether an event is (epsilon, delta)-DP, as far as floats can tell.
+    """Return whether an event is (epsilon, delta)-DP, up to the error of floats.
 
     >>> from privsieve.public.event import Additive
     >>> count = Additive.of("discrete-laplace", 2, Fraction(4))
@@ -54,7 +46,7 @@ def holds(event: Event, epsilon: Fraction, delta: Fraction) -> bool:
 
 
 def rho_of(event: Event) -> float | None:
-    """What an event spends as concentrated privacy, at most; None where that is not known.
+    """Return the most rho that an event spends; None if it is not known.
 
     >>> from privsieve.public.event import Gaussian
     >>> rho_of(Gaussian.of(1, 2, 30))
@@ -77,7 +69,7 @@ def _holds(events: tuple[Event, ...], epsilon: Fraction, delta: Fraction) -> boo
 
 
 def _branches(event: Event) -> list[tuple[Event, ...]]:
-    """The events of each way that a plan may go."""
+    """Return the events of each branch of a plan."""
     if isinstance(event, Either):
         branches = [branch for part_event in event.events for branch in _branches(part_event)]
     elif isinstance(event, Together):
@@ -107,7 +99,7 @@ def _added(events: Iterable[Event]) -> Amounts:
 
 
 def _amounts_of(event: Event) -> tuple[Fraction | None, float | None]:
-    """The epsilon of an event that is pure, and its rho."""
+    """Return epsilon, None unless the event is pure, and rho, None if it is not known."""
     if isinstance(event, Gaussian):
         return None, float(_fraction(event.moves) ** 2 / (2 * _fraction(event.sigma) ** 2))
     if isinstance(event, RaceEvent):
@@ -129,7 +121,7 @@ def _amounts_of(event: Event) -> tuple[Fraction | None, float | None]:
 
 
 def _volume(event: Objective) -> Fraction:
-    """What the random term costs beyond its rate: how far a unit stretches volumes."""
+    """Return the cost of the random term beyond its rate: how much a unit stretches volumes."""
     rows = event.rows * event.partitions
     return Fraction(event.partitions * math.log1p(
         0.25 / (rows * 2 * float(_fraction(event.ridge)))))
@@ -137,7 +129,7 @@ def _volume(event: Objective) -> Fraction:
 
 def _fraction(text: str) -> Fraction:
     if not 0 < len(text) <= 1000:
-        raise Unreadable("an amount of the planned event is none")
+        raise Unreadable("an amount of the planned event is not a number")
     amount = Fraction(text)
     if amount <= 0:
         raise Unreadable("an amount of the planned event is not above 0")
@@ -145,7 +137,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def _lost(event: Gaussian | RaceEvent, epsilon: float) -> float:
-    """The delta of an event at an epsilon."""
+    """Return the delta of an event at an epsilon."""
     if isinstance(event, Gaussian):
         sigma = float(_fraction(event.sigma) / _fraction(event.moves))
         return gaussian_delta(sigma, epsilon)
@@ -153,7 +145,7 @@ def _lost(event: Gaussian | RaceEvent, epsilon: float) -> float:
 
 
 def gaussian_delta(sigma: float, epsilon: float) -> float:
-    """The delta of Gaussian noise at sensitivity 1 (Balle and Wang 2018).
+    """Return the delta of Gaussian noise at sensitivity 1 (Balle and Wang 2018).
 
     >>> round(gaussian_delta(4.224679, 1.0) * 1e6, 4)
     1.0
@@ -163,7 +155,7 @@ def gaussian_delta(sigma: float, epsilon: float) -> float:
 
 
 def _log_tail(x: float) -> float:
-    """The logarithm of the chance that a standard normal number is above x, far out as well."""
+    """Return the logarithm of P(N > x) of a standard normal N, also for large x."""
     x /= math.sqrt(2)
     if x < 20:
         return math.log(math.erfc(x) / 2)
@@ -172,9 +164,9 @@ def _log_tail(x: float) -> float:
 
 
 def race_delta(named: int, eta: float, epsilon: float) -> float:
-    """The delta of so many adaptive choices of range eta, from below: on a grid of losses.
+    """Return a lower bound on the delta of `named` adaptive choices of range eta, on a grid.
 
-    A choice of range eta loses t or t - eta for some t, with the chances that make it private.
+    A choice of range eta loses t or t - eta for some t, with the probabilities that privacy allows.
 
     >>> race_delta(20, 2 / 18.77, 1.0) < 1e-6 < race_delta(20, 2 / 18, 1.0)
     True
@@ -182,10 +174,10 @@ def race_delta(named: int, eta: float, epsilon: float) -> float:
     import numpy as np
 
     if not 0 < named <= MOST_NAMED:
-        raise Unreadable("the planned race names more than can be counted again")
+        raise Unreadable("the plan selects more names than can be counted again")
     fine = max(2, min(24, 4096 // named))
     t = np.arange(fine + 1) * eta / fine
-    # the loss is t with this chance, and t - eta else: both follow from what privacy allows
+    # the probability of the loss t; the loss is t - eta otherwise
     chance = -np.expm1(t - eta) / -math.expm1(-eta)
     size = named * fine
     lost = np.maximum(0.0, -np.expm1(epsilon + np.arange(-size, size + 1) * eta / fine))
@@ -197,7 +189,7 @@ def race_delta(named: int, eta: float, epsilon: float) -> float:
 
 
 def threshold_delta(event: Additive) -> float:
-    """The delta of naming only cells whose noisy count reaches a threshold.
+    """Return the delta of naming only cells whose noisy count reaches a threshold.
 
     >>> count = Additive("discrete-laplace", "1", "2", threshold=28, rows=1)
     >>> threshold_delta(count) < 1e-6 < threshold_delta(Additive("discrete-laplace", "1", "2",
@@ -206,7 +198,7 @@ def threshold_delta(event: Additive) -> float:
     """
     scale, rows = float(_fraction(event.scale)), event.rows
     if event.threshold is None or rows is None or not 0 < rows < event.threshold:
-        raise Unreadable("the threshold of the plan is none")
+        raise Unreadable("the threshold of the plan is missing, or too small for its rows")
     each = [math.exp(-(event.threshold - most) / scale) * times
             for most, times in ((1, rows), (rows, 1))]
     return max(each) / (1 + math.exp(-1 / scale))

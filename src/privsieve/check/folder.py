@@ -1,9 +1,9 @@
-"""Verify a folder: each file in it is checked, or named as not checked.
+"""Folder: verify a release folder; each file is checked, or named as not checked.
 
-The two JSON files are checked by `check.verify`; what lies beside them is made or counted again:
-the page from the two files, the rows from the released table, the level from the published table.
-Signatures are of all files together.  Nothing is followed out of the folder, and each file that is
-read is read once, so that what was checked is what was signed.
+`check.verify` checks the two JSON files.  Other files are made or counted again: the report from
+the two files, synthetic rows from the released table, the level from the published table.
+Signatures cover all files together.  Links are not followed.  Each file is read once, so that the
+checked bytes are the signed bytes.
 """
 
 from __future__ import annotations
@@ -32,33 +32,32 @@ if TYPE_CHECKING:
 
 RELEASE, CERTIFICATE, SIGNATURES = "release.json", "certificate.json", "signatures.json"
 REPORT, ROWS = "report.html", "synthetic.csv"
-#: What `publish` calls the table in its folder.
+#: The name of the table in the folder of a publication.
 TABLES = ("table.csv",)
-#: Files of a release that say nothing of it to others.
-NOT_CHECKED = {"request.json": "what was asked for, of a release that was not finished"}
-#: Of what is made of the two files, where something was found against them before.
-UNSURE = "it was not looked at, because of the reasons that were found before"
-#: A page is a few hundred kilobytes; what is far larger was not written by privsieve.
+#: Files that are not checked.
+NOT_CHECKED = {"request.json": "the request of an unfinished release"}
+#: Why files that follow from the two JSON files are not checked if these have faults.
+UNSURE = "not checked, because the release or its certificate has faults"
+#: The most bytes of a page; real pages have a few hundred kilobytes.
 LARGEST_PAGE = 256 * 2**20
-#: The files of a folder that are signed together are not larger.
+#: The most bytes of all signed files of a folder.
 LARGEST_FOLDER = 2**30
-#: Names of columns that a sentence holds, and files that are named; of the others their number.
+#: The most names of columns in a sentence, and the most files of a folder.
 MANY = 30
 MOST_FILES = 1000
-#: So much of a fingerprint stands in a sentence.
+#: The shown characters of a fingerprint.
 SHORT = len("sha256:") + 16
-#: How a check says that one of the files is not there, or is no file.
-_TOO_LARGE = "the folder holds more than 1 GB, which no release has: take large files away"
+_TOO_LARGE = "the folder holds more than 1 GB, which no release has: remove large files"
 _OTHER_ROWS = ("synthetic.csv is not what privsieve makes of this release: it was changed; make it "
                "again with privsieve synthesize --from")
-#: Of a signed page that this version did not write.
-_FOREIGN = "another version of privsieve wrote it, or nobody knows who: it was not compared"
+#: Why a signed page of another version is not checked.
+_FOREIGN = "not compared, because this version of privsieve did not write it"
 _WHAT = {CERTIFICATE: "the certificate", RELEASE: "the release"}
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What lies in a folder: its plain files, and by name why another thing is not looked into."""
+    """The contents of a folder: its plain files, and for other entries why they are not read."""
 
     place: str | os.PathLike[str]
     files: tuple[str, ...]
@@ -75,24 +74,24 @@ class Contents:
                 if entry.is_symlink():
                     others[entry.name] = "a link, which is not followed"
                 elif entry.is_dir():
-                    others[entry.name] = "a folder, which is not looked into"
+                    others[entry.name] = "a folder, which is not read"
                 elif not entry.is_file():
-                    others[entry.name] = "no plain file"
+                    others[entry.name] = "not a plain file"
                 else:
                     files.append(entry.name)
         return cls(place, tuple(sorted(files)), dict(sorted(others.items())))
 
     def at(self, name: str) -> str:
-        """Where a file of the folder lies."""
+        """Return the path of a file of the folder."""
         return os.path.join(self.place, name)  # noqa: PTH118  # no import
 
     def read(self, name: str, largest: int = LARGEST_FILE) -> bytes:
-        """The bytes of a file."""
+        """Read a file."""
         return read(self.at(name), _WHAT.get(name, name), Unreadable, largest, named=False)
 
     def digest(self, name: str) -> str:
-        """The digest of a file that is not too large."""
-        from hashlib import file_digest  # of a large file it is the faster one
+        """Return the digest of a file; refuse one that is too large."""
+        from hashlib import file_digest  # faster for large files
 
         try:
             with opened(self.at(name)) as file:
@@ -104,10 +103,10 @@ class Contents:
 
     def digests(self, known: Mapping[str, bytes], signed: Collection[str] | None = None,
                 ) -> dict[str, str]:
-        """Digests of all that is to be signed: every file that is not hidden, but the signatures.
+        """Return the digests of all signed files: every file except hidden ones and signatures.
 
-        Bytes that were read already are not read again; nothing is, where the names are not those
-        of what was `signed`, or the files are too large.
+        `known` holds bytes that were read before.  Files are not read if their names differ from
+        those that were `signed`, or if they are too large.
         """
         from privsieve.trust.envelope import NAME
 
@@ -115,10 +114,9 @@ class Contents:
             raise Unreadable("the folder holds links or folders, which cannot be signed")
         names = [name for name in self.files if name != SIGNATURES and not name.startswith(".")]
         if not all(re.fullmatch(NAME, name) for name in names):
-            raise Unreadable("the folder holds a file whose name no release has, and which cannot "
-                             "be signed: take it away")
+            raise Unreadable("the folder holds a file with a name that cannot be signed: remove it")
         if signed is not None and set(names) != set(signed):
-            raise Unreadable("other files were signed than lie in the folder")
+            raise Unreadable("the signed files are not the files in the folder")
         if sum(os.lstat(self.at(name)).st_size for name in names) > LARGEST_FOLDER:
             raise Unreadable(_TOO_LARGE)
         return {name: digest(known[name]) if name in known else self.digest(name)
@@ -128,11 +126,11 @@ class Contents:
 def verify(certificate: Source, release: Source | None = None, *,
            ledger: str | Path | Ledger | None = None, table: object = None,
            signers: Signers | None = None, plan: str | Path | None = None) -> Verification:
-    """Check a release folder, or a certificate and what is given with it.
+    """Check a release folder, or a certificate and the other files.
 
-    table : of a folder the one in it, where it is left out
-    signers : whose signatures of the folder are wanted
-    plan : a plan that was signed before the release; they have to agree
+    table : the published table; by default the one in the folder
+    signers : the required signers of the folder
+    plan : a plan that was signed before the release, to compare with it
 
     >>> verify({}).valid
     False
@@ -168,9 +166,9 @@ def verify(certificate: Source, release: Source | None = None, *,
 
 @dataclass(frozen=True)
 class FolderCheck:
-    """What a check of a folder comes to; `body` is its certificate, if the two files hold.
+    """The state of the check of a folder; `body` is its certificate, if the two files are valid.
 
-    `known`, `reasons`, `notes`, `unchecked` and `signed` grow while it is checked.
+    `known`, `reasons`, `notes`, `unchecked` and `signed` grow during the check.
     """
 
     contents: Contents
@@ -185,7 +183,7 @@ class FolderCheck:
 
     @classmethod
     def of(cls, contents: Contents, ledger: str | Path | Ledger | None, table: object) -> Self:
-        """The two JSON files and, of a publication, the table."""
+        """Check the two JSON files and, of a publication, the table."""
         known = {name: contents.read(name) for name in (CERTIFICATE, RELEASE)}
         inside = [name for name in TABLES if name in contents.files]
         other_table = table
@@ -199,15 +197,15 @@ class FolderCheck:
         published = bool(body) and body["claim"]["kind"] == "containment"
         checked = {*known, REPORT, ROWS, SIGNATURES, *(inside if published else ())}
         why = NOT_CHECKED if body else {**NOT_CHECKED, **dict.fromkeys(TABLES, UNSURE)}
-        check.unchecked.update((name, why.get(name, "no file of a release"))
+        check.unchecked.update((name, why.get(name, "not a file of a release"))
                               for name in contents.files if name not in checked)
-        if published and other_table is not None and inside and (  # another one was counted
+        if published and other_table is not None and inside and (  # another table was counted
                 contents.digest(inside[0]) != body["claim"]["table_sha256"]):
             check.reasons.append("the table in the folder is not the certified one")
         return check
 
     def beside(self) -> None:
-        """What is made of the two files, made or counted again."""
+        """Check the files that follow from the two JSON files."""
         for name, check in ((REPORT, self._page), (ROWS, self._rows)):
             if name in self.contents.files:
                 why = check() if self.body else UNSURE
@@ -215,7 +213,7 @@ class FolderCheck:
                     self.unchecked[name] = why
 
     def _page(self) -> str | None:
-        """The report, against the one that the two files give; or why it was not compared."""
+        """Compare the report with the two files, or return why it was not compared."""
         from privsieve.report import html
 
         self.known[REPORT] = page = self.contents.read(REPORT, LARGEST_PAGE)
@@ -223,33 +221,32 @@ class FolderCheck:
             if page == html(self.release, self.body):
                 return None
         except PrivsieveError:
-            self.reasons.append("report.html belongs to a release that lacks what a page says")
+            self.reasons.append("report.html belongs to a release that lacks facts of a report")
             return None
-        if not ours(page) and SIGNATURES in self.contents.files:  # which bind the page as it is
+        if not ours(page) and SIGNATURES in self.contents.files:  # they bind the page
             return _FOREIGN
         if not ours(page):
-            self.reasons.append("report.html was not written by this version of privsieve, so that "
-                                "anybody may have written it: delete it, and write it again with "
-                                "privsieve report")
+            self.reasons.append("report.html was not written by this version of privsieve: delete "
+                                "it, and write it again with privsieve report")
             return None
-        self.reasons.append("report.html is not what the release gives: it was changed, or "
+        self.reasons.append("report.html does not follow from the release: it was changed, or "
                             "belongs to another release")
         return None
 
     def _rows(self) -> str | None:
-        """Synthetic rows, made again from the release; or why they are none of it."""
+        """Make synthetic rows again from the release, or return why there are none."""
         if "cells" not in self.release:
-            return "rows belong to a table of counts, and the release is none"
+            return "rows belong to a table of counts, and the release has none"
         self.known[ROWS] = data = self.contents.read(ROWS)
         if not is_made_again(data, self.release):
             self.reasons.append(_OTHER_ROWS)
         return None
 
     def signatures(self, signers: Signers | None) -> None:
-        """Who signed what lies in the folder, and what speaks against it."""
+        """Check who signed the files of the folder."""
         due = bool(signers and signers.wanted)
         if SIGNATURES not in self.contents.files:
-            self.reasons.extend(["the folder holds no signatures, and some are wanted"] * due)
+            self.reasons.extend(["the folder holds no signatures, and some are required"] * due)
             return
         if not self.body:
             self.unchecked[SIGNATURES] = UNSURE
@@ -267,13 +264,13 @@ class FolderCheck:
         except ImportError as error:
             why = str(error)
             self.unchecked[SIGNATURES] = why
-            due = due or self.unchecked.get(REPORT) == _FOREIGN  # nothing binds that page
+            due = due or self.unchecked.get(REPORT) == _FOREIGN  # no checked signature binds it
             self.reasons.extend([f"the signatures cannot be checked: {why}"] * due)
             return
         self.reasons.extend(signers.reasons(self.signed) if signers else ())
 
     def files(self, signed: Collection[str] | None = None) -> dict[str, str]:
-        """The digests of all that is signed together, as they were checked."""
+        """Return the digests of all signed files, as they were checked."""
         digests = self.contents.digests(self.known, signed)
         tables = {digests[name] for name in TABLES if name in digests}
         if not tables <= {self.body["claim"].get("table_sha256"), *(
@@ -282,20 +279,20 @@ class FolderCheck:
         return digests
 
     def result(self, signers: Signers | None) -> Verification:
-        """What is to be said of it."""
+        """Return the result of the check."""
         # A sentence on a valid folder already says that it is unsigned.
         is_stated = self.signed or not self.reasons
         notes = [note for note in self.first.notes if not is_stated or note != UNSIGNED]
         notes += self.notes
         if self.signed and not (signers and signers.wanted):
-            notes.append("nobody said whose signatures are wanted: anybody can sign with a key of "
-                         "their own; compare the fingerprints")
+            notes.append("required signers were not given: anybody can sign with a key of their "
+                         "own; compare the fingerprints")
         return Verification(
             tuple(self.reasons), tuple(notes), "" if self.reasons else self._says(), self.signed,
             {_printable(name): why for name, why in sorted(self.unchecked.items())})
 
     def _says(self) -> str:
-        """What is true of a folder that holds, in one sentence."""
+        """Return the claim of a valid folder, in one sentence."""
         claim = self.body["claim"]
         who = ", ".join(f"{key[:SHORT]}… as {role}" for key, role in self.signed.items())
         first = (f"If the signature{'s' * (len(self.signed) > 1)} of {who} can be trusted"
@@ -312,7 +309,7 @@ class FolderCheck:
 
 
 def ours(page: bytes) -> bool:
-    """Whether a page says that this version made it.
+    """Return whether a page names this version as its maker.
 
     >>> ours(b'<meta name="generator" content="privsieve 0.0.1">')
     False
@@ -323,10 +320,10 @@ def ours(page: bytes) -> bool:
 
 
 def _printable(name: str) -> str:
-    r"""A name of a file that anybody may have written.
+    r"""Return the name of a file that an attacker may have chosen, for a screen.
 
-    >>> _shown("notes.txt"), _shown("a\x1b[31m")
+    >>> _printable("notes.txt"), _printable("a\x1b[31m")
     ('notes.txt', "'a\\x1b[31m'")
     """
-    # Whole: two names that begin alike are two files.
+    # In full: two names that begin alike are two files.
     return name if re.fullmatch("[A-Za-z0-9._-]{1,100}", name) else repr(name)

@@ -1,4 +1,4 @@
-"""Reasons: sentences that say why something does not hold, and quote nothing of a file."""
+"""Reasons: sentences that say why a claim does not hold, without quoting a file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 
 class Unreadable(Exception):
-    """A file that is not what it should be; its text says what is wrong, and quotes nothing."""
+    """A file in a wrong form; the text says what is wrong without quoting the file."""
 
 
 def failed(checks: Mapping[str, bool]) -> Iterator[str]:
-    """The reasons that do not hold.
+    """Yield the texts of the checks that failed.
 
     >>> list(failed({"it is late": True, "it rains": False}))
     ['it rains']

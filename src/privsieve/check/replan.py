@@ -1,9 +1,8 @@
-"""Replan: plan again from what was asked for, and compare all that a plan decides.
+"""Replan: make the plan again from the request, and compare everything that follows from it.
 
-The certificate says what was asked; the release says the domain.  Everything else that a plan
-decides follows from both: cost, noise, settings, forecast, warning, theorem.  So do the law of the
-noise, the grid of the numbers and the axes of a table: the plan is told the numbers that the
-release holds, and has to say the same of them.
+The certificate contains the request, and the release the domain.  Cost, noise, settings, forecast,
+warning and theorem follow from both.  The law of the noise, the grid of the numbers and the axes of
+a table follow from the plan and the released numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from privsieve.check.reasons import Unreadable, failed
 from privsieve.errors import PrivsieveError
 from privsieve.public.canonical import RHO_UNITS, canonical, digest, parsed
 from privsieve.public.columns import Label
-from privsieve.public.domain import Domain, part_of
+from privsieve.public.domain import Domain, read_column
 from privsieve.public.plan import UNIT, Plan, terms
 from privsieve.release import (
     KINDS,
@@ -31,17 +30,16 @@ from privsieve.release import (
     Selection,
     figure,
     public,
-    said,
+    write_output,
 )
 
-#: Figures of a session follow from sums in doubles, whose last digits differ among machines.
+#: The allowed relative error of figures of a session: sums in doubles differ among machines.
 NEAR = 1e-5
 SESSION = "kernel-ridge-session"
-_NOBODY = "nobody could have planned this release"
 
 
 def plan_again(body: Mapping[str, Any], release: Mapping[str, Any]) -> Plan:
-    """Return the plan of what was asked for; what nobody could have planned is refused."""
+    """Make the plan of a request again; refuse an impossible request."""
     plan, domain = release["plan"], domain_of(release["domain"])
     method = str(plan["method"]).partition("/")[0]
     units = int(plan["units"]) if domain.person is None and domain.replaces else None
@@ -55,7 +53,8 @@ def plan_again(body: Mapping[str, Any], release: Mapping[str, Any]) -> Plan:
 
             planned = plan_method(_maker(method), domain, rows=units, **_options_of(plan["asked"]))
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
-        raise Unreadable(f"{_NOBODY}: what was asked for is refused") from None
+        raise Unreadable("the request of this release is impossible: privsieve refuses to plan "
+                         "it") from None
     line = body["claim"]["unit"] == UNIT["line"]
     return replace(planned, record="line" if line else "row", query=plan.get("query"))
 
@@ -66,12 +65,12 @@ def _maker(method: str) -> str:
 
     name = next((name for name in METHODS if f"{method}-".startswith(f"{name}-")), "")
     if not name:
-        raise Unreadable("plan.method is none that this version of privsieve has")
+        raise Unreadable("plan.method is not a method of this version of privsieve")
     return name
 
 
 def is_proved(claim: Mapping[str, Any]) -> bool:
-    """Return whether a claim names a theorem of its method, and all that this theorem assumes."""
+    """Return whether a claim names a theorem of its method, and all of its assumptions."""
     method = str(claim["mechanism"]).partition("/")[0]
     if method == SESSION:
         from privsieve.methods.ridge.answers import ASSUMES, THEOREM
@@ -86,7 +85,7 @@ def is_proved(claim: Mapping[str, Any]) -> bool:
 
 
 def _options_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as a method takes them; of public rows only the digest is known."""
+    """Return the options of a method; of public rows only the digest is known."""
     from privsieve.methods.blocks import KnownRows
 
     known = options.get("reference")
@@ -94,10 +93,10 @@ def _options_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def domain_of(fields: Mapping[str, Any]) -> Domain:
-    """Return the domain that a release says; what nobody could have declared is refused."""
+    """Read the domain of a release; refuse an impossible one."""
     try:
-        columns: Any = [part_of(column) for column in fields["columns"]]
-        target: Any = None if fields["target"] is None else part_of(fields["target"])
+        columns: Any = [read_column(column) for column in fields["columns"]]
+        target: Any = None if fields["target"] is None else read_column(fields["target"])
         rows: Any = fields["rows_per_person"]
         domain = Domain(columns, target, person=fields["person"], neighbours=fields["neighbours"],
                       rows_per_person=1 if rows is None else rows, rows=fields["rows"],
@@ -105,16 +104,16 @@ def domain_of(fields: Mapping[str, Any]) -> Domain:
                       weight_max=fields.get("weight_max"))
         written = canonical(fields)
         same = canonical(domain.json()) == written
-        vars(domain)["_digest"] = digest(written)  # of many columns another writing takes a second
+        vars(domain)["_digest"] = digest(written)  # saves a second for many columns
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
         same = False
     if not same:
-        raise Unreadable("the domain of the release is none that could have been declared")
+        raise Unreadable("the domain of the release is impossible to declare")
     return domain
 
 
 def plan_reasons(body: Mapping[str, Any], release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
-    """Say what of certificate and release is not what the plan decides."""
+    """Yield the differences of certificate and release from the plan."""
     agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
     promised, before = (parsed(canonical(due)) for due in (terms(plan, {}), public(plan)))
     for name in ("claim", "domain_sha256"):
@@ -133,9 +132,9 @@ def _differing(due: Any, value: Any, name: str, agree: Callable[[Any, Any], bool
     if isinstance(due, dict) and isinstance(value, Mapping) and due.keys() == value.keys():
         for field in due:
             if not agree(due[field], value[field]):
-                yield f"{name}.{field} is not what the plan of this release comes to"
+                yield f"{name}.{field} does not follow from the plan of this release"
     elif not agree(due, value):
-        yield f"{name} is not what the plan of this release comes to"
+        yield f"{name} does not follow from the plan of this release"
 
 
 def _agree(due: Any, value: Any) -> bool:
@@ -143,7 +142,7 @@ def _agree(due: Any, value: Any) -> bool:
 
 
 def _agree_nearly(due: Any, value: Any) -> bool:
-    """Whether values are the same but for the last digits of figures."""
+    """Return whether values are equal up to the last digits of figures."""
     if isinstance(due, dict) and isinstance(value, Mapping):
         return due.keys() == value.keys() and all(
             _agree_nearly(due[name], value[name]) for name in due)
@@ -159,7 +158,7 @@ def _agree_nearly(due: Any, value: Any) -> bool:
 
 
 def drawn_reasons(release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
-    """Say what of the released numbers and names is not what the plan says of them."""
+    """Yield the contradictions between released numbers and names and the plan."""
     own: Any = KINDS[plan.kind]
     drawn = demand_fields({name: release[name] for name in own.__struct_fields__
                           if name in release}, own, "the release", RELEASE_FORMAT)
@@ -175,27 +174,27 @@ def drawn_reasons(release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     if isinstance(drawn, Selection):
         yield from selection_reasons(plan, drawn)
         return
-    due = parsed(canonical(said(plan, _output(drawn, plan))))
+    due = parsed(canonical(write_output(plan, _output(drawn, plan))))
     agree = _agree_nearly if plan.method.startswith(SESSION) else _agree
     for name in own.__struct_fields__:
         yield from _differing(due.get(name), release.get(name), name, agree)
     if isinstance(drawn, Histogram):
         least: Any = plan.settings["threshold"]
         yield from failed({
-            "cells are named though all are released, or all are though only some are named":
+            "the release names some cells although the plan has all, or the other way round":
                 (drawn.cells.place == "all") == (least is None),
             "a cell below the threshold is named":
                 least is None or all(count >= int(least) for count in drawn.cells.q)})
 
 
 def name_reasons(plan: Plan, columns: Sequence[str], selected: Sequence[str]) -> Iterator[str]:
-    """Say whether the names are as many as planned, and in the order of the table."""
+    """Yield the faults of the selected names: their number, order and membership."""
     place = {name: j for j, name in enumerate(columns)}
     places = [place.get(name, -1) for name in selected]
     yield from failed({
-        "the release selects what is not among its columns, or twice":
+        "the release selects a name twice, or one that is not among its columns":
             -1 not in places and len(set(places)) == len(places),
-        "the release names columns in another order than the table's, which is not released":
+        "the release names columns in another order than the table's":
             bool(plan.settings.get("ordered")) or places == sorted(places),
         "the release does not select as many columns as planned":
             agrees(plan.settings, columns, selected),
@@ -203,11 +202,11 @@ def name_reasons(plan: Plan, columns: Sequence[str], selected: Sequence[str]) ->
 
 
 def agrees(settings: Mapping[str, Any], columns: Sequence[str], selected: Sequence[str]) -> bool:
-    """Whether the columns that were selected are what the settings allow; a group counts as one.
+    """Return whether the settings allow the selected columns; a group counts as one.
 
-    >>> said = {"k": 2, "always": ["age"], "groups": {"home": ["street", "zip"]}}
+    >>> settings = {"k": 2, "always": ["age"], "groups": {"home": ["street", "zip"]}}
     >>> columns = ["age", "street", "zip", "mri"]
-    >>> [agrees(said, columns, one) for one in (["age", "street", "zip"], ["age", "street"])]
+    >>> [agrees(settings, columns, chosen) for chosen in (columns[:3], columns[:2])]
     [True, False]
     """
     group_of = {name: group for group, members in (settings.get("groups") or {}).items()
@@ -221,22 +220,22 @@ def agrees(settings: Mapping[str, Any], columns: Sequence[str], selected: Sequen
 
 
 def selection_reasons(plan: Plan, selection: Selection) -> Iterator[str]:
-    """Say what of a selection does not follow from its plan."""
+    """Yield the contradictions between a selection and its plan."""
     settings: Mapping[str, Any] = plan.settings
     counts = selection.class_counts
     branches = settings.get("branches", []) if plan.certain is None else []
     planned = plan.shows.get("class_counts")
     yield from failed({
-        "the release says a branch that the plan does not have, or none":
+        "the release names a branch that the plan does not have, or lacks one":
             selection.branch in branches if branches else selection.branch is None,
-        "the release counts classes that it did not pay for, or does not count them":
+        "the release counts classes although the plan does not, or the other way round":
             (counts is not None) == (planned is not None),
     })
     target = plan.domain.target
     if counts is not None and isinstance(target, Label):
         total = sum(map(int, counts.q))
         yield from failed({
-            "the class counts have another noise than their share of epsilon buys":
+            "the class counts have another noise than the plan":
                 planned == {"per": counts.per, "law": counts.law, "scale": counts.scale},
             "the release does not have one count for each class":
                 len(counts.q) == len(target.values),
@@ -250,7 +249,7 @@ def selection_reasons(plan: Plan, selection: Selection) -> Iterator[str]:
 
 
 def _output(drawn: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
-    """What the mechanism returned, as the release holds it."""
+    """Return the output of the mechanism, as the release stores it."""
     if isinstance(drawn, Histogram):
         from privsieve.methods.histogram.noisy_histogram import NoisyTable
 
@@ -266,7 +265,7 @@ def _output(drawn: ColumnWeights | Regression | Histogram, plan: Plan) -> Any:
 
 
 def is_made_again(rows: bytes, release: Mapping[str, Any]) -> bool:
-    """Return whether synthetic rows in a file are those that a released table gives."""
+    """Return whether the synthetic rows in a file follow from a released table."""
     from privsieve.methods.histogram.released import synthetic_csv
 
     try:

@@ -1,6 +1,6 @@
-"""Signatures of a folder and of a plan, against what the certificate says.
+"""Signatures: check the signatures of a folder and of a plan against the certificate.
 
-It is loaded where something is signed; an unsigned folder pays nothing for it.
+The module is imported only for signed folders and plans.
 """
 
 from __future__ import annotations
@@ -21,67 +21,66 @@ if TYPE_CHECKING:
 
 def signed_parts(envelope: Envelope, certificate: Mapping[str, Any],
                  files: Mapping[str, str]) -> dict[str, Role]:
-    """Who signed this folder, and as what; refused where something else was signed."""
+    """Return who signed this folder, and in which role; refuse signatures of something else."""
     statement = envelope.statement
     maker = _maker(statement)
     due = of_release(certificate, files, maker)
     if statement.subjects.keys() != due.subjects.keys():
-        raise CheckFailed("other files were signed than lie in the folder")
+        raise CheckFailed("the signed files are not the files in the folder")
     if statement.subjects != due.subjects:
-        raise CheckFailed("a file of the folder is not as it was signed")
+        raise CheckFailed("a file of the folder was changed after it was signed")
     if envelope.payload != due.encoded:
-        raise CheckFailed("what was signed is not what the certificate says")
+        raise CheckFailed("the signed statement does not match the certificate")
     if maker is not None and maker not in envelope.signatures:
-        raise CheckFailed("the maker that was signed has not signed")
+        raise CheckFailed("the maker in the signed statement has not signed")
     return {key.fingerprint: "maker" if key == maker else "approver"
             for key in envelope.signatures}
 
 
 def _maker(statement: Statement) -> PublicKey | None:
-    """The key of the maker that a statement names."""
+    """Return the key of the maker that a statement names."""
     keyid = statement.says.get("maker")
     try:
         return None if keyid is None else PublicKey.of_keyid(keyid)
     except ParameterError as error:
-        raise CheckFailed(f"what was signed names no maker: {error}") from None
+        raise CheckFailed(f"the maker in the signed statement is not a key: {error}") from None
 
 
 def plan_found(plan: str | Path, body: Mapping[str, Any], signers: Signers | None,
                ) -> tuple[list[str], list[str]]:
-    """What speaks against a plan that was signed before: reasons, and notes."""
+    """Compare a signed plan with a certificate; return reasons and notes."""
     try:
         promised, by = _plan(plan)
     except CheckFailed as error:
         return [str(error)], []
     reasons = [] if "domain_sha256" in body and promised == of_plan(body) else [
-        "what was planned and signed is not what was done"]
+        "the release does not match the signed plan"]
     if signers is not None:
         reasons += signers.revocations(by)
     if signers is None or not signers.wanted:
         who = ", ".join(f"{key[:SHORT]}…" for key in by)
-        note = (f"nobody said whose signature of the plan is wanted; it is signed by {who}, at a "
-                "time that nothing shows")
-        return reasons, [note]
+        return reasons, [("required signers of the plan were not given; it is signed by "
+                          f"{who}, at an unknown time")]
     if not any(map(signers.wants, by)):
-        reasons.append("the plan was signed by none of the keys that are wanted")
+        reasons.append("the plan was not signed by a required key")
     return reasons, []
 
 
 def demand_signed(plan: str | Path, promised: Mapping[str, Any], signers: Signers) -> None:
-    """Refuse, before the charge, what is not the plan that these have signed."""
+    """Refuse, before the charge, a release whose plan the required signers have not signed."""
     try:
         statement, by = _plan(plan)
     except CheckFailed as error:
         raise ParameterError(f"{error}; nothing was charged") from None
     wrong = list(signers.reasons(dict.fromkeys(by, "approver")))
     if statement != of_plan(promised):
-        wrong = ["what was planned and signed is not what is asked for"]
+        wrong = ["the request does not match the signed plan"]
     if wrong:
         raise ParameterError(f"{wrong[0]}; nothing was charged")
 
 
 def _plan(plan: str | Path) -> tuple[Statement, list[str]]:
-    """What a signed plan says, and the fingerprints of who signed it."""
+    """Read a signed plan; return its statement and the fingerprints of its signers."""
     try:
         with open(os.fspath(plan), "rb") as file:  # noqa: PTH123  # no import
             envelope = Envelope.read(file.read(LARGEST_ENVELOPE + 1))
@@ -90,4 +89,4 @@ def _plan(plan: str | Path) -> tuple[Statement, list[str]]:
         raise CheckFailed(f"the plan cannot be checked: {error}") from None
     except (CheckFailed, OSError, ValueError) as error:
         words = str(error) if isinstance(error, CheckFailed) else "it cannot be read"
-        raise CheckFailed(f"the plan is not one that was signed: {words}") from None
+        raise CheckFailed(f"the plan is not a signed plan: {words}") from None

@@ -1,11 +1,11 @@
-"""Recount a published table from the file alone: its containment level, and what its groups tell.
+"""Table: recount a published table from the file alone: its level, and what its groups reveal.
 
-The checker is not the maker: nothing here is shared with the methods that choose and measure, and
-NumPy is not needed.  Rows that are alike on the columns of zeros and ones are one pattern.  A set
-of patterns is one large integer, a bit for each pattern; the group of a pattern is the intersection
-of the columns that it holds.  Figures are fractions.
+This code is independent of the methods that choose and measure, and does not need NumPy.  Rows that
+are equal on the columns of zeros and ones are one pattern.  A set of patterns is one large integer,
+with a bit for each pattern.  The group of a pattern is the intersection of its columns.  Figures
+are fractions.
 
-Anybody may have written the file: what takes more than seconds to count is refused in a sentence.
+An attacker may have written the file: a table that takes more than seconds to count is refused.
 """
 
 from __future__ import annotations
@@ -25,47 +25,44 @@ from typing import Any
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.public.canonical import canonical
 
-#: A table of more rows, or of more cells, is not counted again,
+#: The most rows and cells of a table that is recounted.
 MOST_ROWS, MOST_CELLS = 2**23, 2**27
-#: nor one of so many patterns that groups and columns, times patterns, are more than this,
+#: The most steps: groups and columns, times patterns.
 MOST_STEPS = 10**12
-#: nor one of so many texts that patterns times texts are more than this,
+#: The most patterns times texts, and patterns times values.
 MOST_TEXTS = 5 * 10**8
-#: nor what groups tell of a column, if patterns times values are more than this.
 MOST_VALUES = 10**7
-#: A group costs as much as one of so many patterns, however few there are.
+#: A group takes at least the time of this number of patterns.
 _LEAST_STEPS = 2**14
-#: Rows that are read together.
+#: The rows that are read together.
 _CHUNK = 2**14
-#: Rows are counted of which the group has at least such a share of one value.
+#: Rows are counted whose groups have at least these shares of one value.
 STEPS = ("0.8", "0.95")
-#: Figures stand in a release as so many parts of one.
+#: Figures of a release are in units of 1 / this.
 PARTS = 10**6
-#: The text of a cell that is missing; it comes after all numbers and dates.
+#: The text of a missing cell; it is sorted after all numbers and dates.
 MISSING = "missing"
-#: What a sum of logarithms may be wrong by, as a share: an entropy is told too small by that much.
+#: The largest relative error of a sum of logarithms, by which an entropy is reduced.
 _ROUNDED = 1e-12
 _DATE = r"\d{4}(-\d{2}(-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?)?)?)?"
-#: What follows the column's name in the name of a bin; a bin lies where it begins.
+#: The end of the name of a bin, after the column's name.
 _BIN = r"<(?P<below>[^<>=]+)|=(?P<low>.+)\.\.(?P<high>.+)|>=(?P<from>[^<>=]+)"
 _NUMBER = r"(?i)[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?"
-#: What a limit is on, in words.
+#: The figure of each limit, in words.
 _WORDS = {"share": "share of one value", "entropy": "entropy l",
           "closeness": "distance to the whole table", "distinct": "number of values"}
-
-
-#: How many rows of each pattern: the binary digits of the counts, a set of patterns for each digit.
+#: The rows of each pattern: a set of patterns for each binary digit of the counts.
 Digits = tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Opened:
-    r"""A published table as its claim reads it, and the groups on its columns of zeros and ones.
+    r"""A published table in the form of its claim, with the groups on columns of zeros and ones.
 
-    patterns : each distinct row; the first one is the highest bit of a set
-    at : for each row of the table, which pattern it has
-    held : by column, the patterns that hold it
-    absences : columns of which an attacker knows also who lacks them
+    patterns : the distinct rows; the first one is the highest bit of a set
+    at : the pattern of each row of the table
+    held : for each column, the patterns that have a 1 in it
+    absences : the columns whose absences an attacker knows
 
     >>> claim = {"columns": ["a", "b"], "target": None, "sensitive": [], "absent": ["b"],
     ...          "model": "containment", "roles": {"target_known": False}}
@@ -82,7 +79,7 @@ class Opened:
 
     @classmethod
     def of(cls, data: bytes, claim: Mapping[str, Any]) -> Opened:
-        """Read a file that holds what is claimed and no other column."""
+        """Read a file; refuse other columns than the claimed ones."""
         table = read_columns(data)
         beside = {*claim["sensitive"], claim["target"]}
         names = [name for name in table if name not in beside]
@@ -91,7 +88,7 @@ class Opened:
         cells = [table[name] for name in names]
         if not cells[0] or not all(column.strip("01") == "" if isinstance(column, str) else
                                    set(column) <= {"0", "1"} for column in cells):
-            raise Unreadable("the table has no row, or holds something else than 0 and 1")
+            raise Unreadable("the table has no rows, or other values than 0 and 1")
         known: dict[str, int] = {}
         at = array("I", (known.setdefault(pattern, len(known))
                          for pattern in map("".join, zip(*cells, strict=True))))
@@ -102,25 +99,25 @@ class Opened:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
+        """Return the number of rows of the table."""
         return len(self.at)
 
     @property
     def labels(self) -> Sequence[str] | None:
-        """The cells of the target; None where it is not published."""
+        """Return the cells of the target; None if it is not published."""
         target = self.claim["target"]
         return None if target is None else self.cells[target]
 
     @property
     def beside(self) -> list[str]:
-        """The published columns that are in no group: the target, then the sensitive ones."""
+        """Return the published columns outside of patterns: the target and sensitive columns."""
         target = self.claim["target"]
         return [*([] if target is None else [target]), *self.claim["sensitive"]]
 
     def group(self, pattern: str, absences: Collection[str], without: str | None = None) -> int:
-        """The patterns that hold all that this one holds, and lack what it is known to lack.
+        """Return the patterns with all presences of this one and its known absences.
 
-        An attacker knows who lacks the columns in `absences`; `without` counts as not published.
+        An attacker knows the absences in the columns `absences`.  `without` is ignored.
         """
         fitting = (1 << len(self.patterns)) - 1
         for cell, (name, having) in zip(pattern, self.held.items(), strict=True):
@@ -133,7 +130,7 @@ class Opened:
         return fitting
 
     def counts(self, texts: Iterable[Any] | None = None) -> dict[Any, dict[int, int]]:
-        """By text, how many rows of each pattern have it; without texts all rows are alike."""
+        """Count the rows of each pattern for each text; without texts, all rows together."""
         if texts is None:
             return {None: Counter(self.at)}
         counts: dict[Any, dict[int, int]] = defaultdict(dict)
@@ -143,7 +140,7 @@ class Opened:
         return counts
 
     def each(self, counts: Mapping[Any, Mapping[int, int]]) -> list[dict[Any, int]]:
-        """The same for each pattern: how many of its rows have which text."""
+        """Transpose `counts`: for each pattern, count its rows with each text."""
         held: list[dict[Any, int]] = [{} for _ in self.patterns]
         for text, own in counts.items():
             for at, rows in own.items():
@@ -151,7 +148,7 @@ class Opened:
         return held
 
     def digits(self, counts: Mapping[int, int]) -> Digits:
-        """Counts of rows, by the place of their pattern, as sets of patterns."""
+        """Return counts of rows, by the place of their pattern, as sets of patterns."""
         planes = [bytearray(b"0" * len(self.patterns))
                 for _ in range(max(counts.values(), default=0).bit_length())]
         for at, rows in counts.items():
@@ -160,9 +157,10 @@ class Opened:
         return tuple(int(bits, 2) for bits in planes)
 
     def smallest(self) -> tuple[int, int]:
-        """Rows in the smallest group, and classes in the poorest; 1 without a published target.
+        """Return the rows of the smallest group, and the fewest classes of a group.
 
-        Where the class is known a group is of one class; classes are counted in the whole one.
+        Without a published target there is 1 class.  If an attacker knows the class, the smallest
+        group is of one class; classes are counted in groups of all classes.
         """
         apart = self.claim["roles"]["target_known"]
         counts = self.counts(self.labels)
@@ -171,7 +169,7 @@ class Opened:
         level, poorest, steps = self.rows, len(counts), 0
         for pattern, own in sorted(zip(self.patterns, self.each(counts), strict=True),
                                    key=lambda pair: min(pair[1].values())):
-            # A group is never smaller than its own pattern: common patterns are passed over.
+            # A group is never smaller than its own pattern: common patterns are skipped.
             least = min(own.values()) if apart else sum(own.values())
             if least >= level and len(own) >= poorest:
                 continue
@@ -185,13 +183,14 @@ class Opened:
         return level, poorest
 
     def disclosures(self) -> list[Disclosed]:
-        """What groups tell of each column beside them, at worst."""
+        """Return the worst figures of groups about each column outside of patterns."""
         return [*map(self.disclosed, self.beside)]
 
     def disclosed(self, column: str) -> Disclosed:
-        """The same of one column; where the class is known, groups of one class tell, too.
+        """Return the worst figures of groups about one column.
 
-        Values of an ordered column are numbers or dates.
+        If an attacker knows the class, groups of one class count, too.  Values of an ordered column
+        are numbers or dates.
         """
         ordered, target = column in self.claim["limits"]["ordered"], self.claim["target"]
         known = self.labels if self.claim["roles"]["target_known"] and column != target else None
@@ -216,7 +215,7 @@ class Opened:
 
 
 def weigh(group: int, digits: Digits) -> int:
-    """How many rows a set of patterns has.
+    """Return the number of rows of a set of patterns.
 
     >>> weigh(0b110, (0b111, 0b010))
     4
@@ -229,13 +228,13 @@ def weigh(group: int, digits: Digits) -> int:
 
 @dataclass(repr=False)
 class Disclosed:
-    """What the groups tell of a column at worst; it grows by group.
+    """The worst figures of groups about a column; it grows with each group.
 
     of : the column, its role, whether it is ordered, and the rows of the table
-    whole : how many rows have each value, in the order of values
-    above : for each step the rows whose group has at least such a share of one value
-    entropy : the smallest, as e to its power; of a group whose values are as common it is exact,
-        of another one no more than it is
+    whole : the number of rows with each value, in the order of values
+    above : for each step, the rows whose group has at least this share of one value
+    entropy : e to the smallest entropy; exact for groups of equally common values, else a lower
+        bound
     """
 
     of: Mapping[str, Any]
@@ -247,10 +246,10 @@ class Disclosed:
     above: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
 
     def see(self, counts: Sequence[int]) -> Fraction:
-        """Count a group, of which so many rows have each value; the share of its commonest one."""
+        """Add a group with these counts of values; return the share of its commonest value."""
         size = sum(counts)
         share = Fraction(max(counts), size)
-        # How many values have each count: of many values these are few.
+        # The number of values with each count: few entries even for many values.
         held = Counter(filter(None, counts))
         values = sum(held.values())
         self.share = max(self.share, share)
@@ -262,7 +261,7 @@ class Disclosed:
         return share
 
     def mark(self, rows: int, share: Fraction) -> None:
-        """Count rows whose worst group has such a share of one value."""
+        """Count rows whose worst group has this share of one value."""
         for step in STEPS:
             if share >= Fraction(step):
                 self.above[step] += rows
@@ -280,9 +279,9 @@ class Disclosed:
         return Fraction(moved, rows * size * max(len(counts) - 1, 1))
 
     def says(self, figures: Mapping[str, Any]) -> bool:
-        """Whether a release says this; of large groups it may say a millionth less of entropy.
+        """Return whether a release states these figures; its entropy may be a millionth lower.
 
-        Risks are rounded up, and protection down.
+        Risks are rounded up, and protection is rounded down.
         """
         parts = int(self.entropy * PARTS)
         exact = {**self.of, "values": len(self.whole), "share": _text(_up(self.share)),
@@ -293,12 +292,12 @@ class Disclosed:
 
 
 def limit_reasons(claim: Mapping[str, Any], values: Iterable[Disclosed]) -> Iterator[str]:
-    """What the published values do not keep of the claimed limits."""
+    """Yield the claimed limits that the published values exceed."""
     limits = {name: Fraction(claim["limits"][name]) for name in _WORDS
               if claim["limits"].get(name) is not None}
     if any(limit < 1 if name == "entropy" else not 0 < limit <= 1
            for name, limit in limits.items()):
-        yield "a claimed limit is none that can be asked for"
+        yield "a claimed limit is impossible"
         return
     for column in values:
         whose = "the target" if column.of["role"] == "target" else "a sensitive column"
@@ -311,7 +310,7 @@ def limit_reasons(claim: Mapping[str, Any], values: Iterable[Disclosed]) -> Iter
 
 
 def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
-    """What of the claimed limits nobody can recount from the table."""
+    """Yield a note if the table cannot show all claimed limits."""
     limits = claim["limits"]
     if claim["l_diversity"] == 1 and all(limits.get(name) is None for name in _WORDS):
         return
@@ -320,12 +319,12 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
     if roles["target"] is not None and claim["target"] is None:
         hidden.append(roles["target"])
     if hidden:
-        yield ("limits on what a group tells hold for columns that are not published, too: these "
+        yield ("limits on what groups reveal also hold for columns that are not published, which "
                "were not recounted")
 
 
 def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]:
-    """The values of a column in their order."""
+    """Return the values of a column in their order."""
     texts = set(values)
     if not ordered:
         return sorted(texts)
@@ -344,13 +343,13 @@ def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]
 
 
 def _ranked(known: Iterable[str]) -> list[str]:
-    """Numbers or dates in their order."""
+    """Return numbers or dates in their order."""
     texts = set(known)
     if all(re.fullmatch(_NUMBER, text) for text in texts):
         return sorted(texts, key=lambda text: (Fraction(text), text))
     if all(re.fullmatch(_DATE, text) for text in texts):
         return sorted(texts)
-    raise Unreadable("a column that is claimed to be of numbers or dates holds something else")
+    raise Unreadable("a column of numbers or dates, by its claim, has other values")
 
 
 def _up(share: Fraction) -> int:
@@ -392,6 +391,6 @@ def read_columns(data: bytes) -> dict[str, Sequence[str]]:
 
 
 def _demand(many: int, what: str, most: int) -> None:
-    """Refuse more of something than is counted in seconds."""
+    """Refuse a table that takes more than seconds to count."""
     if many > most:
         raise Unreadable(f"the table has too many {what} to be counted again")

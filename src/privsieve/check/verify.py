@@ -1,10 +1,8 @@
-"""Verify: check a certificate without the program that made it.
+"""Verify: check a certificate and its release, and optionally a ledger and a published table.
 
-Whatever is wrong becomes a reason, in words that quote nothing of the file; nothing raises, but
-where a ledger's server does not answer: that says nothing of a certificate.  It
-reads two JSON files and, where given, a ledger and a published table.  Of a release it shows that
-it selects what was planned and holds the numbers of its kind; these were drawn with fresh noise,
-and nobody can recount them.
+Each fault becomes a reason in words that do not quote the file.  Only a ledger's server that does
+not answer raises an error, because this is not a fault of the certificate.  The check shows that a
+release follows from its plan and has the numbers of its kind.  Fresh noise cannot be recounted.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from privsieve.ledger.ledger import Ledger
 
 Source = str | os.PathLike[str] | bytes | Mapping[str, Any]
-#: The note that a signature takes away.
+#: The note about a release without a signature.
 UNSIGNED = "Unsigned: nothing shows who made this release"
 
 _WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
@@ -49,11 +47,11 @@ _WORD = {"reserve": "charge", "commit": "release", "publish": "publication"}
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check found: `reasons` say why it fails, `notes` what it cannot show.
+    """The result of a check: `reasons` say why it fails, `notes` what it cannot show.
 
-    says : of a folder that holds, what is true of it, in a sentence
-    signed : of a folder, the fingerprints of who signed it, and as what
-    unchecked : of a folder, the files that were not checked, and why
+    says : the claim of a valid folder, in a sentence
+    signed : the fingerprints of the signers of a folder, with their roles
+    unchecked : the files of a folder that were not checked, and why
 
     >>> Verification(reasons=("the digest differs",), notes=()).valid
     False
@@ -67,13 +65,13 @@ class Verification:
 
     @property
     def valid(self) -> bool:
-        """Whether nothing was found against the claim."""
+        """Return whether the check found no fault."""
         return not self.reasons
 
 
 def verify(certificate: Source, release: Source | None = None, *,
            ledger: str | Path | Ledger | None = None, table: object = None) -> Verification:
-    """Check a certificate, and what is given with it: release, ledger, published table.
+    """Check a certificate, and a release, ledger and published table if given.
 
     >>> verify({}).reasons[0]
     'the certificate does not have the fields of privsieve-certificate/1, at the file'
@@ -94,9 +92,9 @@ def verify(certificate: Source, release: Source | None = None, *,
 
 
 def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say what `verify` would find wrong with the release of a plan, before it is made.
+    """Return the faults that `verify` would find in the release of a plan, before it is made.
 
-    public : the fields of the release that are known before its rows are read.
+    public : the fields of the release that are known before rows are read.
     """
     from privsieve.check.replan import plan_again, plan_reasons
 
@@ -109,7 +107,7 @@ def verify_plan(certificate: Mapping[str, Any], public: Mapping[str, Any]) -> tu
 
 
 def _read(source: Source, what: str) -> dict[str, Any]:
-    """The JSON of a file or a mapping, of allowed types and, for a file, in canonical form."""
+    """Read JSON from a file or a mapping; a file must be in canonical form."""
     if isinstance(source, str | os.PathLike):
         source = plain.read(source, what, Unreadable)
     try:
@@ -123,7 +121,7 @@ def _read(source: Source, what: str) -> dict[str, Any]:
 
 def _paid(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: object,
           ) -> tuple[list[str], list[str]]:
-    """Reasons and notes of a certificate that an epsilon was paid for."""
+    """Return reasons and notes about a certificate with an epsilon."""
     reasons = [*_claim(body), *_needing_methods(_theorem, body)]
     notes = [*failed({"the table was not read: fresh noise cannot be recounted": table is None})]
     if body["ledger"] is not None:
@@ -131,7 +129,7 @@ def _paid(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: obj
     if release is not None:
         reasons += [reason for reason in _needing_methods(_release, body, release)
                     if reason not in reasons]
-        notes += failed({"the target was not found: a class has a noisy count near none, and the "
+        notes += failed({"the target was not found: a class has a noisy count near 0, and the "
                          "names may answer another question; check the domain file":
                          bool(reasons) or not Release(release, None).missing})
     return reasons, notes
@@ -139,7 +137,7 @@ def _paid(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: obj
 
 def _contained(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: object,
                ) -> tuple[list[str], list[str]]:
-    """The same of one that promises a level, and no epsilon."""
+    """Return reasons and notes about a certificate that promises a level."""
     from privsieve.check import containment
 
     reasons = [*containment.claim_reasons(body)]
@@ -150,13 +148,13 @@ def _contained(body: Mapping[str, Any], release: Mapping[str, Any] | None, table
     if isinstance(table, str | os.PathLike | bytes):
         reasons += containment.table_reasons(body, table, release)
     elif table is not None:
-        reasons.append("the table is to be given as a file")
+        reasons.append("the table must be given as a file")
     return reasons, [*containment.notes(body["claim"]), *failed({
         "the table was not given: its level was not recounted": table is not None})]
 
 
 def _needing_methods(check: Callable[..., Iterable[str]], *parameters: object) -> list[str]:
-    """Return the reasons of a check that imports methods, or that a library is missing for it."""
+    """Return the reasons of a check that imports methods, or that a library is missing."""
     try:
         return [*check(*parameters)]
     except ModuleNotFoundError as error:
@@ -167,7 +165,7 @@ def _needing_methods(check: Callable[..., Iterable[str]], *parameters: object) -
 def _theorem(body: Mapping[str, Any]) -> Iterator[str]:
     from privsieve.check.replan import is_proved
 
-    return failed({"the theorem or an assumption is none of this version":
+    return failed({"this version does not have the theorem or an assumption":
                    is_proved(body["claim"])})
 
 
@@ -177,16 +175,16 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
     event: Event = msgspec.convert(plan["event"], Event)
     rho, charged = events.rho_of(event), body["ledger"] and body["ledger"]["rho"]
     return failed({
-        "the claim names no known kind of release": claim["kind"] in KINDS,
-        "the claimed delta is no chance below 1": delta < 1,
-        "the account is not the one of the claimed delta":
+        "the claim does not name a known kind of release": claim["kind"] in KINDS,
+        "the claimed delta is not below 1": delta < 1,
+        "the account does not follow from the claimed delta":
             claim["account"] == ("approximate" if delta else "pure"),
         "the epsilon of the plan is not the claimed one": plan["epsilon"] == claim["epsilon"],
         "the delta of the plan is not the claimed one": plan["delta"] == claim["delta"],
         "the method of the plan is not the claimed one": plan["method"] == claim["mechanism"],
-        "the planned noise does not come to the claimed epsilon and delta":
+        "the planned noise does not have the claimed epsilon and delta":
             events.holds(event, epsilon, delta),
-        "the charge knows less of rho than the planned noise spends":
+        "the charge has a smaller rho than the planned noise":
             not charged or (rho is not None
                             and rho <= float(exact(charged, "rho")) * (1 + events.NEAR)
                             + 1 / RHO_UNITS),
@@ -194,7 +192,7 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _entries(body: Mapping[str, Any]) -> Iterator[str]:
-    """Write both ledger entries anew from the certificate; their hashes must be its own."""
+    """Write both ledger entries again from the certificate; their hashes must be the same."""
     from privsieve.ledger.account import recharged
 
     known = body["ledger"]
@@ -206,7 +204,7 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
                "rho": known["rho"], "charged": known["charged"]}
     commit = {**common, "release_sha256": body["release_sha256"]}
     return failed({
-        "the charge is not what the release comes to in the change that the account protects":
+        "the charge does not follow from the release and the change that the account protects":
             recharged(known["charged"], known["rho"], terms),
         "the claim is not the one that was charged":
             bound(known["reserve"], "reserve", reserve),
@@ -236,7 +234,7 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
     from privsieve.check import replan
 
     wrong = [*_certified(body, release), *failed({
-        "the noise of the release was replayed, so that it protects nobody":
+        "the noise of the release was replayed, so it protects nobody":
             "replayed" not in release,
         "the domain of the release is not the certified one":
             digest(canonical(release.get("domain"))) == body["domain_sha256"],
@@ -259,29 +257,29 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[st
 
     known = body["ledger"]
     if known is None:
-        if body["claim"].get("epsilon") != "0":  # what costs nothing stands in no ledger
+        if body["claim"].get("epsilon") != "0":  # a free release has no ledger entry
             yield "a ledger was given, and the certificate was made without one"
         return
     place = ledger.path if isinstance(ledger, Ledger) else str(ledger)
     try:
         report, entries = recount(place)
     except (LedgerError, ParameterError) as error:
-        if served(place):  # of a server that does not answer nothing follows for the certificate
+        if served(place):  # not a fault of the certificate
             raise LedgerError(f"nothing was checked, for {error}") from None
         yield f"the ledger cannot be checked: {error}"
         return
     yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)
     held = {entry.kind + entry.hash for entry in entries}
     yield from failed({
-        **{f"the ledger does not hold the {word}: it is another one, or was set back":
+        **{f"the ledger lacks the {word}: it is another one, or was set back":
            kind + known[kind]["hash"] in held for kind, word in _WORD.items() if kind in known},
-        "the ledger does not hold the head: it is another one, or was set back":
+        "the ledger lacks the head: it is another one, or was set back":
             known["head"] in {entry.hash for entry in entries},
     })
 
 
 def _unseen(body: Mapping[str, Any], release: object, ledger: object) -> Iterator[str]:
-    """What the check cannot show for want of a signature, a ledger or a release."""
+    """Yield what the check cannot show without a signature, a ledger or a release."""
     done, noted = ("published of these people", "this was noted there") if (
         body["claim"]["kind"] == CONTAINMENT) else ("spent on these people", "the charge was made")
     return failed({

@@ -1,9 +1,9 @@
-"""Views: what can be told of an output, whatever its type, by who tries to tell two tables apart.
+"""Views: properties of an output of any type by which an attack tells two tables apart.
 
-An output is taken apart into numbers and words, each at its place; a learned `Guess` then says of
-an output how much likelier it was on one table.  Numbers are looked at as they are, and at what
-rounding leaves of a value under noise: the lowest bit, the place between the points of a lattice,
-the decimals.  Which views are good is learned; any guess is allowed, since fresh runs count it.
+An output is split into numbers and words, each with its place.  A learned `Guess` scores how much
+likelier an output is on one table.  Numbers are used as they are, and by the traces of rounding
+under noise: the lowest bit, the place between the points of a lattice, the decimals.  Good views
+are learned; any guess is allowed, since fresh runs count it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: The commonest words that are told apart, and how seldom one says nothing: of real numbers each
-#: is seen once.
+#: The most words that are compared, and the fewest occurrences of a useful word: each real number
+#: occurs once.
 COMMONEST, RARE = 64, 5
-#: Bins of a number whose likelihood is learned, and what is added to each count.
+#: The bins of a number whose likelihood is learned, and the smoothing of each count.
 BINS, SMOOTH = 4, 1.0
-#: Standard deviations between two counts that are clearly not the same.
+#: Two counts differ clearly if they are this many standard deviations apart.
 CLEAR = 3.0
-#: Outputs with more numbers are told apart without their covariance.
+#: The most numbers of an output whose covariance is used.
 LARGEST_COVARIANCE = 500
-#: Numbers of an output whose bits are looked at, and how deep an output is taken apart.
+#: The most numbers of an output whose bits are used, and the depth to which an output is split.
 MOST_FINE, DEEPEST = 64, 12
-#: Items of a list that are words at their places, too.
+#: The most items of a list that are also words at their places.
 LISTED = 64
-#: Lattices on which values without noise may lie.
+#: Lattices of values without noise.
 GRIDS = (1.0, 0.5, 0.25, 0.1, 0.01, 0.001, 2.0**-10, 2.0**-20)
 
 Floats = NDArray[np.float64]
@@ -41,21 +41,21 @@ Place = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class Failed:
-    """An exception, as the output that it is: an observer sees its kind and its words."""
+    """An exception as an output: an observer sees its kind and its words."""
 
     kind: str
     words: str
 
 
 class Flat(NamedTuple):
-    """An output, taken apart: numbers by their place, and words, each with its place."""
+    """A split output: numbers by their place, and words, each with its place."""
 
     numbers: Mapping[Place, Floats]
     words: frozenset[Hashable]
 
 
 class Guess(NamedTuple):
-    """How much likelier an output was on the first table, by one view; `sign` is -1 for the second.
+    """A score of how much likelier an output is on the first table; `sign` is -1 for the second.
 
     name : the view, in words.
     """
@@ -65,17 +65,17 @@ class Guess(NamedTuple):
     sign: float = 1.0
 
     def __call__(self, outputs: Sequence[Flat]) -> Floats:
-        """A number for each output."""
+        """Return a score for each output."""
         return self.sign * self.of(outputs)
 
 
-# --- an output, taken apart ---------------------------------------------------------------------
+# --- splitting an output ------------------------------------------------------------------------
 
 def flat(output: Any) -> Flat:
-    """Numbers and words of an output of any type.
+    """Return the numbers and words of an output of any type.
 
-    >>> made = flat({"chosen": ["age"], "count": 3})
-    >>> made.numbers[("count",)], (("chosen", "has"), "age") in made.words
+    >>> split = flat({"chosen": ["age"], "count": 3})
+    >>> split.numbers[("count",)], (("chosen", "has"), "age") in split.words
     (array([3.]), True)
     """
     numbers: dict[Place, Floats] = {}
@@ -85,7 +85,7 @@ def flat(output: Any) -> Flat:
 
 
 def _take(value_at: Any, at: Place, numbers: dict[Place, Floats], words: set[Hashable]) -> None:
-    """Put what a part of an output says under its place."""
+    """Add the numbers and words of a value at its place."""
     value = _value(value_at)
     if value is not None:
         numbers[at] = np.array([value])
@@ -111,7 +111,7 @@ def _take(value_at: Any, at: Place, numbers: dict[Place, Floats], words: set[Has
 
 
 def _value(cell: Any) -> float | None:
-    """A number as a double; a text of one too, for a release tells exact numbers as texts."""
+    """Return a number, or the text of a number, as a double; None for other values."""
     if isinstance(cell, str):
         if not cell[-1:].isdigit():
             return None
@@ -138,7 +138,7 @@ def _take_array(array: NDArray[Any], at: Place, numbers: dict[Place, Floats],
 
 def _take_items(items: Any, at: Place, numbers: dict[Place, Floats],
                 words: set[Hashable]) -> None:
-    """A list by places and by members; a set by members alone."""
+    """Add a list by places and by members, and a set by members alone."""
     ordered = isinstance(items, list | tuple)
     words.add(((*at, "count"), len(items)))
     values = [_value(item) for item in items] if ordered else [None]
@@ -159,7 +159,7 @@ def _take_items(items: Any, at: Place, numbers: dict[Place, Floats],
 
 
 def _word(value: Any) -> Hashable:
-    """Something that can be counted; what has an address of memory in its words is its type."""
+    """Return a hashable word for a value; its type if its text has a memory address."""
     try:
         text = repr(value)
         hash(value)
@@ -174,7 +174,7 @@ def _word(value: Any) -> Hashable:
 # --- scores -------------------------------------------------------------------------------------
 
 def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
-    """Scores to try, each and its negative, learned from runs on both tables."""
+    """Learn scores from runs on both tables; return each with its negative."""
     outputs = [*sides[0], *sides[1]]
     guesses = list(_word_scores(sides))
     columns = _columns(outputs)
@@ -191,7 +191,7 @@ def scores(sides: Sequence[Sequence[Flat]]) -> list[Guess]:
 
 
 def _word_scores(sides: Sequence[Sequence[Flat]]) -> Iterator[Guess]:
-    """All words of an output together, and the best of them alone."""
+    """Yield scores of all words of an output together, and of the best words alone."""
     whole = _likelihood([Counter(output.words for output in side) for side in sides])
     yield Guess("the whole output", lambda outputs: np.array(
         [whole.get(output.words, 0.0) for output in outputs]))
@@ -203,21 +203,21 @@ def _word_scores(sides: Sequence[Sequence[Flat]]) -> Iterator[Guess]:
 
 
 def _likelihood(seen: Sequence[Counter[Any]]) -> dict[Any, float]:
-    """How much likelier each of the commonest is on the first table; without the rare ones."""
+    """Return how much likelier each common key is on the first table."""
     common = (seen[0] + seen[1]).most_common(COMMONEST)
     return {key: math.log((seen[0][key] + 0.5) / (seen[1][key] + 0.5))
             for key, times in common if times >= RARE}
 
 
 def _clear(seen: Sequence[Counter[Any]]) -> dict[Any, float]:
-    """The same of what is clearly likelier on one table; most small differences are chance."""
+    """Return the likelihood ratios of keys with clearly different counts."""
     return {key: ratio for key, ratio in _likelihood(seen).items()
             if abs(seen[0][key] - seen[1][key]) > CLEAR * math.sqrt(seen[0][key] + seen[1][key])}
 
 
 def _linear_scores(sides: Sequence[Sequence[Flat]], name: str,
                    matrix: Callable[[Sequence[Flat]], Floats]) -> Iterator[Guess]:
-    """Linear scores, the five best coordinates, and the distance to the two means."""
+    """Yield linear scores, the five best coordinates, and the distances to the two means."""
     first, second = (matrix(side) for side in sides)
     both = np.vstack([first, second])
     centre, spread = both.mean(axis=0), both.std(axis=0)
@@ -229,7 +229,7 @@ def _linear_scores(sides: Sequence[Sequence[Flat]], name: str,
 
     means = [scaled(side).mean(axis=0) for side in sides]
     gap = means[0] - means[1]
-    # Where few coordinates moved the others' chance differences only blur them.
+    # If few coordinates differ, random differences of the others only blur them.
     clear = np.abs(gap) > CLEAR * math.sqrt(1 / len(first) + 1 / len(second))
     directions = [gap, gap * clear,
                   *(np.arange(len(gap)) == j for j in np.argsort(-np.abs(gap))[:5])]
@@ -253,7 +253,7 @@ def _linear_scores(sides: Sequence[Sequence[Flat]], name: str,
 
 def _fine_scores(sides: Sequence[Sequence[Flat]],
                  matrix: Callable[[Sequence[Flat]], Floats]) -> Iterator[Guess]:
-    """Whole values, and what rounding leaves of one: all numbers together, and the best alone."""
+    """Yield scores of values and of their traces of rounding: all numbers, and the best one."""
     views: dict[str, Callable[[Floats], Floats]] = {
         "values": np.round, "low bits": low, "decimals": decimals,
         **{f"places between multiples of {grid:g}": partial(between, grid=grid)
@@ -277,10 +277,10 @@ def _fine_scores(sides: Sequence[Sequence[Flat]],
 
 def _parts_scores(sides: Sequence[Sequence[Flat]],
                   matrix: Callable[[Sequence[Flat]], Floats]) -> Iterator[Guess]:
-    """All that an output says, added up: what its words say, and each number beside such words.
+    """Yield the sum of the log ratios of an output's words and of each number beside such words.
 
-    Noise that was drawn for each part makes these logarithms of ratios independent, and their sum
-    is then what tells two tables apart best; a part of a price shows in each of them.
+    With independent noise on each part these log ratios are independent, and their sum is the best
+    score.  Each part costs a share of epsilon, and so contributes.
     """
     often = Counter(word for side in sides for output in side for word in output.words)
     seldom = max(RARE, sum(map(len, sides)) // COMMONEST)
@@ -294,7 +294,7 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
     for group in whole:
         members = [values[[words == group for words in side]]
                    for values, side in zip(numbers, groups, strict=True)]
-        if all(map(len, members)):  # otherwise the words alone decide
+        if all(map(len, members)):  # else the words alone decide
             tables[group] = _binned(members)
 
     def added(outputs: Sequence[Flat], clear: float) -> Floats:
@@ -316,9 +316,9 @@ def _parts_scores(sides: Sequence[Sequence[Flat]],
 
 
 def _own(sides: Sequence[Floats]) -> list[int]:
-    """The columns of which each says something of its own: the ends of a range go with its middle.
+    """Return the columns with different orders of values; copies would count twice in the sum.
 
-    Such copies count what they say twice, and blur the sum.
+    For example, the ends of a range have the order of its middle.
 
     >>> _own([np.array([[1.0, 5.0, 9.0]]), np.array([[2.0, 3.0, 10.0]])])
     [0, 1]
@@ -328,7 +328,7 @@ def _own(sides: Sequence[Floats]) -> list[int]:
 
 
 def _binned(sides: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
-    """Of each column cuts, what each bin between them says, and how clearly all of them differ."""
+    """Return the cuts of each column, the log ratio of each bin, and the strength of the column."""
     both = np.vstack(sides)
     cuts = np.quantile(both, np.arange(1, BINS) / BINS, axis=0, method="lower").T
     counts = [np.stack([((values[:, :, None] > cuts).sum(axis=2) == b).sum(axis=0)
@@ -338,19 +338,19 @@ def _binned(sides: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
     gaps = np.abs(np.mean(sides[0], axis=0) - np.mean(sides[1], axis=0))
     errors = np.sqrt(sum(values.var(axis=0) / len(values) for values in sides))
     strength = np.clip(gaps / np.maximum(errors, 1e-300), 1e-9, 1e9)
-    # A gap that chance makes as well is worth little: shrunk as James and Stein do.
+    # Random gaps are shrunk, as by James and Stein.
     return cuts, ratios * np.maximum(0, 1 - strength**-2.0)[:, None], strength
 
 
 def _counts(value: Any) -> bool:
-    """Whether a word is a number, or holds one."""
+    """Return whether a word is a number, or contains one."""
     if isinstance(value, tuple | frozenset):
         return any(map(_counts, value))
     return _value(value) is not None
 
 
 def low(values: Floats) -> Floats:
-    """The exponent of the lowest bit of a double: what was added to a coarser number shows there.
+    """Return the exponent of the lowest bit of a double, which reveals a finer added number.
 
     >>> low(np.array([1.0, 0.75, 0.1])).tolist()
     [0.0, -2.0, -55.0]
@@ -363,7 +363,7 @@ def low(values: Floats) -> Floats:
 
 
 def between(values: Floats, grid: float) -> Floats:
-    """The place between two multiples of a grid, to a part in a million: noise on it leaves it.
+    """Return the place between two multiples of a grid, which noise on the grid does not move.
 
     >>> between(np.array([2.25, -0.75]), 1.0).tolist()
     [0.25, 0.25]
@@ -373,7 +373,7 @@ def between(values: Floats, grid: float) -> Floats:
 
 
 def decimals(values: Floats) -> Floats:
-    """How many decimals a number has, of at most fifteen.
+    """Return the number of decimals of a number, up to 15; 16 for more.
 
     >>> decimals(np.array([3.0, 0.25, 0.1 + 0.2])).tolist()
     [0.0, 2.0, 16.0]
@@ -387,7 +387,7 @@ def decimals(values: Floats) -> Floats:
 # --- matrices -----------------------------------------------------------------------------------
 
 def _columns(outputs: Sequence[Flat]) -> dict[Place, int]:
-    """The places that hold numbers, and how many there mostly are."""
+    """Return the places of numbers, with the most frequent count of numbers at each."""
     seen: dict[Place, Counter[int]] = {}
     for output in outputs:
         for place, numbers in output.numbers.items():
@@ -397,7 +397,7 @@ def _columns(outputs: Sequence[Flat]) -> dict[Place, int]:
 
 
 def _matrix(outputs: Sequence[Flat], columns: Mapping[Place, int]) -> Floats:
-    """Outputs as rows of numbers; after them, for each place, whether it lacks its numbers."""
+    """Return outputs as rows of numbers, with an indicator of missing numbers for each place."""
     width = sum(columns.values())
     rows = np.zeros((len(outputs), width + len(columns)))
     for row, output in zip(rows, outputs, strict=True):
@@ -409,12 +409,12 @@ def _matrix(outputs: Sequence[Flat], columns: Mapping[Place, int]) -> Floats:
             else:
                 row[width + j] = 1.0
             start += count
-    # Finite, and small enough that a square is finite too.
+    # Finite, with finite squares.
     return np.clip(np.nan_to_num(rows, nan=-1e100), -1e100, 1e100)
 
 
 def _once(matrix: Callable[[Sequence[Flat]], Floats]) -> Callable[[Sequence[Flat]], Floats]:
-    """The same, made once for many scores of the same outputs: those of two tables, in turns."""
+    """Cache the matrices of the last two lists of outputs, which many scores share."""
     kept: list[tuple[Sequence[Flat], Floats]] = []
 
     def of(outputs: Sequence[Flat]) -> Floats:

@@ -13,6 +13,7 @@ import click
 from privsieve.cli import words
 from privsieve.cli.verb import Outcome
 from privsieve.errors import ParameterError
+from privsieve.folder import NEW, write_durably
 from privsieve.public.canonical import Json
 
 #: The note beside the name of a file about rows.
@@ -40,9 +41,8 @@ def new_file(path: str | Path, what: str, mode: int = 0o600) -> Iterator[Callabl
     Never overwrites a file or follows a link.  If the work fails or writes nothing, the file is
     removed, so that the command can be repeated.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
-        file = os.fdopen(os.open(path, flags, mode), "wb", buffering=0)
+        file = os.fdopen(os.open(path, NEW, mode), "wb", buffering=0)
     except FileExistsError:
         raise ParameterError(f"the file {what} exists and is not overwritten; name a new "
                              "file") from None
@@ -54,10 +54,7 @@ def new_file(path: str | Path, what: str, mode: int = 0o600) -> Iterator[Callabl
     def write(data: bytes) -> None:
         nonlocal written
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest):]
-            os.fsync(file.fileno())
+            write_durably(file.fileno(), data)
         except OSError:
             raise ParameterError(f"the file {what} cannot be written: its disk is full or fails; "
                                  "free some space, or name a file on another disk") from None

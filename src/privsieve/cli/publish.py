@@ -19,10 +19,10 @@ from privsieve.containment.publish import Issued, issue
 from privsieve.containment.publishable import PROFILES
 from privsieve.errors import ParameterError
 from privsieve.folder import Folder
+from privsieve.public.attackers import WHO, counted, spoken
 from privsieve.public.option import Dir, File
 from privsieve.public.plan import sentence
 from privsieve.public.policy import Policy
-from privsieve.public.strangers import WHO, counted, spoken
 from privsieve.report import internal_html
 from privsieve.report.plans import figure
 

@@ -16,7 +16,7 @@ from privsieve.cli.key import opened
 from privsieve.cli.private import new_file
 from privsieve.cli.verb import Outcome, verb
 from privsieve.errors import CheckFailed, ParameterError
-from privsieve.folder import sync
+from privsieve.folder import hidden_file, sync, write_durably
 from privsieve.public.canonical import parsed
 from privsieve.public.option import File
 from privsieve.trust.envelope import (
@@ -143,13 +143,11 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
     """Replace a file completely or not at all."""
-    hidden = path.with_name(f".{os.urandom(8).hex()}")
     try:
-        with new_file(hidden, "of the signatures", mode) as write:
-            write(data)
-        hidden.replace(path)
+        with hidden_file(path, mode) as (file, hidden):
+            write_durably(file.fileno(), data)
+            hidden.replace(path)
+        sync(path.parent)
     except OSError:
-        hidden.unlink(missing_ok=True)
         raise ParameterError("the signatures cannot be written; the folder must be "
-                             "writable") from None
-    sync(path.parent)
+                             "writable, and its disk must have room") from None

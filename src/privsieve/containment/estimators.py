@@ -20,6 +20,7 @@ from privsieve.containment.labelled import Bools, Labelled
 from privsieve.containment.publishable import PROFILES, by_method, demand_some, publishable
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.patterns import Rule
+from privsieve.public.attackers import COUNTED
 from privsieve.public.canonical import read_flag
 from privsieve.public.domain import Box, Domain
 from privsieve.public.option import (
@@ -32,7 +33,6 @@ from privsieve.public.option import (
     word_or_names,
 )
 from privsieve.public.printed import Printed, PrintedEstimator
-from privsieve.public.strangers import COUNTED
 from privsieve.report.brief import listed, summary
 from privsieve.rows.arrays import array_of
 from privsieve.rows.items import Reading, table_of

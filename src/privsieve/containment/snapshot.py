@@ -34,7 +34,7 @@ from privsieve.containment.knowledge import Shortfall, measure_selection, shortf
 from privsieve.containment.labelled import Codes, Ints, Labelled, cells, rows_of
 from privsieve.containment.limits import Limits, missed
 from privsieve.errors import LedgerError, NothingFits, ParameterError
-from privsieve.folder import sync
+from privsieve.folder import hidden_file, sync, write_durably
 from privsieve.kernels.patterns import Rule, pattern_table
 from privsieve.ledger.ledger import Ledger, populations
 from privsieve.ledger.sql import checked_file, served
@@ -77,11 +77,11 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
     The whole table counts, also rows that do not leave.
 
     >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
-    >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
+    >>> first, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
     ...               for rows in ([[1, 0], [1, 1], [0, 1]], [[0, 1], [1, 1], [1, 1]]))
     >>> claim = {"l_diversity": 1, "target": None, "sensitive": [],
     ...          "limits": {"share": None, "entropy": None, "closeness": None}}
-    >>> [fingerprint(one, {**claim, "columns": [name]}, seal)
+    >>> [fingerprint(first, {**claim, "columns": [name]}, seal)
     ...  == fingerprint(other, {**claim, "columns": [name]}, seal) for name in ("a", "b")]
     [True, False]
     """
@@ -221,18 +221,11 @@ def key_file(ledger: Ledger, key: str | None) -> Path:
 
 def _make(place: Path) -> None:
     """Make a new key, whole or not at all; keep the key of another process."""
-    draft = place.with_name(f".{os.urandom(8).hex()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-            try:
-                file.write(os.urandom(SIZE))
-                file.flush()
-                os.fsync(file.fileno())
-                with suppress(FileExistsError):
-                    os.link(draft, place)
-            finally:
-                draft.unlink()
+        with hidden_file(place) as (file, hidden):
+            write_durably(file.fileno(), os.urandom(SIZE))
+            with suppress(FileExistsError):
+                os.link(hidden, place)
         sync(place.parent)
     except OSError:
         raise LedgerError(f"the key of the ledger, {place.name}, cannot be made; its folder must "

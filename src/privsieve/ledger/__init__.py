@@ -1,1 +1,1 @@
-"""What was spent, for ever: accounts, a chain of entries, certificates, folders."""
+"""The ledger: accounts of spent privacy, a chain of entries, and certificates."""

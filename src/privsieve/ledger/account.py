@@ -1,12 +1,13 @@
-"""Account: a population's name, the one change that it protects, and what its releases add up to.
+"""Account: a population's name, the change that it protects, and the sum of its charges.
 
-Two names of the same people are two budgets.  What a screen shows alike, or differs in punctuation
-alone, is therefore one name, and a name of mixed scripts is none.
+Two names of the same people would be two budgets.  Names that look alike, or that differ only in
+punctuation, therefore count as one name, and names of mixed scripts are refused.
 
-A population protects one change: of a row or of a person, replaced or added and removed.  A release
-that protects another one is charged as many times as its own steps make that change.  With a delta
-two sums are kept, and a charge is admitted while either holds.  Everything is integers; the three
-functions that need a logarithm round to the side of privacy.  `account.proof.md` has the theorems.
+A population protects one change: a row or a person is replaced, or added and removed.  A release
+that protects another change is charged several times, once for each step of the population's
+change.  With a delta two sums are kept, and a charge is admitted if either fits.  All amounts are
+integers; the three functions with a logarithm round to the side of privacy.  `account.proof.md` has
+the theorems.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from privsieve.public.plan import NOUNS, UNIT
 
 LARGEST_NAME = 128
 NEIGHBOURS = ("replace-one", "add-remove")
-# [margin] Digits of a logarithm, and how far a figure is moved to the side of privacy.
+# [margin] The digits of a logarithm, and the shift of a result to the side of privacy.
 _PRECISION, _MARGIN = 60, Decimal("1e-25")
-#: Steps of a search; where it ends matters to nobody's privacy.
+#: The steps of a search; its end does not matter for privacy.
 _STEPS = 60
 #: Scripts that one language mixes.
 _TOGETHER = (frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}),
              frozenset({"CJK", "HANGUL"}), frozenset({"CJK", "BOPOMOFO"}))
-#: What looks like Latin letters as small letters, and as capitals; an apostrophe is left out.
+#: Letters that look like small and capital Latin letters; apostrophes are removed.
 _SMALL = str.maketrans("аеѕіјорсухһԁԛԝӏɑɡıαινορυχγωκłøđħŧ", "aesijopcyxhdqwlagiaivopuxywklodht"
                        ) | str.maketrans("01|", "oll", "\u02bc")
 _LARGE = str.maketrans("АВЕЅІЈКМНОРСТУХѴԌԚԜҺӀΑΒΕΖΗΙΚΜΝΟΡΤΥΧŁØĐĦŦ",
@@ -49,10 +50,10 @@ _LARGE = str.maketrans("АВЕЅІЈКМНОРСТУХѴԌԚԜҺӀΑΒΕΖΗΙΚ
                        ) | str.maketrans("01|", "OII", "\u02bc")
 
 
-# --- what is charged ----------------------------------------------------------------------------
+# --- charges ------------------------------------------------------------------------------------
 
 class Charge(NamedTuple):
-    """A cost in units, of epsilon, delta and rho; TOP where there is no telling."""
+    """A cost in units, of epsilon, delta and rho; TOP if it is not known."""
 
     units: int
     delta: int
@@ -60,12 +61,12 @@ class Charge(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What a population was granted and has spent, in units: a row of the ledger's table.
+    """The limits and charges of a population, in units: a row of the ledger's table.
 
     Plain sums may use `delta_share` of the delta; the rest is for the sum of rho.
     """
 
-    account: str  # "pure", or "approximate" where a delta was granted
+    account: str  # "pure", or "approximate" if a delta was granted
     limit: int = 0
     spent: int = 0
     delta_limit: int = 0
@@ -79,57 +80,57 @@ class Account(NamedTuple):
 
     @property
     def protects(self) -> Change | None:
-        """The change that it protects, once somebody has said so."""
+        """Return the change that it protects; None until it is declared."""
         if self.unit is None or self.neighbours is None:
             return None
         return Change(self.unit, self.neighbours)
 
     @property
     def summed(self) -> bool:
-        """Whether the plain sums still hold."""
+        """Return whether the plain sums are within the limits."""
         return self.spent <= self.limit and self.delta_spent <= self.delta_share
 
     @property
     def concentrated(self) -> bool:
-        """Whether the sum of rho still holds."""
+        """Return whether the sum of rho is within its limit."""
         return self.rho_limit > 0 and self.rho_spent <= self.rho_limit
 
     def plus(self, charge: Charge) -> Account | None:
-        """The account after a charge; None where it does not cover it."""
+        """Return the account after a charge; None if the limits do not cover it."""
         after = self._replace(
             spent=min(TOP, self.spent + charge.units),
             delta_spent=min(TOP, self.delta_spent + charge.delta),
             rho_spent=min(TOP, self.rho_spent + charge.rho))
         if self.spent == 0 and (charge.rho == TOP or not _holds(after)):
-            # [first] nothing was said of these people yet: the first charge may choose plain sums
+            # [first] before any release the first charge may choose plain sums
             after = after._replace(delta_share=after.delta_limit, rho_limit=0)
         return after if _holds(after) else None
 
     @property
     def left(self) -> int:
-        """The largest epsilon, in units, that a pure release may still have.
+        """Return the largest epsilon, in units, that one more pure release may cost.
 
         >>> Account("pure", 10**9, 4 * 10**8).left
         600000000
         """
         plain = self.limit - self.spent if self.delta_spent <= self.delta_share else 0
-        # [left] e^2 / 2 in units of 1e-12, rounded up, is within what is left of rho
+        # [left] e^2 / 2 in units of 1e-12, rounded up, fits into the remaining rho
         return max(0, plain, isqrt(2 * self.rho_left * EPSILON_UNITS**2 // RHO_UNITS))
 
     @property
     def rho_left(self) -> int:
-        """The rho, in units, that is left of its limit."""
+        """Return the remaining rho, in units."""
         return max(0, self.rho_limit - self.rho_spent)
 
     @property
     def delta_left(self) -> int:
-        """The delta, in units, that releases may still take by plain sums."""
+        """Return the remaining delta of the plain sums, in units."""
         share = self.delta_limit if self.spent == 0 else self.delta_share
         return max(0, share - self.delta_spent)
 
     @property
     def together(self) -> int:
-        """The epsilon, in units, that all charges amount to: the smaller of the two figures."""
+        """Return the epsilon of all charges, in units: the smaller of the two sums."""
         if not self.rho_limit or not self.rho_spent:
             return self.spent
         converted = epsilon_of(self.rho_spent, self.delta_limit - self.delta_share)
@@ -141,44 +142,44 @@ def _holds(account: Account) -> bool:
 
 
 def granted(limit: int, delta: int) -> Account:
-    """A new account with these limits, in units.
+    """Make an account with these limits, in units.
 
     >>> granted(10**9, 0).rho_limit, granted(10**9, 10**12).delta_share
     (0, 500000000000)
     """
     if not delta:
         return Account("pure", limit)
-    # [halves] one for plain sums, one for the sum of rho
+    # [halves] one half for plain sums, one for the sum of rho
     rho = rho_limit(limit, delta - delta // 2)
     return Account("approximate", limit, delta_limit=delta,
                    delta_share=delta // 2 if rho else delta, rho_limit=rho)
 
 
 def raised(account: Account, limit: int, delta: int) -> Account:
-    """The account with higher limits, in units.
+    """Return the account with higher limits, in units.
 
     >>> raised(Account("pure", 5, 4), 7, 0).left
     3
     """
     if not account.limit:
-        raise LedgerError("nothing was granted to these people yet; grant them a budget")
+        raise LedgerError("this population has no budget yet; grant it one")
     if delta and not account.delta_limit:
-        raise LedgerError("the account is pure: every release that it paid for keeps a promise "
-                          "without a delta; raise epsilon alone")
+        raise LedgerError("the account is pure: its releases promise epsilon without a delta; "
+                          "raise epsilon alone")
     if limit < account.limit or delta < account.delta_limit or (
             (limit, delta) == (account.limit, account.delta_limit)):
         raise LedgerError(f"the limit is epsilon {decimal(account.limit)}"
                           + (f" and delta {decimal(account.delta_limit, DELTA_UNITS)}"
                              if account.delta_limit else "")
-                          + "; it is only raised: write a larger one")
-    # [raised] what kind of sums it keeps was chosen before anything was said of these people
+                          + "; write a larger limit")
+    # [raised] the kind of sums was chosen before the first release
     rho = account.rho_limit and max(account.rho_limit, rho_limit(limit, delta - delta // 2))
     return account._replace(limit=limit, delta_limit=delta,
                             delta_share=delta // 2 if rho else delta, rho_limit=rho)
 
 
 def signed(reason: object, by: object) -> tuple[str, list[Json]]:
-    """Why a limit is raised, and the two who say so.
+    """Check the reason for a higher limit, and the names of the two who sign it.
 
     >>> signed("a second study", ["A. Clerk", "B. Board"])[1]
     ['A. Clerk', 'B. Board']
@@ -188,15 +189,15 @@ def signed(reason: object, by: object) -> tuple[str, list[Json]]:
         raise ParameterError(f"reason is {reason!r}; write 1 to 1000 printable characters")
     if not isinstance(by, Sequence) or isinstance(by, str) or len(by) != 2:
         raise ParameterError("a limit is raised by two people; write two names")
-    one, other = (unicodedata.normalize("NFC", checked_name(name, "the name of who signs"))
-                  for name in by)
-    if alike(one, other):
-        raise ParameterError(f"both names are {one!r}, or look like it; two people raise a limit")
-    return reason, [one, other]
+    first, other = (unicodedata.normalize("NFC", checked_name(name, "the name of who signs"))
+                    for name in by)
+    if alike(first, other):
+        raise ParameterError(f"both names are {first!r}, or look like it; name two people")
+    return reason, [first, other]
 
 
 def charge(units: int, delta: int, rho: int | None, factor: int) -> Charge:
-    """What a release costs that protects a change of which `factor` make the population's.
+    """Return the charge of a release if `factor` of its changes make one of the population's.
 
     >>> charge(10**9, 0, 5 * 10**11, 2)
     Charge(units=2000000000, delta=0, rho=2000000000000)
@@ -207,9 +208,9 @@ def charge(units: int, delta: int, rho: int | None, factor: int) -> Charge:
 
 
 def protecting(account: Account, change: Change | None) -> tuple[Account, int]:
-    """The account with what it protects, and how many of these changes make one of its own.
+    """Return the account with its change, and how many changes of a release make one.
 
-    Who nobody granted a change protects the one of the first release.
+    An account without a declared change protects the change of its first release.
     """
     known = account.protects
     if known is None and change is not None and account.spent == 0:
@@ -217,8 +218,8 @@ def protecting(account: Account, change: Change | None) -> tuple[Account, int]:
     if known is None and change is None:
         return account, 1
     if known is None or change is None:
-        raise BudgetExceeded("this charge says what it protects, and those before it do not, or "
-                             "the other way round; their sum would say nothing")
+        raise BudgetExceeded("only one of this charge and the charges before it declares a "
+                             "privacy unit, so they cannot be added up; use another population")
     factor = steps(known, account.rows_per_person, change)
     if isinstance(factor, str):
         raise BudgetExceeded(f"the account protects {known.words} and this release {change.words}: "
@@ -226,38 +227,38 @@ def protecting(account: Account, change: Change | None) -> tuple[Account, int]:
     return account, factor
 
 
-def charged(account: Account, made: Charge, factor: int) -> dict[str, Json]:
-    """What a ledger and a certificate say of a charge, in the population's own change."""
+def charged(account: Account, charge_: Charge, factor: int) -> dict[str, Json]:
+    """Return a charge as ledger and certificate store it, in the population's change."""
     return {
         "unit": None if account.unit is None else UNIT[account.unit],
         "neighbours": account.neighbours,
         "rows_per_person": account.rows_per_person,
         "factor": str(factor),
-        "epsilon": decimal(made.units),
-        "delta": decimal(made.delta, DELTA_UNITS),
-        "rho": None if made.rho == TOP else decimal(made.rho, RHO_UNITS),
+        "epsilon": decimal(charge_.units),
+        "delta": decimal(charge_.delta, DELTA_UNITS),
+        "rho": None if charge_.rho == TOP else decimal(charge_.rho, RHO_UNITS),
     }
 
 
-def recharged(said: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
-    """Whether a charge is what these terms come to in the change that it names."""
+def recharged(stated: Mapping[str, Any], rho: str | None, terms: Mapping[str, Any]) -> bool:
+    """Return whether a stored charge follows from these terms."""
     claim = terms["claim"]
-    own = change_of({"claim": {"unit": said["unit"], "neighbours": said["neighbours"]}})
+    own = change_of({"claim": {"unit": stated["unit"], "neighbours": stated["neighbours"]}})
     units = units_of(claim["epsilon"], EPSILON_UNITS)
     delta = units_of(claim["delta"], DELTA_UNITS)
     rho_units = None if rho is None else units_of(rho, RHO_UNITS)
     if own is None or units is None or delta is None or (rho_units is None and rho is not None):
         return False
-    with suppress(BudgetExceeded, ValueError):  # of what no account protects
-        account, factor = protecting(Account("pure", **facts(*own, said["rows_per_person"])),
+    with suppress(BudgetExceeded, ValueError):  # a change that accounts cannot protect
+        account, factor = protecting(Account("pure", **facts(*own, stated["rows_per_person"])),
                                      change_of(terms))
-        return dict(said) == charged(account, charge(units, delta, rho_units, factor), factor)
+        return dict(stated) == charged(account, charge(units, delta, rho_units, factor), factor)
     return False
 
 
-@lru_cache(maxsize=64)  # its keys are public: limits, asked again whenever a ledger is read
+@lru_cache(maxsize=64)  # its keys are public limits, needed whenever a ledger is read
 def rho_limit(units: int, delta: int) -> int:
-    """The largest rho, in units and rounded down, that is known to imply (epsilon, delta).
+    """Return a rho that implies (epsilon, delta)-DP, the largest known, in units.
 
     >>> round(rho_limit(10**9, 10**12) / 10**12, 4)
     0.0244
@@ -276,7 +277,7 @@ def rho_limit(units: int, delta: int) -> int:
 
 
 def epsilon_of(rho: int, delta: int) -> int:
-    """An epsilon, in units and rounded up, that rho-zCDP implies with this delta."""
+    """Return an epsilon, in units and rounded up, that rho-zCDP implies with this delta."""
     with localcontext(_arithmetic()):
         spent, log = Decimal(rho) / RHO_UNITS, (Decimal(delta) / DELTA_UNITS).ln()
 
@@ -288,12 +289,12 @@ def epsilon_of(rho: int, delta: int) -> int:
 
 
 def _loss(t: Decimal, log: Decimal) -> Decimal:
-    """What the delta gives at order 1 + t."""
+    """Return the contribution of the delta at order 1 + t."""
     return (log + t.ln() - (t + 1) * (t / (t + 1)).ln()) / t
 
 
 def _search(value: Callable[[Decimal], Decimal], start: Decimal) -> Iterator[Decimal]:
-    """Orders around a first guess, by golden section of their logarithm: each of them is sound."""
+    """Yield orders near a first guess, by golden section of their logarithm; each is sound."""
     golden = (Decimal(5).sqrt() - 1) / 2
     low, high = start.ln() - 20, start.ln() + 6
     for _ in range(_STEPS):
@@ -307,34 +308,34 @@ def _search(value: Callable[[Decimal], Decimal], start: Decimal) -> Iterator[Dec
 
 
 def _group_delta(units: int, delta: int, factor: int) -> int:
-    """The sum of e^(i epsilon) delta over i < factor, in units, rounded up."""
+    """Return the sum of e^(i epsilon) delta over i < factor, in units, rounded up."""
     if factor == 1 or not delta:
         return delta
     if factor * units > 50 * EPSILON_UNITS:
         return TOP  # e^50 times the smallest delta is more than 1
     with localcontext(_arithmetic()):
-        one = Decimal(units) / EPSILON_UNITS
+        epsilon = Decimal(units) / EPSILON_UNITS
         # [geometric] never below delta * factor
-        total = delta * ((factor * one).exp() - 1) / (one.exp() - 1)
+        total = delta * ((factor * epsilon).exp() - 1) / (epsilon.exp() - 1)
         return min(TOP, int(total * (1 + _MARGIN)) + 1)
 
 
 def _arithmetic() -> Context:
-    """Decimal arithmetic as its standard says: the same on every machine."""
+    """Return decimal arithmetic of the standard, equal on every machine."""
     return Context(prec=_PRECISION, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999, traps=[])
 
 
-# --- what is protected --------------------------------------------------------------------------
+# --- the protected change -----------------------------------------------------------------------
 
 class Change(NamedTuple):
-    """What is protected: a row or a person, and how it changes."""
+    """A protected change: a row or a person, and how it changes."""
 
     unit: str
     neighbours: str
 
     @property
     def words(self) -> str:
-        """For people.
+        """Return the change in words.
 
         >>> Change("row", "add-remove").words
         'one row of the table (add-remove)'
@@ -343,7 +344,7 @@ class Change(NamedTuple):
 
 
 def steps(protects: Change, rows_per_person: int | None, plan: Change) -> int | str:
-    """How many changes of a plan make one of the population; or, in words, why none do.
+    """Return how many changes of a plan make one of the population, or why none do, in words.
 
     >>> steps(Change("row", "replace-one"), None, Change("person", "replace-one"))
     2
@@ -352,45 +353,44 @@ def steps(protects: Change, rows_per_person: int | None, plan: Change) -> int | 
         return 1
     kept = protects == Change("row", "replace-one")
     if plan == Change("row", "replace-one"):
-        # [size] its number of rows is public, and the change shows in it
-        return ("its number of rows is public, and shows whether somebody's rows are there: "
+        # [size] the public number of rows reveals the change
+        return ("its number of rows is public, and reveals whether a person's rows are there: "
                 + ("name the person column of the table, or " if protects.unit == "person" else "")
                 + "declare add-remove with a round number of rows")
     if plan.unit == "person":
-        # [moved] a row that changes its id is of two persons
+        # [moved] a row whose id changes affects two persons
         return (2 if kept else 1) * (2 if plan.neighbours == "add-remove" else 1)
     if kept:
-        return 2  # [swap] one row goes and another comes
+        return 2  # [swap] one row leaves and another enters
     if rows_per_person is None:
-        return ("nobody has said how many rows a person may have: name the person column of the "
-                "table; a grant to a new population says it with rows_per_person "
-                "(--rows-per-person)")
+        return ("the most rows of a person are not declared: name the person column of the table, "
+                "or grant a new population with rows_per_person (--rows-per-person)")
     return rows_per_person * (2 if protects.neighbours == "replace-one" else 1)  # [rows]
 
 
 def change_of(claim: Mapping[str, Any]) -> Change | None:
-    """The change that the terms of a release name; None where they name none.
+    """Return the change that the terms of a release protect; None if they name none.
 
     >>> change_of({"claim": {"unit": "one row of the table", "neighbours": "add-remove"}})
     Change(unit='row', neighbours='add-remove')
     """
-    said = claim.get("claim") if isinstance(claim, Mapping) else None
-    if not isinstance(said, Mapping):
+    stated = claim.get("claim") if isinstance(claim, Mapping) else None
+    if not isinstance(stated, Mapping):
         return None
-    found = NOUNS.get(str(said.get("unit"))), said.get("neighbours")
-    return Change(str(found[0]), str(found[1])) if found[0] and found[1] in NEIGHBOURS else None
+    change = NOUNS.get(str(stated.get("unit"))), stated.get("neighbours")
+    return Change(str(change[0]), str(change[1])) if change[0] and change[1] in NEIGHBOURS else None
 
 
 def facts(unit: object, neighbours: object, rows_per_person: object) -> dict[str, Any]:
-    """What a population protects, as somebody said at its grant; nothing where nobody did.
+    """Check the change that a grant declares; all fields are None without one.
 
     >>> facts("person", None, 4)
     {'unit': 'person', 'neighbours': 'replace-one', 'rows_per_person': 4}
     """
     if unit is None:
         if neighbours is not None or rows_per_person is not None:
-            raise ParameterError("neighbours or rows_per_person is given without a unit; say unit, "
-                                 "too: row or person")
+            raise ParameterError("neighbours or rows_per_person is given without a unit; add "
+                                 "unit: row or person")
         return {"unit": None, "neighbours": None, "rows_per_person": None}
     neighbours = NEIGHBOURS[0] if neighbours is None else neighbours
     if unit not in ("row", "person"):
@@ -408,7 +408,7 @@ def facts(unit: object, neighbours: object, rows_per_person: object) -> dict[str
 # --- names --------------------------------------------------------------------------------------
 
 def checked_name(name: object, what: str) -> str:
-    """A name that a screen can show as it is."""
+    """Return a name that a screen can show as it is; refuse others."""
     plain = isinstance(name, str) and name.isprintable() and name == name.strip()
     if not isinstance(name, str) or not plain or not 1 <= len(name) <= LARGEST_NAME:
         raise ParameterError(f"{what} is {name!r}; write 1 to {LARGEST_NAME} printable "
@@ -417,7 +417,7 @@ def checked_name(name: object, what: str) -> str:
 
 
 def check_new_name(name: str) -> None:
-    """Refuse a new name that is not in compatibility form, or of letters of several scripts.
+    """Refuse a new name with letters of several scripts, or not in compatibility form.
 
     >>> check_new_name("Клиника 2026"), check_new_name("clinic-2026")
     (None, None)
@@ -436,28 +436,27 @@ def check_new_name(name: str) -> None:
                for c in name if unicodedata.category(c)[0] == "L"}
     if len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER):
         raise ParameterError(f"population is {name!r}; its letters are of several scripts "
-                             f"({', '.join(sorted(scripts)).lower()}), and a name that looks like "
-                             "another one would be a budget of its own: write it in one script")
+                             f"({', '.join(sorted(scripts)).lower()}), so that it may look like "
+                             "another name: write it in one script")
 
 
 def check_unlike(name: str, known: Iterable[str]) -> None:
-    """Refuse a name that looks like a known one, which it names."""
+    """Refuse a name that looks like a known one."""
     for other in known:
         if other != name and alike(other, name):
-            raise LedgerError(f"{other}: these people are in the ledger under this spelling, and "
-                              f"{name!r} looks like it; use it, for two names would be two "
-                              "accounts")
+            raise LedgerError(f"{other}: the ledger has this population, and {name!r} looks like "
+                              "it; use the known spelling, since two names would be two accounts")
 
 
-def alike(one: str, other: str) -> bool:
-    """Whether two names differ in nothing that people see or say.
+def alike(name: str, other: str) -> bool:
+    """Return whether two names look or sound the same to people.
 
-    That is capitals, accents, forms, look-alikes, and all that stands between letters.
+    They may differ in capitals, accents, forms, look-alikes, and signs between letters.
 
     >>> alike("Clinic 2026", "clınic_2026"), alike("clinic-1", "cIinic.l"), alike("a-1", "a-2")
     (True, True, False)
     """
-    return any(form(_bare(one)) == form(_bare(other)) for form in (_small, _sans, _large))
+    return any(form(_bare(name)) == form(_bare(other)) for form in (_small, _sans, _large))
 
 
 def _small(name: str) -> str:
@@ -465,7 +464,7 @@ def _small(name: str) -> str:
 
 
 def _sans(name: str) -> str:
-    """As in a typeface whose large I is a small l."""
+    """Return the small form with I read as l, as some typefaces show it."""
     return _small(name.replace("I", "l"))
 
 
@@ -474,6 +473,6 @@ def _large(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    """Without accents, spaces and punctuation, and with plain digits."""
+    """Remove accents, spaces and punctuation, and write plain digits."""
     return "".join(str(unicodedata.digit(c, c)) for c in unicodedata.normalize("NFKD", name)
                    if unicodedata.category(c)[0] not in "MPZ" and c not in "`\u2212")

@@ -1,10 +1,9 @@
-"""Chain: what a ledger writes, each entry bound to the one before.  Arithmetic, no database.
+"""Chain: the entries of a ledger, each bound to the one before by its hash; without a database.
 
-`replay` adds up a chain from its entries alone, into the very rows that the ledger's tables should
-hold.  `certificate` ties a release to the entries that paid for it.  All that it says but the
-digest of the release is known before a row is read: these are the `terms` of a plan.  They stand
-in the reserve entry, and the digest in the commit entry, so that no field of a certificate can
-change without a hash in it ceasing to fit.
+`replay` adds up the entries of a chain, and returns the rows that the ledger's tables should have.
+`certificate` ties a release to the entries that paid for it.  Everything in it except the digest of
+the release is known before rows are read: the `terms` of a plan.  The reserve entry contains the
+terms, and the commit entry the digest, so a changed field of a certificate contradicts a hash.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from privsieve.public.plan import FORMAT
 
 EXPORT = "privsieve-ledger-export/1"
 GENESIS = "00" * 32
-#: A checkpoint is due after so many entries, or as many as there are populations.
+#: A checkpoint is due after this number of entries, or after the number of populations.
 EVERY = 64
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
+    """An entry of a ledger: `payload` is canonical JSON, `prev` the hash of the entry before.
 
     >>> first = Entry.after(None, "grant", {"population": "clinic", "limit": 10**9})
     >>> Entry.after(first, "publish", {"population": "clinic"}).prev == first.hash
@@ -54,37 +53,37 @@ class Entry:
 
     @classmethod
     def after(cls, last: Entry | None, kind: str, body: Mapping[str, Json]) -> Entry:
-        """The entry that follows another; None begins a chain."""
+        """Make the entry after another; None begins a chain."""
         seq, prev = (last.seq + 1, last.hash) if last else (1, GENESIS)
         payload = canonical({**body, "kind": kind, "seq": seq})
         return cls(seq, kind, payload.decode(), prev, link(prev, payload))
 
     @property
     def body(self) -> dict[str, Any]:
-        """The payload, parsed."""
+        """Return the parsed payload."""
         try:
-            found = parsed(self.payload)
+            body = parsed(self.payload)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            body = None
+        if not isinstance(body, dict):
             raise LedgerError(f"entry {self.seq} of the ledger is damaged; "
                               "`privsieve ledger verify` lists what is wrong")
-        return found
+        return body
 
     @property
     def request(self) -> str:
-        """The request that a reserve or a commit speaks of; empty for the other kinds."""
+        """Return the request of a reserve or commit entry; empty for other kinds."""
         return str(self.body.get("request", ""))
 
     @property
     def place(self) -> dict[str, Json]:
-        """Where it stands in the chain, as a certificate says it."""
+        """Return its place in the chain, as a certificate stores it."""
         return {"seq": self.seq, "prev": self.prev, "hash": self.hash}
 
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What a recount of the chain found; `reasons` is empty where all is well."""
+    """The result of a recount of the chain; `reasons` is empty if it is valid."""
 
     entries: int
     head: str
@@ -92,7 +91,7 @@ class ChainReport:
 
     @property
     def valid(self) -> bool:
-        """Whether chain, balances and requests agree."""
+        """Return whether chain, balances and requests agree."""
         return not self.reasons
 
 
@@ -100,7 +99,7 @@ class ChainReport:
 class Publication:
     """Columns that were published under containment; `snapshot` names the state of the table.
 
-    claim : what their certificate claims.
+    claim : the claim of their certificate.
     """
 
     seq: int
@@ -120,14 +119,14 @@ class Request(NamedTuple):
     state: str
     seq: int
     rho_units: int = TOP
-    factor: str = "1"  # how many of its own changes make the population's; "0" where none do
+    factor: str = "1"  # how many of its changes make one of the population's; "0" if none do
 
 
 @dataclasses.dataclass
 class Balance:
-    """What a chain adds up to, shaped as the ledger's tables.
+    """The sum of a chain, in the form of the ledger's tables.
 
-    new : the rows that entries wrote since somebody looked: a table and a key.
+    new : the rows, as table and key, that entries wrote since the last comparison.
     marked : the entry of the newest checkpoint.
     """
 
@@ -138,30 +137,30 @@ class Balance:
     marked: int = 0
 
     def due(self, seq: int) -> bool:
-        """Whether a checkpoint follows this entry."""
+        """Return whether a checkpoint follows this entry."""
         return seq - self.marked >= spacing(len(self.population))
 
     def checkpoint(self) -> dict[str, Json]:
-        """What a checkpoint says: all accounts, and what the publications come to."""
+        """Return the content of a checkpoint: all accounts, and a digest of publications."""
         return {"accounts": {name: [value if value is None else str(value) for value in account]
                              for name, account in self.population.items()},
                 "publications": digest(canonical(sorted(
                     [key, *row] for key, row in self.publication.items())))}
 
     def rows(self) -> dict[str, set[tuple[Any, ...]]]:
-        """Each table's rows."""
+        """Return the rows of each table."""
         return {table: {(key, *row) for key, row in getattr(self, table).items()}
                 for table in ("population", "request", "publication")}
 
     def touched(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """The rows of `new` as they are now, each with its table."""
+        """Yield the current rows of `new`, each with its table."""
         for table, key in self.new:
             yield table, (key, *getattr(self, table)[key])
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How far a chain was added up: its balance, which grows with it, and its last entry."""
+    """A partly added chain: its balance, which grows, and its last added entry."""
 
     balance: Balance = field(default_factory=Balance)
     seq: int = 0
@@ -169,7 +168,7 @@ class Tally:
 
 
 def spacing(people: int) -> int:
-    """After how many entries a checkpoint is due: what it says of each population takes room.
+    """Return the number of entries between checkpoints, which store every population.
 
     >>> spacing(3), spacing(1000)
     (64, 1000)
@@ -179,9 +178,9 @@ def spacing(people: int) -> int:
 
 def resumed(mark: Entry, publications: Mapping[int, tuple[str, str, str, int, str]],
             ) -> Tally | None:
-    """What a chain comes to at a checkpoint, by its own words; None where it is damaged.
+    """Return the sum of a chain that a checkpoint states; None if it is damaged.
 
-    `publications` are the rows that stand before it.  Charges before it are not there.
+    `publications` are the rows before it.  The balance lacks the charges before it.
     """
     with suppress(PrivsieveError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         body = mark.body
@@ -194,13 +193,13 @@ def resumed(mark: Entry, publications: Mapping[int, tuple[str, str, str, int, st
 
 
 def _says(seq: int, body: Mapping[str, Any], balance: Balance) -> bool:
-    """Whether a checkpoint says just what a balance comes to."""
+    """Return whether a checkpoint states exactly this balance."""
     return body == {**balance.checkpoint(), "kind": "checkpoint", "seq": seq}
 
 
 def replay(entries: Iterable[Entry], known: Tally | None = None,
            ) -> tuple[Balance, str, tuple[str, ...]]:
-    """Add up a chain, or what came since: its balance, its head, and what is wrong with it.
+    """Add up a chain, or its entries since `known`; return balance, head and faults.
 
     >>> replay([])[1] == GENESIS
     True
@@ -210,7 +209,7 @@ def replay(entries: Iterable[Entry], known: Tally | None = None,
     for entry in entries:
         if entry.seq != seq + 1 or entry.prev != prev:
             reasons.append(f"entry {entry.seq} does not follow entry {seq}")
-        body: Any = None  # what no kind of entry can be
+        body: Any = None  # refused by every kind of entry
         with suppress(LedgerError, RecursionError):
             body = entry.body
         if not _sound(entry, body):
@@ -224,7 +223,7 @@ def replay(entries: Iterable[Entry], known: Tally | None = None,
 
 
 def exported(entries: Iterable[Entry]) -> str:
-    """A chain as canonical JSON lines, the first of which says what they are.
+    """Write a chain as canonical JSON lines; the first names the format.
 
     >>> imported(exported([Entry.after(None, "people", {"population": "clinic"})]))[0].kind
     'people'
@@ -236,16 +235,15 @@ def exported(entries: Iterable[Entry]) -> str:
 
 
 def imported(text: str) -> tuple[Entry, ...]:
-    """The entries of an export; `replay` recounts them."""
+    """Read the entries of an export; `replay` recounts them."""
     try:
         first, *rest = [parsed(line) for line in text.removesuffix("\n").split("\n")]
         entries = tuple(Entry(**line) for line in rest)
     except (ValueError, TypeError, RecursionError):
         first, entries = None, ()
     if first != {"format": EXPORT} or not all(
-            type(one.seq) is int
-            and all(isinstance(text, str) for text in (one.kind, one.payload, one.prev, one.hash))
-            for one in entries):
+            type(seq) is int and all(isinstance(text, str) for text in texts)
+            for seq, *texts in map(dataclasses.astuple, entries)):
         raise LedgerError("the export cannot be read; name a file that `privsieve ledger export` "
                           "wrote")
     return entries
@@ -253,16 +251,16 @@ def imported(text: str) -> tuple[Entry, ...]:
 
 def certificate(promised: Mapping[str, Json], release_sha256: str, *noted: Entry | None,
                 ) -> dict[str, Json]:
-    """The certificate of a release, not signed; without a ledger nothing is noted.
+    """Make the unsigned certificate of a release.
 
-    promised : `terms(plan, software)`, with which the charge was reserved; of a publication its
-        claim, plan and software.
-    noted : the charge and its completion, or the note of the publication.
+    promised : the `terms(plan, software)` of the charge, or a publication's claim, plan and
+        software.
+    noted : the ledger's entries: charge and completion, or publication; none without a ledger.
     """
     ledger: dict[str, Json] | None = None
     entries = [entry for entry in noted if entry is not None]
     if entries:
-        # What is charged is in the population's own change, which may be another than the claim's.
+        # The charge is in the population's change, which may differ from the claim's.
         known = entries[0].body
         kept = ("request", "reserved_at", "rho", "charged") if "charged" in known else ("snapshot",)
         ledger = {**{name: known[name] for name in kept},
@@ -288,35 +286,35 @@ def _people(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
 
 
 def _grant(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    name, said, delta = body["population"], body["account"], _delta(body["delta_limit"])
+    name, kind, delta = body["population"], body["account"], _delta(body["delta_limit"])
     known = balance.population.get(name)
     if (known and known.limit > 0) or _amount(body["limit"]) < 1:
         raise ValueError
-    if said != ("approximate" if delta else "pure"):
+    if kind != ("approximate" if delta else "pure"):
         raise ValueError
-    # The limits that a grant says are no more than follows from epsilon and delta.
-    made = accounts.granted(body["limit"], delta)
+    # The limits of a grant are at most those that follow from epsilon and delta.
+    account = accounts.granted(body["limit"], delta)
     rho = _units(body["rho_limit"], RHO_UNITS)
-    if rho > made.rho_limit or (rho == 0) != (made.rho_limit == 0):
+    if rho > account.rho_limit or (rho == 0) != (account.rho_limit == 0):
         raise ValueError
-    balance.population[name] = made._replace(rho_limit=rho, **facts(
+    balance.population[name] = account._replace(rho_limit=rho, **facts(
         body["unit"], body["neighbours"], body["rows_per_person"]))
 
 
 def _raise(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
-    """Higher limits, by two people, for what a population released and will release."""
+    """Raise the limits of a population, in the names of two people."""
     name = body["population"]
     known, rho = balance.population[name], _units(body["rho_limit"], RHO_UNITS)
     accounts.signed(body["reason"], body["by"])
-    made = accounts.raised(known, _amount(body["limit"]), _delta(body["delta_limit"]))
-    # As in a grant: no more than follows, and never less than there was.
-    if not known.rho_limit <= rho <= made.rho_limit:
+    account = accounts.raised(known, _amount(body["limit"]), _delta(body["delta_limit"]))
+    # As in a grant, and at least the earlier limits.
+    if not known.rho_limit <= rho <= account.rho_limit:
         raise ValueError
-    balance.population[name] = made._replace(rho_limit=rho)
+    balance.population[name] = account._replace(rho_limit=rho)
 
 
 def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
-    """A charge, which says what it comes to in the population's own change."""
+    """Charge a population, in its own change."""
     name, request = body["population"], body["request"]
     units, delta = _amount(body["units"]), _delta(body["delta"])
     if request in balance.request or units < 1:
@@ -325,13 +323,13 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
     rho = None if body["rho"] is None else _units(body["rho"], RHO_UNITS)
     known, factor = accounts.protecting(balance.population[name],
                                         change_of(body.get("claim", {})))
-    made = accounts.charge(units, delta, rho, factor)
-    now = known.plus(made)
-    if now is None or body["charged"] != accounts.charged(known, made, factor):
+    charge = accounts.charge(units, delta, rho, factor)
+    now = known.plus(charge)
+    if now is None or body["charged"] != accounts.charged(known, charge, factor):
         raise ValueError
     balance.population[name] = now
-    balance.request[request] = Request(name, made.units, made.delta, "reserved", seq, made.rho,
-                                       str(factor))
+    balance.request[request] = Request(name, charge.units, charge.delta, "reserved", seq,
+                                       charge.rho, str(factor))
 
 
 def _commit(balance: Balance, _seq: int, body: Mapping[str, Any]) -> None:
@@ -371,15 +369,15 @@ def _amount(value: object) -> int:
 
 
 def _delta(text: object) -> int:
-    """A delta is a text in the chain: its units pass the integers that JSON keeps."""
+    """Read a delta, a text in the chain: its units exceed the integers of JSON."""
     return _units(text, DELTA_UNITS)
 
 
 def _units(text: object, per: int) -> int:
-    found = units_of(text, per)
-    if found is None:
+    units = units_of(text, per)
+    if units is None:
         raise ValueError
-    return found
+    return units
 
 
 _APPLY = {"people": _people, "grant": _grant, "raise": _raise, "reserve": _reserve,

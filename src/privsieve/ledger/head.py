@@ -1,26 +1,26 @@
-"""Head: the newest entry of a ledger that somebody outside of it knows of.
+"""Head: the newest entry of a ledger, kept outside of the ledger.
 
-A copy that was restored adds up by itself.  Who kept a head, in a small file or with a release,
-sees that entries are gone.
+A restored copy of a ledger adds up by itself.  A head, in a small file or with a release, shows
+that the copy lacks entries.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from privsieve.errors import LedgerError, ParameterError
-from privsieve.folder import sync
+from privsieve.folder import hidden_file, sync, write_durably
 from privsieve.public.canonical import canonical, parsed
 from privsieve.public.plain import opened
 
 FORMAT = "privsieve-head/1"
-#: A head file is as long as this at most.
+#: The most bytes of a head file.
 _LONGEST = 200
-#: And a certificate is far shorter than this: more is no certificate, and no file may fill memory.
+#: The most bytes of a certificate; real ones are far shorter.
 _CERTIFICATE = 64 * 2**20
 
 
@@ -32,7 +32,7 @@ class Head(NamedTuple):
 
 
 def read(path: str) -> Head | None:
-    """The head that a file keeps; None where there is no file yet."""
+    """Read the head in a file; return None if there is no file yet."""
     try:
         with opened(os.path.realpath(path)) as file:
             body = parsed(file.read(_LONGEST + 1))
@@ -54,76 +54,66 @@ def _plausible(head: Head) -> bool:
 
 @contextmanager
 def staged(path: str) -> Iterator[Callable[[Head], None]]:
-    """Make room for a head before it is known; what is given then replaces the file, durably.
+    """Reserve disk space for a head; yield a function that then replaces the file, durably.
 
-    A fault after the room was made leaves the old head: the ledger is ahead of it, which is fine.
+    A fault in between leaves the old head.  The ledger is then ahead of its head, which is valid.
     """
-    place = os.path.realpath(path)
-    hidden = f"{place}.{os.urandom(8).hex()}"
-    try:
-        handle = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        file = os.fdopen(handle, "wb", buffering=0)
-        file.write(bytes(_LONGEST))
-        os.fsync(handle)
-    except OSError:
-        with suppress(OSError):
-            Path(hidden).unlink()
-        raise LedgerError("the head file cannot be written; its folder must exist and be writable, "
-                          "and nothing was charged") from None
+    place = Path(os.path.realpath(path))
+    with ExitStack() as stack:
+        try:
+            file, hidden = stack.enter_context(hidden_file(place))
+            write_durably(file.fileno(), bytes(_LONGEST))
+        except OSError:
+            raise LedgerError("the head file cannot be written; its folder must exist and be "
+                              "writable, and nothing was charged") from None
 
-    def keep(head: Head) -> None:
-        with suppress(OSError):
-            file.seek(0)
-            file.write(canonical({"format": FORMAT, **head._asdict()}))
-            file.truncate()
-            os.fsync(handle)
-            file.close()
-            Path(hidden).replace(place)
-            sync(Path(place).parent)
+        def keep(head: Head) -> None:
+            with suppress(OSError):
+                file.seek(0)  # the reserved space
+                file.write(canonical({"format": FORMAT, **head._asdict()}))
+                file.truncate()
+                os.fsync(file.fileno())
+                hidden.replace(place)
+                sync(place.parent)
 
-    try:
         yield keep
-    finally:
-        file.close()
-        Path(hidden).unlink(missing_ok=True)
 
 
 def of_release(path: str) -> tuple[Head, ...]:
-    """The entries that a certificate knows of: a release folder, or its certificate.json."""
+    """Return the entries in the certificate of a release folder, or in a certificate.json."""
     place = Path(path)
     try:
         inside = place / "certificate.json" if place.is_dir() else os.path.realpath(place)
         with opened(inside) as file:
             known = parsed(file.read(_CERTIFICATE + 1))["ledger"]
-        found = () if known is None else tuple(
-            Head(part["seq"], part["hash"]) for part in known.values() if isinstance(part, Mapping)
-            and {"seq", "hash"} <= set(part))
+        places = () if known is None else known.values()
+        heads = tuple(Head(entry["seq"], entry["hash"]) for entry in places
+                      if isinstance(entry, Mapping) and {"seq", "hash"} <= set(entry))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        found = (Head(0, ""),)
-    if not all(map(_plausible, found)):
+        heads = (Head(0, ""),)
+    if not all(map(_plausible, heads)):
         raise ParameterError(f"{path}: there is no certificate that can be read; name a release "
                              "folder, or its certificate.json")
-    if not found:
+    if not heads:
         raise ParameterError(f"{path}: the certificate was made without a ledger; leave it out")
-    return found
+    return heads
 
 
 def known(head: str | None, releases: Iterable[str] = ()) -> tuple[Head, ...]:
-    """The entries that a head file and release folders know of."""
+    """Return the entries in a head file and in release folders."""
     newest = read(head) if head is not None else None
     if head is not None and newest is None:
         raise LedgerError("there is no head file at this place; name the one that --head wrote")
-    found = [newest] if newest else []
-    return (*found, *(one for path in releases for one in of_release(path)))
+    heads = [newest] if newest else []
+    return (*heads, *(head_ for path in releases for head_ in of_release(path)))
 
 
 def set_back(known: Iterable[Head], holds: Callable[[int, str], bool]) -> str | None:
-    """In a sentence, that a chain lacks one of these entries; None where it has them all.
+    """Return an error if a chain lacks one of these entries; None if it has all.
 
     >>> set_back([Head(3, "ab")], lambda seq, text: False)[:46]
     'the ledger was set back, or is another one: it'
     """
     lost = max((head for head in known if not holds(*head)), default=None)
-    return lost and ("the ledger was set back, or is another one: it does not hold entry "
-                     f"{lost.seq} as it is known outside; an older copy has the old balance: "
-                     "restore the newest one")
+    return lost and ("the ledger was set back, or is another one: it lacks entry "
+                     f"{lost.seq}, which is known from outside; restore the newest copy")

@@ -1,7 +1,7 @@
-"""Ledger: what was spent on a population, for ever.
+"""Ledger: a permanent record of the budget that was spent on a population.
 
-A charge is made before a row is read and is never refunded: a crash, an error or a lost output
-keeps it.  Whether a charge is refused depends on public numbers alone.  The population is the
+A charge is made before rows are read, and is never refunded, not even after a crash, an error or a
+lost output.  Whether a charge is refused depends on public numbers alone.  The population is the
 people, not the file: all copies and extracts about the same people share one name.
 """
 
@@ -42,7 +42,7 @@ __all__ = ["ChainReport", "Entry", "Ledger", "Publication", "backup", "populatio
 
 LARGEST_K = 2**40
 _SHA256 = r"[0-9a-f]{64}"
-#: How a request is called that has no name of letters.
+#: The form of a request's random name.
 _DRAWN = r"[0-9a-f]{32}"
 
 
@@ -50,9 +50,9 @@ _DRAWN = r"[0-9a-f]{32}"
 class Ledger(Printed):
     """A budget file and a population in it: a value, without a connection or a secret.
 
-    head : a small file that keeps the newest entry, so that a ledger which was set back to an
-        older copy is refused; best on another disk.
-    request : a name for one charge, which is then made once: a second one of this name is refused.
+    head : a small file with the newest entry, best on another disk; a ledger that was set back to
+        an older copy is then refused.
+    request : a name for one charge; a second charge of this name is refused.
 
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
@@ -73,11 +73,10 @@ class Ledger(Printed):
         object.__setattr__(self, "path", sql.checked_path(self.path))
         if self.head is not None:
             object.__setattr__(self, "head", sql.checked_file(self.head))
-        # One spelling of an accent: two would be two budgets for the same people.
+        # One spelling of accents: two would be two budgets for the same people.
         name = unicodedata.normalize("NFC", checked_name(self.population, "population"))
         object.__setattr__(self, "population", name)
         if self.request is not None:
-            # As in a population, one spelling of an accent.
             name = unicodedata.normalize("NFC", checked_name(self.request, "request"))
             object.__setattr__(self, "request", name)
 
@@ -85,42 +84,42 @@ class Ledger(Printed):
               rows_per_person: int | None = None, neighbours: str | None = None) -> None:
         """Give a new population its limits, and make the file (0600) if there is none.
 
-        Without a delta the account is pure: no release that needs one is ever paid from it.
+        Without a delta the account is pure: it refuses releases that need a delta.
 
         Parameters
         ----------
-        epsilon, delta : what all releases together may cost.
-        unit : what is protected, "row" or "person"; left out, what the first release protects.
-        rows_per_person : the most rows that a person has in a table that is read by rows: a public
-            promise.  Needed to convert releases about rows.
-        neighbours : "replace-one" (where left out) or "add-remove".
+        epsilon, delta : the limits of all releases together.
+        unit : the protected unit, "row" or "person"; by default that of the first release.
+        rows_per_person : the most rows of a person in a table that is read by rows: a public
+            promise, needed to convert releases about rows.
+        neighbours : "replace-one" (the default) or "add-remove".
         """
-        # More decimals than are kept are refused, so no limit is rounded up.
+        # Further decimals are refused, so a limit is not rounded up.
         limit = Cost.of(epsilon, delta=delta, allow_weak=True)
         facts = accounts.facts(unit, neighbours, rows_per_person)
-        made = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
+        account = accounts.granted(limit.units, limit.delta_units)._replace(**facts)
         sql.store(self.path).create(self.path)
         with self._writing() as db:
             sql.check_ungranted(db, self.population)
             if sql.check_new(db, self.population):
-                sql.write(db, self.population, made)
+                sql.write(db, self.population, account)
             else:
                 db.execute("INSERT INTO population VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                           (self.population, *made))
+                           (self.population, *account))
             sql.append(db, "grant", {
-                "population": self.population, "account": made.account, "limit": made.limit,
-                "delta_limit": limit.delta_text, "rho_limit": decimal(made.rho_limit, RHO_UNITS),
+                "population": self.population, "account": account.account, "limit": account.limit,
+                "delta_limit": limit.delta_text, "rho_limit": decimal(account.rho_limit, RHO_UNITS),
                 **facts})
 
     def raise_limit(self, *, epsilon: object = None, delta: object = None, reason: str,
                     by: Sequence[str]) -> None:
-        """Give a population higher limits; what it has released stays charged.
+        """Give a population higher limits; its charges stay.
 
         Parameters
         ----------
-        epsilon, delta : the new limits; left out, what was granted.
-        reason : why, for whoever reads the chain.
-        by : the names of the two people who answer for it.
+        epsilon, delta : the new limits; by default the granted ones.
+        reason : the reason, for readers of the chain.
+        by : the names of the two people who are responsible.
         """
         why, names = accounts.signed(reason, by)
         with self._writing() as db:
@@ -138,10 +137,9 @@ class Ledger(Printed):
             sql.write(db, self.population, after)
 
     def introduce(self) -> None:
-        """Make the people known, and the file if there is none, without a budget.
+        """Add the population without a budget, and make the file if there is none.
 
-        What is published of them under containment can then be noted.  People who are known stay
-        as they are.
+        Publications under containment can then be noted.  A known population does not change.
         """
         sql.store(self.path).create(self.path)
         with self._writing() as db:
@@ -151,18 +149,18 @@ class Ledger(Printed):
                 sql.append(db, "people", {"population": self.population})
 
     def account(self) -> Account:
-        """Limits, charges, and what is protected, in units; `account.proof.md` says what holds."""
+        """Return limits, charges and the protected change, in units; see `account.proof.md`."""
         with self._reading() as db:
             return sql.account_of(db, self.population)
 
     def limit(self) -> Decimal:
-        """Return the granted epsilon; 0 where none was."""
+        """Return the granted epsilon, or 0."""
         return Decimal(decimal(self.account().limit))
 
     def spent(self) -> Decimal:
         """Return the epsilon of all charges together, with or without a release for each.
 
-        This is their sum.  With a delta it is the smaller figure that the sum of rho allows.
+        This is their sum or, with a delta, the smaller epsilon of their sum of rho.
         """
         return Decimal(decimal(self.account().together))
 
@@ -175,51 +173,50 @@ class Ledger(Printed):
         return Decimal(decimal(self.account().delta_limit, DELTA_UNITS))
 
     def delta_left(self) -> Decimal:
-        """Return the delta that plain sums may still take."""
+        """Return the remaining delta of plain sums."""
         return Decimal(decimal(self.account().delta_left, DELTA_UNITS))
 
     def conversion(self, claim: Mapping[str, Json]) -> str | None:
-        """How a release with these terms (`plan.terms`) is converted, in a sentence.
+        """Describe how a release with these terms (`plan.terms`) is converted, in a sentence.
 
-        None where it protects what the population does; one that cannot be converted is refused.
+        Return None if it protects the population's change.  Refuse it if it cannot be converted.
         """
         has, times = self._protecting(self.account(), claim)
         return conversion(accounts.charged(has, accounts.Charge(0, 0, 0), times), claim)
 
     def reserve(self, cost: Cost, claim: Mapping[str, Json]) -> Entry:
-        """Charge a cost, durably when this returns; there is no way back.
+        """Charge a cost; when this returns, the charge is durable and final.
 
-        `claim` is public (`plan.terms`) and is kept in the chain with the charge.  A release
-        that protects another change than the population is charged as often as that takes.  A
-        request that has a name is charged once.
+        `claim` is public (`plan.terms`) and is stored in the chain with the charge.  A release that
+        protects another change than the population is charged several times.  A named request is
+        charged once.
         """
         rho, request = cost.rho_units, self.named().request_id
         with self._writing() as db:
-            after, made, factor = self._admitted(db, cost, claim)
+            after, charge, factor = self._admitted(db, cost, claim)
             sql.write(db, self.population, after, limits=False)
             entry = sql.append(db, "reserve", {
                 "population": self.population, "request": request, "units": cost.units,
                 "delta": cost.delta_text,
                 "rho": None if rho is None else decimal(rho, RHO_UNITS),
-                "charged": accounts.charged(after, made, factor),
+                "charged": accounts.charged(after, charge, factor),
                 "claim": claim,
                 "reserved_at": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
             db.execute("INSERT INTO request VALUES (?, ?, ?, ?, 'reserved', ?, ?, ?)",
-                       (request, self.population, made.units, made.delta, entry.seq, made.rho,
+                       (request, self.population, charge.units, charge.delta, entry.seq, charge.rho,
                         str(factor)))
         return entry
 
     def demand(self, cost: Cost, claim: Mapping[str, Json]) -> None:
-        """Refuse now what `reserve` would refuse; nothing is charged."""
+        """Refuse what `reserve` would refuse, without charging."""
         with self._reading() as db:
             self._admitted(db, cost, claim)
 
     def _admitted(self, db: sql.Database, cost: Cost, claim: Mapping[str, Json],
                   ) -> tuple[Account, accounts.Charge, int]:
-        """The account after a charge, what it comes to, and how often its own change is charged."""
+        """Return the account after a charge, the charge, and the factor of its change."""
         if cost.units <= 0:
-            raise ParameterError(f"the cost is {decimal(cost.units)}; only a cost above 0 is "
-                                 "reserved")
+            raise ParameterError(f"the cost is {decimal(cost.units)}; it must be larger than 0")
         rho = cost.rho_units
         if rho is not None and rho <= 0:
             raise ParameterError(f"the cost has rho {cost.rho}; it must be larger than 0")
@@ -227,21 +224,21 @@ class Ledger(Printed):
         if self.request is not None and db.execute(
                 "SELECT 1 FROM request WHERE id = ?", (self.request_id,)).fetchone():
             raise ParameterError(
-                f"{self.population}: request {self.request!r} was charged before, and is charged "
-                "once; take the release that it gave, or name another request")
-        made = accounts.charge(cost.units, cost.delta_units, rho, factor)
-        after = has.plus(made)
+                f"{self.population}: request {self.request!r} was charged before; take its "
+                "release, or name another request")
+        charge = accounts.charge(cost.units, cost.delta_units, rho, factor)
+        after = has.plus(charge)
         if after is None:
-            raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, made))
-        return after, made, factor
+            raise BudgetExceeded(sql.refusal(self.population, cost, factor, has, charge))
+        return after, charge, factor
 
     def named(self) -> Ledger:
-        """The same with a request of its own, where it has none."""
+        """Return the ledger with a request; draw its name if it has none."""
         return self if self.request else replace(self, request=_drawn())
 
     @property
     def request_id(self) -> str:
-        """The request as the chain names it; a name of letters by its digest, for each population.
+        """Return the request as the chain names it: a random name, or the digest of a given one.
 
         >>> named = [Ledger("b.db", "clinic", request=name) for name in ("ab" * 16, "spring")]
         >>> named[0].request_id == "ab" * 16, len(named[1].request_id)
@@ -253,7 +250,7 @@ class Ledger(Printed):
         return digest(b"privsieve-request/1\0" + canonical([self.population, name]))[:32]
 
     def charge(self) -> tuple[Entry, Entry | None] | None:
-        """The charge of the request and, where it was committed, its completion; None: no charge.
+        """Return the charge of the request and its completion, if any; None without a charge.
 
         >>> import tempfile, pathlib
         >>> folder = tempfile.TemporaryDirectory()
@@ -275,17 +272,17 @@ class Ledger(Printed):
             reserve = Entry(*row)
             later = db.execute("SELECT * FROM entry WHERE kind = 'commit' AND seq > ? "
                                "AND payload LIKE '%' || ? || '%'", (reserve.seq, name))
-            return reserve, next((entry for entry in (Entry(*one) for one in later)
+            return reserve, next((entry for entry in (Entry(*entry_row) for entry_row in later)
                                   if entry.request == name), None)
 
     def newest(self) -> str:
-        """The hash of the chain's last entry; empty where there is none."""
+        """Return the hash of the chain's last entry; empty for an empty chain."""
         with self._reading() as db:
             last = sql.last(db)
         return last.hash if last else ""
 
     def holds(self, head: str) -> bool:
-        """Whether this was the chain's last entry once; another ledger says no, and an older copy.
+        """Return whether the chain has an entry with this hash; older copies may lack it.
 
         >>> import tempfile, pathlib
         >>> folder = tempfile.TemporaryDirectory()
@@ -296,11 +293,11 @@ class Ledger(Printed):
         >>> folder.cleanup()
         """
         with self._reading() as db:
-            found = db.execute("SELECT 1 FROM entry WHERE hash = ?", (head,)).fetchone()
-        return found is not None
+            row = db.execute("SELECT 1 FROM entry WHERE hash = ?", (head,)).fetchone()
+        return row is not None
 
     def commit(self, entry: Entry, release_sha256: str) -> Entry:
-        """Write down the digest of the release that a charge paid for, once."""
+        """Store the digest of the release of a charge, once."""
         if not re.fullmatch(_SHA256, release_sha256):
             raise ParameterError(f"release_sha256 is {release_sha256!r}; write 64 hexadecimal "
                                  "digits in lower case")
@@ -319,11 +316,11 @@ class Ledger(Printed):
 
     def publish(self, snapshot: str, columns: Sequence[str], k: int, model: str, *,
                 claim: Mapping[str, Json], after: int | None = None) -> Entry:
-        """Note columns published under containment; this never adds to the epsilon account.
+        """Note columns published under containment; this does not cost epsilon.
 
-        What several publications of one snapshot say together is for the containment methods:
-        `after` is the last one that they looked at (0: none), and a later one refuses this.
-        `claim` is kept in the chain.
+        Containment methods check the publications of one snapshot together.  `after` is the last
+        one that they checked (0: none); if there is a later one, this is refused.  `claim` is
+        stored in the chain.
         """
         checked_name(snapshot, "snapshot")
         checked_name(model, "model")
@@ -347,7 +344,7 @@ class Ledger(Printed):
         return entry
 
     def other_people(self, snapshot: str, signed: str) -> Entry:
-        """Note who vouches that a snapshot is of other people than those before it."""
+        """Note who signs that a snapshot is of other people than those before it."""
         checked_name(snapshot, "snapshot")
         checked_name(signed, "the name of who signs")
         with self._writing() as db:
@@ -356,7 +353,7 @@ class Ledger(Printed):
                 "population": self.population, "snapshot": snapshot, "signed": signed})
 
     def publications(self) -> tuple[Publication, ...]:
-        """What was published of this population under containment, in order."""
+        """Return the publications of this population under containment, in order."""
         with self._reading() as db:
             sql.account_of(db, self.population)
             rows = db.execute("SELECT seq, snapshot, columns, k, model, payload FROM publication "
@@ -371,14 +368,14 @@ class Ledger(Printed):
                                   "verify` lists what is wrong") from None
 
     def entries(self) -> tuple[Entry, ...]:
-        """The entries of this population, in order."""
+        """Return the entries of this population, in order."""
         with self._reading() as db:
             sql.account_of(db, self.population)
-            found = sql.chain(db)
-        return tuple(e for e in found if e.body.get("population") == self.population)
+            entries = sql.chain(db)
+        return tuple(e for e in entries if e.body.get("population") == self.population)
 
     def orphans(self) -> tuple[Entry, ...]:
-        """Charges without a release: the process died, or is still at work."""
+        """Return charges without a release: their process died, or still works."""
         with self._reading() as db:
             sql.account_of(db, self.population)
             return tuple(Entry(*row) for row in db.execute(
@@ -386,25 +383,25 @@ class Ledger(Printed):
                 "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)))
 
     def charges(self) -> tuple[Request, ...]:
-        """Every charge, in the change that the population protects."""
+        """Return every charge, in the population's change."""
         with self._reading() as db:
             return sql.charges_of(db, self.population)
 
     def backup(self, copy: str) -> int:
-        """Copy the whole file, with all populations, to a new one; how many entries it has."""
+        """Copy the file, with all populations, to a new one; return its number of entries."""
         return backup(self.path, copy)
 
     def verify_chain(self, *releases: str) -> ChainReport:
-        """Recount the whole file from its entries alone, and compare its tables with that.
+        """Recount the file from its entries alone, and compare its tables with the result.
 
-        A file that was cut back consistently passes, unless a head or a release folder is given
-        that knows of a later entry.
+        A file that was cut back consistently passes, unless a head or a release folder knows a
+        later entry.
         """
         return recount(self.path, heads.known(self.head, releases))[0]
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Database]:
-        """One transaction, and then the head; the head is looked at before."""
+        """Check the head, make one transaction, and then write the new head."""
         kept = sql.store(self.path)
         if self.head is None:
             with kept.transaction(self.path, self.population) as db:
@@ -414,7 +411,7 @@ class Ledger(Printed):
             with kept.transaction(self.path, self.population) as db:
                 self._demand(heads.read(self.head), db)
                 yield db
-            # What is written is written: without its head the ledger is only ahead of it.
+            # If this fails, the ledger is ahead of its head, which is valid.
             with suppress(LedgerError), kept.transaction(self.path, self.population) as db:
                 if last := sql.last(db):  # under the lock: never an older head over a newer one
                     keep(heads.Head(last.seq, last.hash))
@@ -439,22 +436,22 @@ class Ledger(Printed):
 
 
 def _drawn() -> str:
-    """A name of a request that nobody has used."""
+    """Draw a random name of a request."""
     return os.urandom(16).hex()
 
 
 def populations(path: str, head: str | None = None) -> tuple[Ledger, ...]:
-    """Each population of a ledger file, by name."""
+    """Return each population of a ledger file, sorted by name."""
     with sql.store(path).reading(sql.checked_path(path)) as db:
-        found = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
-    return tuple(Ledger(path, population=name, head=head) for name in found)
+        names = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
+    return tuple(Ledger(path, population=name, head=head) for name in names)
 
 
 def recount(path: str, known: Iterable[heads.Head] = (),
             ) -> tuple[ChainReport, tuple[Entry, ...]]:
-    """Recount a ledger file; the report and the entries that it rests on.
+    """Recount a ledger file; return the report and the entries.
 
-    `known` are entries that it has to hold.
+    `known` are entries that it must have.
     """
     with sql.store(path).reading(sql.checked_path(path)) as db:
         report, entries = sql.recounted(db)
@@ -462,10 +459,10 @@ def recount(path: str, known: Iterable[heads.Head] = (),
 
 
 def backup(path: str, copy: str) -> int:
-    """Copy a ledger, with all its populations, to a new file (0600); how many entries it has.
+    """Copy a ledger, with all populations, to a new file (0600); return its number of entries.
 
-    The copy is consistent whoever writes meanwhile, and was recounted.  Who restores it has its old
-    balance: keep a head outside, which tells.
+    The copy is consistent even if others write meanwhile, and is recounted.  A restored copy has
+    its old balance; a head that is kept outside detects that.
     """
     return sql.store(path).backup(sql.checked_path(path), sql.checked_file(copy))
 
@@ -479,7 +476,7 @@ def recount_export(text: str, known: Iterable[heads.Head] = ()) -> ChainReport:
 
 def held(report: ChainReport, entries: Iterable[Entry], known: Iterable[heads.Head],
          ) -> ChainReport:
-    """The report, with what is known of the chain and not in it."""
+    """Add to a report that the chain lacks a known entry."""
     hashes = {entry.seq: entry.hash for entry in entries}
     lost = heads.set_back(known, lambda seq, text: hashes.get(seq) == text)
     return replace(report, reasons=(*report.reasons, lost)) if lost else report

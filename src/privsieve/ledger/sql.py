@@ -1,10 +1,10 @@
-"""The ledger's tables, who keeps them, and what is asked of them over an open connection.
+"""SQL: the tables of a ledger, in a file or on a server, and the statements on them.
 
-A place that begins with postgresql:// is a schema of a server; any other is a file.  A place is
-said on command lines, in notes and in errors, so it never holds a password.
+A place that begins with postgresql:// is a schema of a server; any other place is a file.  Command
+lines, notes and errors show places, so a place never contains a password.
 
 Every amount is an integer.  The rule of admission is a CHECK of the table, entries are append-only
-by trigger, and a balance only grows: a mistake in the code above meets a refusal below.
+by trigger, and a balance only grows.  The database therefore refuses mistakes of the code.
 """
 
 from __future__ import annotations
@@ -35,47 +35,47 @@ from privsieve.public.plan import Cost
 
 
 class Answer(Protocol):
-    """What a statement gives: rows, as tuples."""
+    """The rows that a statement returns, as tuples."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows were changed."""
+        """Return the number of changed rows."""
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
+        """Return the next row, or None."""
 
     def __iter__(self) -> Iterator[Any]:
-        """All rows that are left."""
+        """Yield the remaining rows."""
 
 
 class Served(Protocol):
-    """The transaction of a server, which knows by itself what is asked of a file by pragmas."""
+    """A transaction of a server."""
 
-    def execute(self, statement: str, given: Any = ..., /) -> Answer:
-        """One statement, with "?" for each value."""
+    def execute(self, statement: str, values: Any = ..., /) -> Answer:
+        """Execute a statement, with "?" for each value."""
 
     def altered(self) -> bool:
-        """Whether tables, checks or triggers were changed."""
+        """Return whether tables, checks or triggers were changed."""
 
 
-#: An open transaction: SQLite's own connection, or one that takes its words.
+#: An open transaction: a connection of SQLite, or one with the same methods.
 Database = sqlite3.Connection | Served
 
 #: "psv1" as a number: tells a ledger from any other SQLite file.
 APPLICATION = 0x70737631
 _COLUMNS = ("account, lim, spent, delta_lim, delta_spent, delta_share, rho_lim, rho_spent, unit, "
             "neighbours, rows_per_person")
-#: What a grant decides, and no charge.
+#: The columns that grants change, and charges do not.
 _LIMITS = {"account", "lim", "delta_lim"}
 #: The format of the tables.
 FORMAT = 3
 
-#: What a row of a table is found by.
+#: The key of each table.
 _KEY = {"request": "id", "publication": "seq"}
-#: What a refusal to write says where the entries and the tables tell different things.
-APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` says what "
-         "is wrong")
-#: What this process has counted of each ledger: the next charge counts what came since.
+#: The error about entries and tables that contradict each other.
+APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` lists the "
+         "faults")
+#: The counted part of each ledger; the next charge counts the new entries.
 _counted: dict[str, Tally] = {}
 
 
@@ -122,7 +122,7 @@ def _never(table: str, event: str, when: str = "") -> str:
             f"BEGIN SELECT RAISE(ABORT, 'append-only'); END")
 
 
-#: A balance never falls, and what a first charge settled stays.
+#: A balance never falls, and the first charge fixes the kind of sums.
 _LESS = ("NEW.spent < OLD.spent OR NEW.delta_spent < OLD.delta_spent OR NEW.id <> OLD.id OR "
          "(OLD.lim > 0 AND "
          "(NEW.account, NEW.lim, NEW.delta_lim) <> (OLD.account, OLD.lim, OLD.delta_lim)) "
@@ -130,7 +130,7 @@ _LESS = ("NEW.spent < OLD.spent OR NEW.delta_spent < OLD.delta_spent OR NEW.id <
          "AND (NEW.delta_share, NEW.rho_lim) <> (OLD.delta_share, OLD.rho_lim)) OR "
          "(OLD.unit IS NOT NULL AND (NEW.unit IS NOT OLD.unit OR NEW.neighbours IS NOT "
          "OLD.neighbours OR NEW.rows_per_person IS NOT OLD.rows_per_person))")
-#: Limits only grow, and with the newest entry, which says so in canonical JSON.
+#: Limits only grow, together with a newest entry that states them in canonical JSON.
 _RAISED = """
   OLD.lim > 0 AND NEW.id = OLD.id AND NEW.account = OLD.account AND NEW.lim >= OLD.lim
   AND NEW.delta_lim >= OLD.delta_lim AND NEW.delta_share >= OLD.delta_share
@@ -156,7 +156,7 @@ STATEMENTS = (
 
 
 def account_of(db: Database, population: str) -> Account:
-    """A population's account."""
+    """Return a population's account."""
     row = db.execute(f"SELECT {_COLUMNS} FROM population WHERE id = ?",  # noqa: S608 - constant names
                      (population,)).fetchone()
     if row is None:
@@ -170,7 +170,7 @@ def account_of(db: Database, population: str) -> Account:
 
 
 def charges_of(db: Database, population: str) -> tuple[Request, ...]:
-    """Every charge of a population, in the change that it protects."""
+    """Return every charge of a population, in its change."""
     account_of(db, population)
     return tuple(Request(*row) for row in db.execute(
         "SELECT population, units, delta_units, state, seq, rho_units, factor FROM request "
@@ -178,9 +178,9 @@ def charges_of(db: Database, population: str) -> tuple[Request, ...]:
 
 
 def write(db: Database, population: str, now: Account, *, limits: bool = True) -> None:
-    """One statement; the table's checks and triggers look at it once more.
+    """Write an account; the table's checks and triggers check it again.
 
-    A charge leaves the limits alone: who may charge need not raise them.
+    A charge does not write limits, so that its user needs no right to raise them.
     """
     row = {name: value for name, value in zip(_COLUMNS.split(", "), now, strict=True)
            if limits or name not in _LIMITS}
@@ -190,7 +190,7 @@ def write(db: Database, population: str, now: Account, *, limits: bool = True) -
 
 
 def check_new(db: Database, population: str) -> bool:
-    """Refuse a name that looks like a known one, or is none; whether the people are known."""
+    """Return whether a population is known; refuse a new name that looks like a known one."""
     known = [row[0] for row in db.execute("SELECT id FROM population ORDER BY id")]
     if population in known:
         return True
@@ -200,7 +200,7 @@ def check_new(db: Database, population: str) -> bool:
 
 
 def check_ungranted(db: Database, population: str) -> None:
-    """Refuse a budget that is granted already, also under a name that looks like this one."""
+    """Refuse a population that has a budget, also under a name that looks the same."""
     for name, *row in db.execute("SELECT * FROM population ORDER BY id"):
         has = Account(*row)
         if has.limit > 0 and (name == population or alike(name, population)):
@@ -209,31 +209,31 @@ def check_ungranted(db: Database, population: str) -> None:
                               "with a reason and two names")
 
 
-def refusal(name: str, cost: Cost, factor: int, has: Account, made: Charge) -> str:
-    """What is asked and what is left; delta and rho where they are spoken of."""
+def refusal(name: str, cost: Cost, factor: int, has: Account, charge: Charge) -> str:
+    """Return the error about a charge: the request, and the rest of the budget."""
     left, see = decimal(has.left), "See `privsieve ledger show`."
-    asked = cost.words if cost.delta else cost.text
+    request = cost.words if cost.delta else cost.text
     if has.protects and factor != 1:
-        asked += f" {factor} times (the account protects {has.protects.words})"
+        request += f" {factor} times (the account protects {has.protects.words})"
     if cost.delta and has.account == "pure":
-        return (f"{name}: {asked} asked, and the account is pure: it has no delta.  Ask "
+        return (f"{name}: {request} asked, and the account is pure: it has no delta.  Ask "
                 "without a delta.")
     if not cost.delta:
-        return f"{name}: {asked} asked, {left} left.  {see}"
-    said = f"epsilon {left} and delta {decimal(has.delta_left, DELTA_UNITS)} left"
-    if has.rho_limit and made.rho < TOP:
+        return f"{name}: {request} asked, {left} left.  {see}"
+    rest = f"epsilon {left} and delta {decimal(has.delta_left, DELTA_UNITS)} left"
+    if has.rho_limit and charge.rho < TOP:
         free = decimal(has.rho_left, RHO_UNITS)
-        said += f"; as rho {decimal(made.rho, RHO_UNITS)} asked, {free} left"
-    return f"{name}: {asked} asked, {said}.  {see}"
+        rest += f"; as rho {decimal(charge.rho, RHO_UNITS)} asked, {free} left"
+    return f"{name}: {request} asked, {rest}.  {see}"
 
 
 def chain(db: Database) -> tuple[Entry, ...]:
-    """All entries, in order."""
+    """Return all entries, in order."""
     return tuple(Entry(*row) for row in db.execute("SELECT * FROM entry ORDER BY seq"))
 
 
 def last(db: Database) -> Entry | None:
-    """The newest entry."""
+    """Return the newest entry."""
     row = db.execute("SELECT * FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
     return Entry(*row) if row else None
 
@@ -247,13 +247,13 @@ def append(db: Database, kind: str, body: Mapping[str, Json]) -> Entry:
 
 
 def holds(db: Database, seq: int, head: str) -> bool:
-    """Whether the chain has this entry."""
+    """Return whether the chain has this entry."""
     row = db.execute("SELECT hash FROM entry WHERE seq = ?", (seq,)).fetchone()
     return (row[0] if row else GENESIS if seq == 0 else None) == head
 
 
 def recounted(db: Database) -> tuple[ChainReport, tuple[Entry, ...]]:
-    """Recount an open ledger from its entries alone, and compare its tables with that."""
+    """Recount an open ledger from its entries alone, and compare its tables with the result."""
     entries = chain(db)
     balance, head, reasons = replay(entries)
     reasons += tuple(_apart(db, balance))
@@ -261,7 +261,7 @@ def recounted(db: Database) -> tuple[ChainReport, tuple[Entry, ...]]:
 
 
 def _apart(db: Database, balance: Balance) -> Iterator[str]:
-    """What the tables say otherwise than the entries."""
+    """Yield the contradictions between tables and entries."""
     if isinstance(db, sqlite3.Connection) and (
             db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok"):
         yield "the file is damaged"
@@ -273,10 +273,10 @@ def _apart(db: Database, balance: Balance) -> Iterator[str]:
 
 
 def counted_on(db: Database, known: Tally | None) -> tuple[Tally, tuple[str, ...]]:
-    """Count what came since, and compare with the tables what it touched.
+    """Count the new entries, and compare the rows that they changed with the tables.
 
-    Where nothing is known, all from the second newest checkpoint on, so that the newest is counted
-    once more, or from the beginning.  `known` must not be used again.
+    Without `known`, count from the second newest checkpoint, so that the newest is checked, or from
+    the beginning.  `known` must not be used again.
     """
     known = known or _resumed(db)
     if known is None:
@@ -300,30 +300,30 @@ def counted_on(db: Database, known: Tally | None) -> tuple[Tally, tuple[str, ...
     return Tally(balance, entries[-1].seq if entries else known.seq, head), reasons
 
 
-def count(db: Database, place: str, more: str = "") -> Tally:
-    """Count what came since this process counted last; refuse a ledger that does not add up.
+def count(db: Database, place: str, advice: str = "") -> Tally:
+    """Count the entries since this process counted last; refuse a ledger that does not add up.
 
-    more : what to do then, beside asking `privsieve ledger verify`.
+    advice : the end of the error, with what to do.
     """
-    # Taken out while it is counted on: what fails halfway is counted from the beginning.
+    # Removed during the count: after a failure it starts from the beginning.
     tally = _counted.pop(place, None)
     tally, reasons = counted_on(db, tally if tally and holds(db, tally.seq, tally.head) else None)
     if reasons:
-        raise LedgerError(APART + more)
+        raise LedgerError(APART + advice)
     _counted[place] = tally
     return tally
 
 
 def is_counted(place: str) -> bool:
-    """Whether this process has counted a ledger."""
+    """Return whether this process has counted a ledger."""
     return place in _counted
 
 
 @contextmanager
 def spoken(text_of: Callable[[Exception], str | None]) -> Iterator[None]:
-    """Say an error of the database in one sentence that quotes nothing of it.
+    """Replace an error of the database by a sentence that does not quote it.
 
-    text_of : the sentence; None where the error is not the database's.
+    text_of : returns the sentence, or None if the error is not from the database.
     """
     try:
         yield
@@ -336,9 +336,9 @@ def spoken(text_of: Callable[[Exception], str | None]) -> Iterator[None]:
 
 
 def _resumed(db: Database) -> Tally | None:
-    """Where a process begins to count; None where what stands there is not right."""
+    """Return the tally from which a process starts to count; None if it is damaged."""
     newest, people = last(db), db.execute("SELECT count(*) FROM population").fetchone()[0]
-    # [window] three times as far as one checkpoint is from the next
+    # [window] three times the distance of two checkpoints
     marks = [Entry(*row) for row in db.execute(
         "SELECT * FROM entry WHERE kind = 'checkpoint' AND seq > ? ORDER BY seq DESC LIMIT 2",
         ((newest.seq if newest else 0) - 3 * spacing(people),))]
@@ -350,7 +350,7 @@ def _resumed(db: Database) -> Tally | None:
 
 
 def _recall(db: Database, known: Tally, entries: tuple[Entry, ...]) -> None:
-    """Take charges from before a checkpoint, which were committed since, as they stood then."""
+    """Add earlier charges that were committed since, in their state at the checkpoint."""
     for entry in entries:
         if entry.kind == "commit" and (name := entry.request) not in known.balance.request:
             row = db.execute(
@@ -361,26 +361,26 @@ def _recall(db: Database, known: Tally, entries: tuple[Entry, ...]) -> None:
 
 
 def mark(db: Database, tally: Tally) -> None:
-    """Add a checkpoint to a chain that was counted, inside a transaction, where one is due."""
+    """Add a checkpoint to a counted chain if one is due, inside a transaction."""
     if tally.balance.due(tally.seq):
         append(db, "checkpoint", tally.balance.checkpoint())
 
 
 def altered(db: Database) -> bool:
-    """Whether tables, checks or triggers are not those that were made."""
+    """Return whether tables, checks or triggers were changed."""
     if isinstance(db, sqlite3.Connection):
         return safeguards(db) != expected_safeguards()
     return db.altered()
 
 
 def safeguards(db: Database) -> frozenset[tuple[str, str]]:
-    """The tables, checks and triggers that a file has."""
+    """Return the tables, checks and triggers of a file."""
     return frozenset(db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
 
-@cache  # each transaction asks
+@cache  # each transaction needs them
 def expected_safeguards() -> frozenset[tuple[str, str]]:
-    """The tables, checks and triggers that a ledger has.
+    """Return the tables, checks and triggers of a valid ledger.
 
     >>> len(expected_safeguards())
     12
@@ -391,26 +391,26 @@ def expected_safeguards() -> frozenset[tuple[str, str]]:
         return safeguards(db)
 
 
-# --- where a ledger lies ------------------------------------------------------------------------
+# --- places -------------------------------------------------------------------------------------
 
 class Store(Protocol):
-    """Who keeps ledgers of one kind: `file`, and the extra `postgres`."""
+    """A store of ledgers: `file`, or the extra `postgres`."""
 
     def create(self, path: str) -> None:
-        """Make an empty ledger; leave one that exists."""
+        """Make an empty ledger; leave an existing one."""
 
     def transaction(self, path: str, population: str = "") -> AbstractContextManager[Database]:
-        """One locked transaction: durable when the block ends, undone when it raises."""
+        """Open a locked transaction: durable when the block ends, undone when it raises."""
 
     def reading(self, path: str) -> AbstractContextManager[Database]:
-        """One consistent view."""
+        """Open one consistent view."""
 
     def backup(self, path: str, copy: str) -> int:
-        """A consistent copy; how many entries it has."""
+        """Copy a ledger consistently; return the number of entries."""
 
 
 def store(path: str) -> Store:
-    """Who keeps the ledger of a place."""
+    """Return the store of a place."""
     if served(path):
         server: Store = load("store", "postgresql")
         return server
@@ -419,7 +419,7 @@ def store(path: str) -> Store:
 
 
 def served(path: str) -> bool:
-    """Whether a ledger lies on a server.
+    """Return whether a ledger is on a server.
 
     >>> served("postgresql://db.example.org/budgets"), served("budget.db")
     (True, False)
@@ -428,7 +428,7 @@ def served(path: str) -> bool:
 
 
 def checked_path(path: str) -> str:
-    """The place of a ledger: a file, or a server's URL without a password."""
+    """Check the place of a ledger: a file, or a server's URL without a password."""
     if not isinstance(path, str | os.PathLike) or not isinstance(path := os.fspath(path), str):
         raise ParameterError(f"the path is {quoted(path)}; write the name of a file")
     if not path or "\0" in path:
@@ -436,24 +436,24 @@ def checked_path(path: str) -> str:
     if served(path):
         load("store", "postgresql").check_url(path)
     elif "://" in path:
-        # Not echoed: a URL may hold a password.
-        raise ParameterError("the ledger is a URL that is none of a server; name a file, for "
-                             "example budget.db, or postgresql://HOST/DATABASE")
+        # The error does not show the URL, which may contain a password.
+        raise ParameterError("the ledger is a URL of another kind; name a file, for example "
+                             "budget.db, or postgresql://HOST/DATABASE")
     return path
 
 
 def checked_file(path: str) -> str:
-    """The name of a file: of a head, or of a copy."""
+    """Check the path of a file, of a head or a copy."""
     if "://" in (path := checked_path(path)):
-        raise ParameterError("this has to be a file, and is a URL; name a file")
+        raise ParameterError("this must be a file, not a URL; name a file")
     return path
 
 
 def lies(path: str) -> bool:
-    """Whether something may lie at a place; what a server has is known when it is asked."""
+    """Return whether a ledger may exist at a place; a server is not asked."""
     return served(path) or os.path.lexists(path)
 
 
 def absolute(path: str) -> str:
-    """A place in the words that it has from any folder."""
+    """Return an absolute path, or a URL as it is."""
     return path if served(path) else os.path.abspath(path)  # noqa: PTH100  # Path would follow links

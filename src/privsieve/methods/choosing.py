@@ -25,14 +25,14 @@ from privsieve.public.canonical import EPSILON_UNITS, Json, decimal, quoted, rea
 from privsieve.public.domain import Domain, after_coding
 from privsieve.public.event import NOTHING
 from privsieve.public.option import (
-    WISHES,
+    PLACED,
     as_json,
     count,
     declared,
     how_many,
     number,
     option,
-    settled,
+    resolve_options,
     written_group,
 )
 from privsieve.public.plan import Chosen, Cost, NoiseSize, Plan, holds_rows
@@ -93,7 +93,7 @@ class Choosing(PrivateMethod):
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""
         # an empty list names no column
-        names: dict[str, Any] = {name: getattr(self, name) or None for name in WISHES}
+        names: dict[str, Any] = {name: getattr(self, name) or None for name in PLACED}
         options = replace(self, **names)
         kept = None if options.never is None else _kept_positions(options, domain)
         return options.planned_choice(
@@ -265,8 +265,8 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
 
     before : the rho that pure mechanisms spend before the race
 
-    >>> one, tiny = Fraction(1), Fraction(1, 10**6)
-    >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
+    >>> unit, tiny = Fraction(1), Fraction(1, 10**6)
+    >>> [charged(Cost(unit, tiny), Race(100, k, 1, unit, delta=tiny)).delta_text for k in (3, 20)]
     ['0', '0.000001']
     """
     rho = race.rho + before if race.kind == "gumbel" else None
@@ -318,7 +318,7 @@ class ColumnChoice:
 
     def run(self, kind: type[AnyRun], cost: Cost, units: int, **own: Any) -> AnyRun:
         """Return the public parameters of a run, with the number of names that `fewer` chooses."""
-        return fewer(settled(
+        return fewer(resolve_options(
             kind, self.options, n_features_to_select=self.places.total, epsilon=cost.epsilon,
             delta=cost.delta, domain=self.domain, units=units, places=self.places, **own))
 
@@ -331,7 +331,7 @@ class ColumnChoice:
                              len(self.declared.columns))
             mechanism = partial(chosen_of, kept=self.kept, mechanism=mechanism)
         return Plan(kind=Selection.kind, domain=self.declared, reads=self.coding, certain=certain,
-                    settings=settings, asked=as_json(self.options, settings), summarise=summarise,
+                    settings=settings, options=as_json(self.options, settings), summarise=summarise,
                     mechanism=mechanism, **own)
 
 
@@ -572,4 +572,4 @@ def narrowed(batch: Batch, kept: Sequence[int]) -> Batch:
 def chosen_of(summary: Any, noise: Noise, *, kept: Sequence[int], mechanism: Any) -> Chosen:
     """Run a mechanism over the kept columns; return its answer as positions among all columns."""
     named = mechanism(summary, noise)
-    return Chosen((kept[j] for j in named), **getattr(named, "said", {}))
+    return Chosen((kept[j] for j in named), **getattr(named, "fields", {}))

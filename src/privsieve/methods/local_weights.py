@@ -227,7 +227,7 @@ def vector_plan(options: WeightOptions, learning: Learning, cost: Cost, moved: F
     # the delta is not spent where it does not reduce the noise
     settings = learning.settings()
     return weights_plan(learning, by, longest=longest, moved=moved, settings=settings,
-                        asked=as_json(options, settings), warning=warning(by, longest, learning),
+                        options=as_json(options, settings), warning=warning(by, longest, learning),
                         cost=replace(cost, delta=by.delta, rho=by.rho), **own)
 
 

@@ -82,7 +82,7 @@ class ObjectiveFWELLOptions(WeightOptions):
                     "second_ridge": figure(2 * (by.problem.ridge - read.lam))}
         return weights_plan(
             learning, by, longest=longest, moved=moved, method=METHOD, cost=cost,
-            settings=settings, asked=as_json(self, settings), theorem="objective-fwell",
+            settings=settings, options=as_json(self, settings), theorem="objective-fwell",
             warning=_warning(learning, by, cost.epsilon), mechanism=mechanism)
 
     @classmethod

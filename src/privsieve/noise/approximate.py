@@ -1,12 +1,11 @@
-"""Approximate: what a delta buys, computed so that each rounding is on the side of privacy.
+"""Approximate: the noise for a given delta, with every rounding on the side of privacy.
 
-All formulas are evaluated in balls; what leaves is a rational number on the safe side of the true
-one.  The theorems are in `approximate.proof.md`.
+All formulas are evaluated in balls; the results are rational numbers on the safe side of the true
+ones.  The theorems are in `approximate.proof.md`.
 
-A Gumbel race of m names is m choices by an exponential mechanism: the privacy loss of each lies in
-some interval of a length eta that is known, wherever the interval lies.  How much m such choices
-lose together, each depending on those before, is a recursion over a lattice of epsilons; it is
-computed in integers.
+A Gumbel race of m names is m choices by the exponential mechanism.  The privacy loss of each choice
+lies in an interval of known length eta.  A recursion over a lattice of epsilons computes the joint
+loss of m such choices, each depending on the ones before, in integers.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from privsieve.noise.balls import arithmetic
 PRECISION, PLACES, DIGITS = 512, 128, 64
 #: A rho is searched to this many binary digits.
 SEARCH = 40
-#: The smallest sigma that is tried, in units of 2^-32: more noise than asked for is no harm.
+#: The smallest sigma that is tried, in units of 2^-32; too much noise does no harm.
 _SMALLEST = 2**22
-#: More choices than these are sized by zCDP: the recursion takes time as their square.
+#: More choices are sized by zCDP: the time of the recursion grows with their square.
 MOST = 100
 #: Points of the lattice in an interval of eta: at least, at most, and over all choices together.
 COARSEST, FINEST, POINTS = 6, 48, 480
@@ -38,7 +37,7 @@ DELTA, WEIGHT, SCALE = 96, 60, 4
 
 @lru_cache(maxsize=512)
 def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The rho whose zCDP implies (epsilon, delta)-DP, rounded down.
+    """Return the rho whose zCDP implies (epsilon, delta)-DP, rounded down.
 
     >>> round(float(concentrated(Fraction(1), Fraction(1, 10**6))), 7)
     0.024356
@@ -49,7 +48,7 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
     high = 2 * low + 2**SEARCH
     while _implies(_rho(high), epsilon, delta):
         low, high = high, 2 * high
-    # [bisect-rho] `low` always holds for certain; `high` is what was not shown to hold.
+    # [bisect-rho] `low` always holds for certain; `high` was not shown to hold.
     while high - low > max(1, low >> SEARCH):
         middle = (low + high) // 2
         if _implies(_rho(middle), epsilon, delta):
@@ -60,7 +59,7 @@ def concentrated(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def by_tail(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho whose zCDP implies (epsilon, delta)-DP by Markov's inequality, rounded down.
+    """Return a rho whose zCDP implies (epsilon, delta)-DP by Markov's inequality, rounded down.
 
     >>> round(float(by_tail(Fraction(1), Fraction(1, 10**6))), 7)
     0.0174689
@@ -78,7 +77,7 @@ def _rho(units: int) -> Fraction:
 
 
 def _implies(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether rho-zCDP is (epsilon, delta)-DP, for certain."""
+    """Return whether rho-zCDP is (epsilon, delta)-DP, for certain."""
     order = _order(float(rho), float(epsilon))
     with arithmetic(PRECISION):
         x = arb(order)
@@ -89,7 +88,7 @@ def _implies(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
 
 
 def _order(rho: float, epsilon: float) -> float:
-    """About the x with the least bound: where (1 + 2 x) rho + log(x / (1 + x)) is epsilon."""
+    """Approximate the x with the least bound: (1 + 2 x) rho + log(x / (1 + x)) is epsilon."""
     low, high = -700.0, 700.0  # of log x
     for _ in range(60):
         middle = (low + high) / 2
@@ -102,7 +101,7 @@ def _order(rho: float, epsilon: float) -> float:
 
 
 def concentrated_sigma(rho: Fraction) -> Fraction:
-    """Sigma of the Gaussian that is rho-zCDP at sensitivity 1, rounded up.
+    """Return the sigma of the Gaussian that is rho-zCDP at sensitivity 1, rounded up.
 
     >>> concentrated_sigma(Fraction(1, 2))
     Fraction(1, 1)
@@ -113,7 +112,7 @@ def concentrated_sigma(rho: Fraction) -> Fraction:
 
 
 def analytic_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Sigma of the Gaussian that is (epsilon, delta)-DP at sensitivity 1, rounded up.
+    """Return the sigma of the Gaussian that is (epsilon, delta)-DP at sensitivity 1, rounded up.
 
     >>> round(float(analytic_sigma(Fraction(1), Fraction(1, 10**6))), 6)
     4.224679
@@ -122,7 +121,7 @@ def analytic_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0, _SMALLEST
     while not _private(_sigma(high), epsilon, delta):
         low, high = high, 2 * high
-    # [bisect] `high` always holds for certain; `low` is what was not shown to hold.
+    # [bisect] `high` always holds for certain; `low` was not shown to hold.
     while high - low > max(1, high >> DIGITS // 2):
         middle = (low + high) // 2
         if _private(_sigma(middle), epsilon, delta):
@@ -137,7 +136,7 @@ def _sigma(units: int) -> Fraction:
 
 
 def _private(sigma: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether a Gaussian at sensitivity 1 is (epsilon, delta)-DP, for certain."""
+    """Return whether a Gaussian at sensitivity 1 is (epsilon, delta)-DP, for certain."""
     with arithmetic(PRECISION):
         half, shift = ball(1 / (2 * sigma)), ball(epsilon * sigma)
         # [analytic]
@@ -146,12 +145,12 @@ def _private(sigma: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
 
 
 def _phi(x: arb) -> arb:
-    """The distribution function of the standard normal."""
+    """Return the distribution function of the standard normal."""
     return (-x / arb(2).sqrt()).erfc() / 2
 
 
 def root_up(square: Fraction) -> Fraction:
-    """The square root of a positive fraction, rounded up after 64 binary digits.
+    """Return the square root of a positive fraction, rounded up after 64 binary digits.
 
     >>> root_up(Fraction(9, 4)), float(root_up(Fraction(2)))
     (Fraction(3, 2), 1.4142135623730951)
@@ -164,7 +163,7 @@ def root_up(square: Fraction) -> Fraction:
 
 
 def rounded_down(value: Fraction) -> Fraction:
-    """A positive fraction with 64 significant binary digits, not above this one.
+    """Round a positive fraction down to 64 significant binary digits.
 
     >>> rounded_down(Fraction(1, 3)) < Fraction(1, 3), rounded_down(Fraction(5, 2))
     (True, Fraction(5, 2))
@@ -174,7 +173,7 @@ def rounded_down(value: Fraction) -> Fraction:
 
 
 def rounded_up(value: Fraction) -> Fraction:
-    """A positive fraction with 64 significant binary digits, not below this one.
+    """Round a positive fraction up to 64 significant binary digits.
 
     >>> rounded_up(Fraction(1, 3)) > Fraction(1, 3), rounded_up(Fraction(5, 2))
     (True, Fraction(5, 2))
@@ -189,7 +188,7 @@ def _unit(value: Fraction) -> Fraction:
 
 
 def ball(value: Fraction) -> arb:
-    """A ball that contains the fraction."""
+    """Return a ball that contains the fraction."""
     return arb(fmpq(value.numerator, value.denominator))
 
 
@@ -202,13 +201,13 @@ def _check(epsilon: Fraction, delta: Fraction) -> None:
 # --- many choices ---------------------------------------------------------------------------------
 
 class Lattice(NamedTuple):
-    """What a recursion of `choices` steps is made of; numbers are integers, or floats to search.
+    """The constants of a recursion of `choices` steps, as integers, or as floats for a search.
 
-    lost : the delta at epsilon + n h, where h = eta / fine and n goes from -choices fine on
+    lost : the delta at epsilon + n h, where h = eta / fine and n starts at -choices fine
     rise, fall : for t = i h, the probabilities of the losses t and t - eta
     back : exp(-eta)
-    slack : what a t between two points can add, for each unit by which delta falls
-    one : what stands for 1 in a weight
+    slack : the most that a t between two points adds, for each unit by which delta falls
+    unit : the weight 1
     """
 
     choices: int
@@ -219,11 +218,11 @@ class Lattice(NamedTuple):
     fall: list[Any]
     back: Any
     slack: Any
-    one: Any
+    unit: Any
 
     @classmethod
     def of(cls, choices: int, eta: Fraction, epsilon: Fraction, *, exact: bool) -> Lattice:
-        """The constants, on the side of privacy where `exact`."""
+        """Compute the constants, on the side of privacy if `exact`."""
         import numpy as np
 
         fine = min(FINEST, max(COARSEST, POINTS // choices))
@@ -246,54 +245,57 @@ class Lattice(NamedTuple):
                 # [between]
                 number((h / 4).tanh() / (1 - c), WEIGHT), 2**WEIGHT if exact else 1.0)
 
-    def settled(self, value: Any) -> Any:
-        """A product with a weight in the units of a delta, rounded up."""
-        return value if self.one == 1.0 else -(-value >> WEIGHT)
+    def round_up(self, value: Any) -> Any:
+        """Round up a product with a weight to the units of a delta."""
+        return value if self.unit == 1.0 else -(-value >> WEIGHT)
 
 
 def lost(choices: int, eta: Fraction, epsilon: Fraction, *, exact: bool = True) -> Fraction:
-    """A delta such that so many adaptive choices of range eta are (epsilon, delta)-DP.
+    """Return a delta for which `choices` adaptive choices of range eta are (epsilon, delta)-DP.
 
-    Without `exact`: nearly that number, in a tenth of the time.
+    Without `exact`, return nearly that number, in a tenth of the time.
 
     >>> lost(3, Fraction(1, 3), Fraction(1))
     Fraction(0, 1)
     >>> round(float(lost(3, Fraction(1, 2), Fraction(1))), 4)
     0.0031
     """
-    made = Lattice.of(choices, eta, epsilon, exact=exact)
+    lattice = Lattice.of(choices, eta, epsilon, exact=exact)
     for step in range(1, choices + 1):
-        reach = (choices - step) * made.fine
-        # [window] farther out the delta is that of no noise or of no loss, and stands there already
-        first = max(-reach, ceil(-step * made.fine - made.shift))
-        last = min(reach, floor(step * made.fine - made.shift))
+        reach = (choices - step) * lattice.fine
+        # [window] farther out the delta is that of no noise or of no loss, as initialised
+        first = max(-reach, ceil(-step * lattice.fine - lattice.shift))
+        last = min(reach, floor(step * lattice.fine - lattice.shift))
         if first <= last:
-            at = choices * made.fine
-            made.lost[at + first:at + last + 1] = _step(made, at + first, at + last + 1)
-    found = made.lost[choices * made.fine]
-    return Fraction(int(found), 2**DELTA) if exact else Fraction(float(found))
+            at = choices * lattice.fine
+            lattice.lost[at + first:at + last + 1] = _step(lattice, at + first, at + last + 1)
+    result = lattice.lost[choices * lattice.fine]
+    return Fraction(int(result), 2**DELTA) if exact else Fraction(float(result))
 
 
-def _step(made: Lattice, first: int, end: int) -> Any:
-    """One more choice before those of `made.lost`, at the places from `first` to before `end`."""
+def _step(lattice: Lattice, first: int, end: int) -> Any:
+    """Return the deltas with one more choice, at the places from `first` to before `end`."""
     import numpy as np
 
-    r, values = made.fine, made.lost
+    r, values = lattice.fine, lattice.lost
     # [mean] at each t = i h
-    means = [made.rise[i] * values[first - i:end - i]
-             + made.fall[i] * values[first - i + r:end - i + r] for i in range(r + 1)]
+    means = [lattice.rise[i] * values[first - i:end - i]
+             + lattice.fall[i] * values[first - i + r:end - i + r] for i in range(r + 1)]
     # [concave] from i h to (i + 1) h
     falls = values[first - r:end + r - 1] - values[first - r + 1:end + r]
-    behind = np.minimum(made.back * falls[r:], made.one * falls[r:])
-    more = made.settled(made.slack * np.maximum(made.one * falls[:-r] - behind, 0))
-    size = end - first
-    sums = [np.maximum(means[i], means[i + 1]) + more[r - 1 - i:r - 1 - i + size] for i in range(r)]
-    return made.settled(np.maximum.reduce(sums))
+    behind = np.minimum(lattice.back * falls[r:], lattice.unit * falls[r:])
+    rises = lattice.round_up(lattice.slack * np.maximum(lattice.unit * falls[:-r] - behind, 0))
+    starts = range(r - 1, -1, -1)
+    sums = [np.maximum(means[i], means[i + 1]) + rises[start:start + end - first]
+            for i, start in enumerate(starts)]
+    return lattice.round_up(np.maximum.reduce(sums))
 
 
 @lru_cache(maxsize=512)
 def gumbel_scale(choices: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The scale of a Gumbel race of so many names that is (epsilon, delta)-DP at sensitivity 1.
+    """Return the scale at which a Gumbel race of `choices` names is (epsilon, delta)-DP.
+
+    Its sensitivity is 1.
 
     >>> gumbel_scale(20, Fraction(1), Fraction(1, 10**6))
     Fraction(1877, 100)
@@ -319,11 +321,11 @@ def gumbel_scale(choices: int, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _searched(choices: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Fraction:
-    """About the least scale; a search in floats, of which nothing is believed."""
+    """Approximate the least scale in floats; the caller checks the result exactly."""
     def root(scale: Fraction) -> float:
-        # nearly a straight line in the scale
-        found = lost(choices, 2 / scale, epsilon, exact=False)
-        return sqrt(-log(min(max(float(found), 1e-290), 1.0)))
+        # nearly linear in the scale
+        delta_at = lost(choices, 2 / scale, epsilon, exact=False)
+        return sqrt(-log(min(max(float(delta_at), 1e-290), 1.0)))
 
     wanted = sqrt(-log(delta))
     before, now = least * Fraction(99, 100), least * Fraction(9, 10)

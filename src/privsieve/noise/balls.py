@@ -1,7 +1,7 @@
-"""Balls: formulas of uniform numbers, computed in Arb's balls, which hold every possible value.
+"""Balls: formulas of uniform numbers in Arb's balls, which contain every possible value.
 
-A `Uniform` of which a prefix was read is a ball; what a formula makes of it is a ball that holds
-the real value, and an answer is accepted where the ball allows one only.  See `streams.proof.md`.
+The prefix of a `Uniform` is a ball, and so is a formula of it.  An answer is accepted if it is the
+only one in the ball.  See `streams.proof.md`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from flint import arb, ctx, fmpq
 
 from privsieve.noise.streams import Uniform
 
-#: A formula: balls of standard variables from the streams that they are made of.
+#: A formula: streams in, balls of standard variables out.
 Law = Callable[[Sequence[Uniform]], list[arb]]
 
-#: Arb's working precision belongs to the process, so one thread at a time may set it.  It is taken
-#: around a fork too: a child never inherits it locked.
+#: Arb's working precision belongs to the process, so one thread at a time may set it.  Forks wait
+#: for the lock, so that a child never inherits it locked.
 _LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release,
@@ -29,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def arithmetic(bits: int) -> Iterator[None]:
-    """Ball arithmetic at this working precision, for one thread at a time.
+    """Compute with balls at this working precision, in one thread at a time.
 
     >>> with arithmetic(200):
     ...     (arb(2).sqrt() < 1.5) and ctx.prec
@@ -40,17 +40,17 @@ def arithmetic(bits: int) -> Iterator[None]:
 
 
 def exponential(streams: Sequence[Uniform]) -> list[arb]:
-    """-log U: a standard exponential from one stream."""
+    """Return -log U: a standard exponential from one stream."""
     return [minus_log(streams)]
 
 
 def gumbel(streams: Sequence[Uniform]) -> list[arb]:
-    """-log(-log U): a standard Gumbel from one stream."""
+    """Return -log(-log U): a standard Gumbel from one stream."""
     return [-minus_log(streams).log()]
 
 
 def minus_log(streams: Sequence[Uniform]) -> arb:
-    """-log of the product: digits `m` of `p` bits say that 2^(p+1) U lies in [2m, 2m + 2]."""
+    """Return -log of the product; digits `m` of `p` bits mean 2^(p+1) U in [2m, 2m + 2]."""
     product, bits = arb(1), 0
     for stream in streams:
         # [ball]
@@ -60,13 +60,13 @@ def minus_log(streams: Sequence[Uniform]) -> arb:
 
 
 def floors(streams: Sequence[Uniform], scale: Fraction, law: Law) -> list[int]:
-    """Exactly floor(scale * X) of each stream's X; a stream is refined only where it must be.
+    """Return floor(scale * X) of each stream's X, exactly; refine a stream only if needed.
 
     >>> from privsieve.noise.streams import replay
     >>> floors([Uniform(2**63, 64, replay(1))], Fraction(10), exponential)  # U is 1/2 or more
     [6]
     """
-    # All of them at their first digits, which mostly do: setting the precision takes its time.
+    # First all at once: setting the precision takes time, and the first digits mostly decide.
     times = _ratio(scale)
     with arithmetic(max((stream.bits for stream in streams), default=0) + 64):
         first = [_floor(law([stream])[0], times, 0) for stream in streams]
@@ -76,7 +76,7 @@ def floors(streams: Sequence[Uniform], scale: Fraction, law: Law) -> list[int]:
 
 def certain(streams: Sequence[Uniform], scale: Fraction, law: Law, *,
             shift: Fraction = Fraction(0)) -> list[int]:
-    """Exactly floor(scale * X + shift) of each X that a law makes of the streams together.
+    """Return floor(scale * X + shift) of each X that a law makes of the streams, exactly.
 
     >>> from privsieve.noise.streams import replay, uniforms
     >>> certain(uniforms(1, 64, replay(1)), Fraction(0), exponential, shift=Fraction(7, 2))
@@ -84,17 +84,17 @@ def certain(streams: Sequence[Uniform], scale: Fraction, law: Law, *,
     """
     while True:
         with arithmetic(streams[0].bits + 64 + len(streams).bit_length()):
-            found = [_floor(ball, _ratio(scale), _ratio(shift)) for ball in law(streams)]
-        answers = [floor for floor in found if floor is not None]
-        if len(answers) == len(found):
-            return answers
-        # [together] all are read on: the next balls are of the same numbers
+            answers = [_floor(ball, _ratio(scale), _ratio(shift)) for ball in law(streams)]
+        known = [floor for floor in answers if floor is not None]
+        if len(known) == len(answers):
+            return known
+        # [together] refine all: the next balls are of the same numbers
         for stream in streams:
             stream.refine()
 
 
 def _floor(ball: arb, times: fmpq, plus: fmpq | int) -> int | None:
-    # [certain] None unless the ball allows one integer only; no ball, no integer.
+    # [certain] None unless the ball allows one integer only; an empty ball allows none.
     answer = (ball * times + plus).floor().unique_fmpz()
     return None if answer is None else int(answer)
 

@@ -1,7 +1,7 @@
-"""Races: add noise to each score, name the k largest, keep the scores.
+"""Race: noisy top-k selection.  Add noise to each score and release the places of the k largest.
 
-Scores are exact integers.  What leaves is a set of positions, or their order, never a noisy score.
-Which noise and how much of it is a `Race`: a function of public numbers, as is what it will find.
+Scores are exact integers.  The release is a set of places, or their order, and never a noisy score.
+A `Race` decides the law and the size of the noise from public numbers, and forecasts its accuracy.
 The theorems are in `race.proof.md`.
 """
 
@@ -21,24 +21,24 @@ from privsieve.public import event
 if TYPE_CHECKING:
     from privsieve.noise.streams import Noise
 
-#: Binary places at which two real scores are first compared, and the last at which we try.
+#: The first and the last number of binary places at which two real scores are compared.
 PLACES, LAST_PLACES = 32, 32 * 64
-#: Gaps, in scales of the one law, at which two are compared: from hardly seen to hardly missed.
+#: Gaps, in scales of exponential noise, at which two laws are compared.
 GAPS = (0.25, 0.5, 1, 2, 3, 4, 6, 8)
-#: A difference of shares below this is none.
+#: Smaller differences of shares count as 0.
 SAME = 1e-9
-#: Two laws are compared to first order: who is said to find more has to with this much more noise.
+#: Laws are compared to first order: the better one must stay better with this much more noise.
 MARGIN = 1.02
-#: So many names of a Gumbel race are followed one by one; of more the first order is near enough.
+#: The most names of a Gumbel race that are followed one by one; else the first order is used.
 FOLLOWED = 100
 
 
 @dataclass(frozen=True)
 class Race:
-    """What a race for k of d scores does, decided from public numbers alone.
+    """The noise of a selection of k of d scores, decided from public numbers alone.
 
-    sensitivity : how far a unit moves a score at most; either direction of a neighbour is covered
-    ordered : whether the best comes first, and the order is covered as well
+    sensitivity : the most that a unit moves a score, in either direction
+    ordered : whether the order is released too, with the best first
 
     >>> race = Race(30, 5, 24, Fraction(1))
     >>> race.kind, race.scale, race.named, race.account
@@ -68,66 +68,66 @@ class Race:
 
     @property
     def named(self) -> int:
-        """How many positions the noise has to name one by one."""
-        # [winners] the rest of the answer follows from them
+        """Return the number of positions that the noise has to name one by one."""
+        # [winners] the other positions follow from them
         return min(self.k, self.d - 1 if self.ordered else self.d - self.k)
 
     @property
     def smallest(self) -> bool:
-        """Whether those are the ones to be left out."""
+        """Return whether the noise names the positions to leave out."""
         return not self.ordered and self.k > self.d - self.k
 
     @property
     def kind(self) -> Literal["exponential", "gumbel"]:
-        """The law of the noise: "exponential", or "gumbel" where a delta pays for it."""
+        """Return the law of the noise: "exponential", or "gumbel" if it uses the delta."""
         return "exponential" if self._gumbel is None else "gumbel"
 
     @cached_property
     def scale(self) -> Fraction:
-        """The scale of the noise, in units of a score; 0 where there is no choice."""
+        """Return the scale of the noise, in units of a score; 0 if there is no choice."""
         return (self._pure if self._gumbel is None else self._gumbel) * self.sensitivity
 
     @property
     def account(self) -> Literal["pure", "approximate"]:
-        """What it is paid from: "approximate" where the delta is needed."""
+        """Return the kind of account: "approximate" if the delta is used."""
         return "pure" if self._gumbel is None else "approximate"
 
     @property
     def rho(self) -> Fraction:
-        """What it spends under zCDP."""
+        """Return the rho that it spends under zCDP."""
         if self._gumbel is not None:
             return self.named / (2 * self._gumbel**2)
         return self.epsilon**2 / 2 if self.named else Fraction(0)
 
     @property
     def event(self) -> event.RaceEvent:
-        """What it does, for an accountant."""
+        """Return the event for an accountant."""
         return event.RaceEvent(self.kind, self.d, self.named, str(self.scale / self.sensitivity))
 
     @cached_property
     def _pure(self) -> Fraction:
-        """The scale without a delta, at sensitivity 1."""
+        """Return the scale without a delta, at sensitivity 1."""
         # [noise-scale] twice the sensitivity for each name
         return Fraction(2 * self.named) / self.epsilon
 
     @cached_property
     def _gumbel(self) -> Fraction | None:
-        """The scale with the delta, at sensitivity 1; None where that finds no more."""
+        """Return the scale with the delta, at sensitivity 1; None if it is not more accurate."""
         if not self.delta or not self.named:
             return None
         from privsieve.noise.approximate import gumbel_scale
 
         # [delta-scale] at sensitivity 1, so that the choice below does not depend on it
         scale = gumbel_scale(self.named, self.epsilon, self.delta)
-        # [branch] by what is found, from public numbers; where all are ordered, of one half
+        # [branch] by the forecast, from public numbers; if all are ordered, for one half
         sought = self.named if self.k < self.d else self.d // 2
         return scale if better(float(scale / self._pure), self.d, sought) else None
 
     def share(self, d: int, k: int, gap: float, *, leaders: int | None = None) -> float:
-        """The expected share of the leaders that it finds, each ahead of the others by this gap.
+        """Return the expected share of the leaders that it names, with this gap to the others.
 
-        k : how many of d are named
-        leaders : how many lead, at least k; k where this is left out
+        k : the number of names out of d
+        leaders : the number of leaders, at least k; by default k
 
         >>> round(Race(30, 8, 1, Fraction(1)).share(30, 8, 32), 2)
         0.74
@@ -135,16 +135,15 @@ class Race:
         if not self.named:
             return 1.0
         if self.smallest:
-            # Those left out are raced.
-            left = d - k
+            left = d - k  # the noise names these
             return 1 - left * (1 - recall(self.kind, d, left, gap / float(self.scale))) / k
         return recall(self.kind, d, k, gap / float(self.scale), leaders=leaders)
 
 
 def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
-    """Positions of k large scores, (epsilon, delta)-DP.
+    """Return the positions of k large scores, (epsilon, delta)-DP.
 
-    A set is returned in the order of positions; of an ordered race the best comes first.
+    An unordered set is sorted by position; in an ordered race the best comes first.
 
     >>> from privsieve.noise.streams import replay
     >>> top_k([900, 100, 500, 0], Race(4, 2, 1, Fraction(1)), replay(1))
@@ -152,7 +151,7 @@ def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
     """
     d, k = race.d, race.k
     if len(scores) != d:
-        raise ParameterError(f"{len(scores)} scores are in a race for {d}")
+        raise ParameterError(f"there are {len(scores)} scores; the race expects {d}")
     if not race.named:
         # [everything]
         return tuple(range(d))
@@ -160,14 +159,14 @@ def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
     if not race.smallest:
         # [largest]
         return run(scores, k, race.scale, noise, ordered=race.ordered)
-    # [smallest] to name those left out is cheaper
+    # [smallest] naming the positions to leave out is cheaper
     out = set(run([-index(s) for s in scores], d - k, race.scale, noise))
     return tuple(j for j in range(d) if j not in out)
 
 
 def geometric_race(scores: Sequence[int], k: int, mean: Fraction, noise: Noise, *,
                    ordered: bool = False) -> tuple[int, ...]:
-    """The k largest of s_j + G_j, where P(G_j >= a) = exp(-a / mean); ties to the lower index.
+    """Return the k largest s_j + G_j, with P(G_j >= a) = exp(-a / mean); lower index wins ties.
 
     >>> from privsieve.noise.streams import replay
     >>> geometric_race([900, 100, 1000, 0], 2, Fraction(2), replay(1), ordered=True)
@@ -182,7 +181,7 @@ def geometric_race(scores: Sequence[int], k: int, mean: Fraction, noise: Noise, 
 
 def gumbel_race(scores: Sequence[int], k: int, scale: Fraction, noise: Noise, *,
                 ordered: bool = False) -> tuple[int, ...]:
-    """The k largest of s_j + scale * X_j, where X_j is a standard Gumbel, compared exactly.
+    """Return the k largest s_j + scale * X_j with standard Gumbel X_j, compared exactly.
 
     >>> from privsieve.noise.streams import replay
     >>> gumbel_race([900, 100, 500, 0], 2, Fraction(2), replay(1))
@@ -211,14 +210,14 @@ def _ranking(noisy: Sequence[int]) -> list[int]:
 
 
 def recall(law: str, d: int, k: int, gap: float, *, leaders: int | None = None) -> float:
-    """The share of the best of d that a race for k names, each ahead by `gap` scales of its noise.
+    """Return the share of the leaders that a race for k of d names, `gap` noise scales ahead.
 
-    leaders : how many are the best, at least k; k where this is left out
+    leaders : the number of leaders, at least k; by default k
 
     Exponential noise has no memory.  A of the d - leaders others, a binomial number with
-    p = exp(-gap), pass the level of the leaders, and all that are above it are in uniform order:
-    the share is k E[1 / (A + leaders)].  Of a Gumbel race each name is a choice by known weights
-    among those that are left: the names are followed, and many names to first order.
+    p = exp(-gap), pass the level of the leaders, and all above it are in uniform order: the share
+    is k E[1 / (A + leaders)].  In a Gumbel race each name is a choice by known weights among the
+    remaining ones.  Few names are followed one by one, many to first order.
 
     >>> [round(recall(law, 100, 20, 3), 2) for law in ("exponential", "gumbel")]
     [0.84, 0.74]
@@ -234,10 +233,10 @@ def recall(law: str, d: int, k: int, gap: float, *, leaders: int | None = None) 
 
 
 def _mean_inverse(n: int, p: float, k: int) -> float:
-    """E[1 / (A + k)], where A is binomial: n tries of p.
+    """Return E[1 / (A + k)] for a binomial A: n tries of p.
 
-    Of a wide law every few values are summed: by Poisson's formula of summation the error is of
-    the order of its characteristic function there, or of P(A = 0); both are below exp(-35).
+    For a wide law only every few values are summed.  By Poisson's summation formula the error is
+    of the order of its characteristic function there, or of P(A = 0); both are below exp(-35).
 
     >>> round(2 * _mean_inverse(4, 0.5, 2), 9), 43 / 80
     (0.5375, 0.5375)
@@ -257,25 +256,25 @@ def _mean_inverse(n: int, p: float, k: int) -> float:
 
 
 def _followed(d: int, k: int, gap: float, leaders: int) -> float:
-    """The share of the leaders among the first k names of a Gumbel race."""
-    law, behind = [1.0], exp(-gap)  # how likely it is that so many leaders have been named
+    """Return the share of the leaders among the first k names of a Gumbel race."""
+    law, behind = [1.0], exp(-gap)  # the probability of each number of named leaders
     for named in range(k):
         after = [0.0] * (len(law) + 1)
-        for found, likely in enumerate(law):
-            left = leaders - found
-            others = max(0, d - leaders - named + found) * behind
+        for hits, likely in enumerate(law):
+            left = leaders - hits
+            others = max(0, d - leaders - named + hits) * behind
             next_leads = likely * left / (left + others) if left > 0 else 0.0
-            after[found + 1] += next_leads
-            after[found] += likely - next_leads
+            after[hits + 1] += next_leads
+            after[hits] += likely - next_leads
         law = after
-    return sum(found * likely for found, likely in enumerate(law)) / leaders
+    return sum(hits * likely for hits, likely in enumerate(law)) / leaders
 
 
 def _first_order(d: int, k: int, gap: float, leaders: int) -> float:
-    """The share of a Gumbel race as if the threshold did not vary.
+    """Return the share of a Gumbel race with a constant threshold t.
 
-    Above it k noisy scores are expected: leaders P(X > t - gap) + (d - leaders) P(X > t) = k; the
-    share is P(X > t - gap).
+    It has k expected noisy scores above it: leaders P(X > t - gap) + (d - leaders) P(X > t) = k.
+    The share is P(X > t - gap).
     """
     low = -log(-log1p(-k / d))
     high = low + gap
@@ -287,19 +286,19 @@ def _first_order(d: int, k: int, gap: float, leaders: int) -> float:
 
 
 def better(times: float, d: int, k: int, *, gaps: Sequence[float] = GAPS) -> bool:
-    """Whether Gumbel noise finds no fewer than exponential noise at any gap, and more at some.
+    """Return whether Gumbel noise is at least as accurate at all gaps, and better at one.
 
-    times : its scale, where that of the exponential noise is 1
+    times : its scale, relative to that of the exponential noise
 
     >>> better(0.9, 30, 8), better(0.7, 30, 8)
     (False, True)
     """
-    # Both to the same order: what one of them is said to find less has a cause of its own.
-    more = [_first_order(d, k, gap / (MARGIN * times), k) - k / (k + (d - k) * exp(-gap))
+    # Both to the same order, so that a difference does not come from the approximation.
+    gains = [_first_order(d, k, gap / (MARGIN * times), k) - k / (k + (d - k) * exp(-gap))
             for gap in gaps]
-    return min(more) >= -SAME and max(more) > SAME
+    return min(gains) >= -SAME and max(gains) > SAME
 
 
 def _tail(x: float) -> float:
-    """P(X > x) of a standard Gumbel variable."""
+    """Return P(X > x) of a standard Gumbel variable."""
     return -expm1(-exp(-x)) if x > -20 else 1.0

@@ -1,9 +1,8 @@
-"""Values: a vector of numbers that leaves with noise, on a grid that public numbers decide.
+"""Values: a vector of numbers that is released with noise, on a grid of public numbers.
 
-The order is the proof: the grid's exponent follows from the sensitivity alone, what rounding adds
-to the sensitivity follows from the exponent, and the noise from both.  It is exactly rounded to the
-grid, that of a vector whose density falls with the Euclidean length as well.  See
-`values.proof.md`.
+The proof follows the order of computation.  The grid's exponent follows from the sensitivity alone,
+the effect of rounding on the sensitivity from the exponent, and the noise from both.  All noise is
+exactly rounded to the grid.  See `values.proof.md`.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ from privsieve.noise.approximate import (
 )
 from privsieve.noise.balls import Law, certain, minus_log
 from privsieve.noise.streams import LONG, SHORT, Noise, Uniform, uniforms
-from privsieve.public.canonical import LARGEST  # to which what leaves is clamped
+from privsieve.public.canonical import LARGEST  # released numbers are clamped to it
 from privsieve.public.event import Additive, Event, Gaussian
 
 if TYPE_CHECKING:
     from privsieve.public.plan import Cost
 
-#: Rounding to the grid adds at most 2^-16 of the sensitivity to it.
+#: Rounding to the grid adds at most 2^-16 of the sensitivity.
 FINENESS = 16
-#: Exponents of the grids on which every clamped multiple is a finite double.
+#: The exponents of grids on which every clamped multiple is a finite double.
 SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 970
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The public grid of d numbers: multiples of 2^exponent, and how far a neighbour moves them.
+    """The public grid of d numbers, multiples of 2^exponent, and their sensitivity.
 
-    norm : 1 or 2, in which the sensitivity is measured
-    sensitivity : of the rounded numbers, with what rounding adds
+    norm : the norm of the sensitivity, 1 or 2
+    sensitivity : of the rounded numbers, with the effect of rounding
 
     >>> grid = Grid.of(4, Fraction(3))
     >>> grid.exponent, float(grid.sensitivity)
@@ -59,7 +58,7 @@ class Grid:
 
     @classmethod
     def of(cls, d: int, sensitivity: Fraction, *, norm: int = 2) -> Grid:
-        """The grid for d real numbers that a neighbour moves by at most this, in this norm."""
+        """Make the grid for d real numbers with this sensitivity in this norm."""
         if d < 1 or sensitivity <= 0 or norm not in (1, 2):
             raise ParameterError(f"{d} numbers of sensitivity {sensitivity} in norm {norm}; give "
                                  "at least one number, a sensitivity above 0 and norm 1 or 2")
@@ -67,22 +66,22 @@ class Grid:
         added_up = root_up(Fraction(d)) if norm == 2 else Fraction(d)
         k = _log2(sensitivity) - FINENESS - _log2(added_up) - 1
         check_exponent(k)
-        # [used] each number is off by half a step at most, on both sides
+        # [used] rounding moves each number by at most half a step, on both sides
         return cls(d, norm, k, rounded_up(sensitivity + added_up * Fraction(2) ** k))
 
     def integers(self, w: Sequence[float | Fraction]) -> list[int]:
-        """The nearest multiples, in units of the grid; a number that is not finite raises.
+        """Return the nearest multiples, in units of the grid; raise if a number is not finite.
 
         >>> Grid.of(2, Fraction(1)).integers([1.0, -0.25])
         [131072, -32768]
         """
         if len(w) != self.d:
-            raise ParameterError(f"{len(w)} numbers are to leave on a grid for {self.d}")
+            raise ParameterError(f"there are {len(w)} numbers; the grid is for {self.d}")
         # [nearest]
         return [int((Fraction(x) / self.step + Fraction(1, 2)) // 1) for x in w]
 
     def numbers(self, q: Sequence[int]) -> list[float]:
-        """What leaves, as doubles: exact, for a noisy integer is below 2^53.
+        """Return the released numbers as doubles: exactly, since the integers are below 2^53.
 
         >>> Grid.of(1, Fraction(1)).numbers([3])
         [2.288818359375e-05]
@@ -91,27 +90,27 @@ class Grid:
 
     @property
     def step(self) -> Fraction:
-        """The distance of neighbouring points."""
+        """Return the distance of neighbouring points."""
         return Fraction(2) ** self.exponent
 
     def beta(self, epsilon: Fraction) -> Fraction:
-        """The rate of Gamma-norm noise that is epsilon-DP, rounded down."""
+        """Return the rate of Gamma-norm noise that is epsilon-DP, rounded down."""
         return rounded_down(epsilon / self._in(2))  # [beta]
 
     def scale(self, epsilon: Fraction) -> Fraction:
-        """The scale of Laplace noise that is epsilon-DP, rounded up."""
+        """Return the scale of Laplace noise that is epsilon-DP, rounded up."""
         return rounded_up(self._in(1) / epsilon)  # [scale]
 
     def sigma(self, epsilon: Fraction, delta: Fraction) -> Fraction:
-        """The sigma of Gaussian noise that is (epsilon, delta)-DP, rounded up."""
+        """Return the sigma of Gaussian noise that is (epsilon, delta)-DP, rounded up."""
         return rounded_up(self._in(2) * analytic_sigma(epsilon, delta))  # [sigma]
 
     def concentrated(self, rho: Fraction) -> Fraction:
-        """The sigma of Gaussian noise that is rho-zCDP, rounded up."""
+        """Return the sigma of Gaussian noise that is rho-zCDP, rounded up."""
         return rounded_up(self._in(2) * concentrated_sigma(rho))  # [rho-sigma]
 
     def rho(self, sigma: Fraction) -> Fraction:
-        """What Gaussian noise of this sigma spends under zCDP.
+        """Return the rho that Gaussian noise of this sigma spends under zCDP.
 
         >>> round(float(Grid.of(4, Fraction(1)).rho(Fraction(5))), 4)
         0.02
@@ -127,7 +126,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class VectorNoise:
-    """The noise on the numbers of a grid: Laplace's in norm 1, Gaussian where a delta pays."""
+    """The noise on the numbers of a grid: Gaussian with a delta, Laplace in norm 1, else Gamma."""
 
     grid: Grid
     epsilon: Fraction
@@ -135,33 +134,33 @@ class VectorNoise:
 
     @classmethod
     def of(cls, d: int, sensitivity: Fraction, cost: Cost) -> VectorNoise:
-        """The law with the shorter noise: Gaussian only where a delta makes it so."""
+        """Choose the law with the shorter noise: Gamma, or Gaussian if there is a delta."""
         grid = Grid.of(d, sensitivity)
         pure = cls(grid, cost.epsilon)
-        made = cls(grid, cost.epsilon, cost.delta)
-        # [law] sqrt(d) sigma, the root of a mean square, against d / beta, a mean: the stricter way
-        if not cost.delta or made.scale**2 * grid.beta(cost.epsilon)**2 >= d:
-            made = pure
-        if made.size >= LARGEST * grid.step:
+        law = cls(grid, cost.epsilon, cost.delta)
+        # [law] compares sqrt(d) sigma, the root of a mean square, with d / beta, a mean
+        if not cost.delta or law.scale**2 * grid.beta(cost.epsilon)**2 >= d:
+            law = pure
+        if law.size >= LARGEST * grid.step:
             raise ParameterError(f"epsilon is {cost.text}; the noise on {d} numbers would not fit "
-                                 "the grid on which they leave: choose a larger one")
-        return made
+                                 "their grid: choose a larger one")
+        return law
 
     @property
     def exponent(self) -> int:
-        """Of the grid on which the numbers leave."""
+        """Return the exponent of the grid."""
         return self.grid.exponent
 
     @property
     def law(self) -> Literal["gaussian", "laplace", "gamma-norm"]:
-        """The law's name."""
+        """Return the name of the law."""
         if self.delta:
             return "gaussian"
         return "laplace" if self.grid.norm == 1 else "gamma-norm"
 
     @cached_property
     def scale(self) -> Fraction:
-        """The sigma or Laplace's scale of each number, or 1 / beta of the whole vector."""
+        """Return the sigma or the Laplace scale of each number, or 1 / beta of the vector."""
         if self.delta:
             return self.grid.sigma(self.epsilon, self.delta)
         return (self.grid.scale(self.epsilon) if self.law == "laplace"
@@ -169,12 +168,12 @@ class VectorNoise:
 
     @property
     def rho(self) -> Fraction | None:
-        """What it spends under zCDP, where it is Gaussian."""
+        """Return the rho that Gaussian noise spends under zCDP; None for other laws."""
         return self.grid.rho(self.scale) if self.delta else None
 
     @property
     def event(self) -> Event:
-        """What it does, for an accountant."""
+        """Return the event for an accountant."""
         moves = self.grid.sensitivity
         if self.law == "gaussian":
             return Gaussian.of(moves, self.scale, self.grid.d)
@@ -182,23 +181,23 @@ class VectorNoise:
 
     @property
     def size(self) -> Fraction:
-        """What has to fit the grid."""
+        """Return the size that has to fit the grid."""
         return self.scale * (self.grid.d if self.law == "gamma-norm" else 1)
 
     @property
     def each(self) -> float:
-        """The standard deviation of one number."""
+        """Return the standard deviation of one number."""
         times = {"gaussian": 1.0, "laplace": sqrt(2), "gamma-norm": sqrt(self.grid.d + 1)}
         return float(self.scale) * times[self.law]
 
     @property
     def length(self) -> float:
-        """How long the noise is expected to be in norm 2 (Gaussian: root of its mean square)."""
+        """Return the expected length of the noise in norm 2 (Gaussian: root mean square)."""
         return float(self.scale) * (sqrt(self.grid.d) if self.delta else self.grid.d)
 
     # [noise]
     def add(self, w: Sequence[float | Fraction], noise: Noise) -> tuple[int, ...]:
-        """The numbers on the grid, with noise."""
+        """Round the numbers to the grid and add noise."""
         q = self.grid.integers(w)
         if self.delta:
             return tuple(gaussian(q, self.grid, self.scale, noise))
@@ -208,7 +207,7 @@ class VectorNoise:
 
 
 def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
-    """Integers on a grid with Gamma-norm noise, epsilon-DP.
+    """Add Gamma-norm noise to integers on a grid: epsilon-DP.
 
     >>> grid = Grid.of(3, Fraction(1, 100))
     >>> len(gamma(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), Noise()))
@@ -220,7 +219,7 @@ def gamma(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list
 
 
 def laplace(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> list[int]:
-    """Integers on a grid with Laplace noise on each, exactly rounded to the grid: epsilon-DP.
+    """Add Laplace noise, exactly rounded to the grid, to integers on it: epsilon-DP.
 
     >>> grid = Grid.of(3, Fraction(1, 100), norm=1)
     >>> len(laplace(grid.integers([0.5, 0.25, 1]), grid, Fraction(1), Noise()))
@@ -233,7 +232,7 @@ def laplace(w: Sequence[int], grid: Grid, epsilon: Fraction, noise: Noise) -> li
 
 
 def gaussian(w: Sequence[int], grid: Grid, sigma: Fraction, noise: Noise) -> list[int]:
-    """Integers on a grid with a Gaussian on each, exactly rounded to the grid.
+    """Add Gaussian noise, exactly rounded to the grid, to integers on it.
 
     With `grid.sigma(epsilon, delta)` it is (epsilon, delta)-DP; with `grid.concentrated(rho)`
     it is rho-zCDP.
@@ -249,7 +248,7 @@ def gaussian(w: Sequence[int], grid: Grid, sigma: Fraction, noise: Noise) -> lis
 
 
 def two_sided(streams: Sequence[Uniform]) -> list[arb]:
-    """A standard Laplace from one stream: its first digit is the sign, the others the size."""
+    """Return a standard Laplace from one stream: the first digit is the sign."""
     (stream,) = streams
     rest = stream.bits - 1
     # [sign]
@@ -258,7 +257,7 @@ def two_sided(streams: Sequence[Uniform]) -> list[arb]:
 
 
 def rounded(law: Law, per: int, scale: Fraction, count: int, noise: Noise) -> list[int]:
-    """Draws of scale * X, each to its nearest integer; a law makes `per` of `per` streams.
+    """Draw values of scale * X, each rounded; a law makes `per` values from `per` streams.
 
     >>> from privsieve.noise.streams import replay
     >>> rounded(two_sided, 1, Fraction(10), 3, replay(1))
@@ -273,7 +272,7 @@ def rounded(law: Law, per: int, scale: Fraction, count: int, noise: Noise) -> li
 
 
 def gamma_drawn(d: int, beta: Fraction, k: int, noise: Noise) -> list[int]:
-    """Noise of density ~ exp(-beta ||b||_2), rounded to the grid 2^k, in units of it; not clamped.
+    """Draw noise of density ~ exp(-beta ||b||_2), rounded to the grid 2^k, in its units.
 
     If neighbours move w 2^k by at most D in the Euclidean norm, w + b is (beta D)-DP.
 
@@ -287,17 +286,17 @@ def gamma_drawn(d: int, beta: Fraction, k: int, noise: Noise) -> list[int]:
 
 
 def added(w: Sequence[int], drawn: Sequence[int]) -> list[int]:
-    """The sums, clamped to what a release can hold: a draw never makes it fail.
+    """Return the sums, clamped to what a release can hold, so that it never fails.
 
     >>> added([1, 2**60], [2, 0]) == [3, 2**53 - 1]
     True
     """
-    # [add] `w` meets noise that is already an integer.  [clamp]
+    # [add] the noise is an integer already.  [clamp]
     return [max(-LARGEST, min(LARGEST, index(at) + b)) for at, b in zip(w, drawn, strict=True)]
 
 
 def check_exponent(k: int) -> None:
-    """Refuse a grid whose points are no doubles.
+    """Refuse a grid whose points are not doubles.
 
     >>> check_exponent(-37)
     """
@@ -307,9 +306,9 @@ def check_exponent(k: int) -> None:
 
 
 def spherical(streams: Sequence[Uniform]) -> list[arb]:
-    """Balls of b in units of 1 / beta: a length that is Gamma(d), and a uniform direction.
+    """Return balls of b in units of 1 / beta: a Gamma(d) length and a uniform direction.
 
-    Of the streams the first d make the length, and the others, an even number, the direction.
+    The first d streams make the length; the others, an even number, make the direction.
     """
     d = len(streams) // 4 * 2 + (1 if len(streams) % 4 == 3 else 0)
     radius, pairs = streams[:d], streams[d:]
@@ -325,7 +324,7 @@ def spherical(streams: Sequence[Uniform]) -> list[arb]:
 
 
 def normal(streams: Sequence[Uniform]) -> list[arb]:
-    """Two independent standard normals from two uniforms."""
+    """Return two independent standard normals from two uniforms."""
     v, t = streams
     # [normal]
     sine, cosine = (arb(2 * t.digits + 1, 1) / (1 << t.bits)).sin_cos_pi()
@@ -335,13 +334,13 @@ def normal(streams: Sequence[Uniform]) -> list[arb]:
 
 def _check(w: Sequence[int], grid: Grid, size: Fraction) -> None:
     if len(w) != grid.d:
-        raise ParameterError(f"{len(w)} numbers are to leave on a grid for {grid.d}")
+        raise ParameterError(f"there are {len(w)} numbers; the grid is for {grid.d}")
     if not 0 < size < LARGEST * grid.step:
         raise ParameterError(f"noise of size {float(size):.3g} does not fit a grid of steps of "
                              f"2^{grid.exponent}; choose a larger epsilon, or fewer numbers")
 
 
 def _log2(value: Fraction) -> int:
-    """floor(log2(value)), exactly."""
+    """Return floor(log2(value)), exactly."""
     k = value.numerator.bit_length() - value.denominator.bit_length()
     return k if value >= Fraction(2) ** k else k - 1

@@ -1,16 +1,16 @@
-"""Canonical: one way to write JSON, to spell a value, and to read and show what somebody wrote.
+"""Canonical: one way to write JSON, to spell a value, and to show a text of a file.
 
 JSON is RFC 8785 for the values that we allow: strings, integers, booleans, null, lists, objects.
 Floats are refused: their canonical form is where implementations differ.
 
-A number and a text that writes it are one level, and so are true and the ways to write it.  No rule
-looks at another cell, so that no cell decides how another one is read.
+A number and its text are one level, and so are true and its spellings.  A cell is read without
+looking at other cells.
 
-An amount of privacy is an exact fraction where it is read and computed, an integer of small units
-where it is stored, and one decimal text where it is said.
+An amount of privacy is an exact fraction in computations, an integer of small units in files, and
+a decimal text on screens.
 
-A name, a level or a field of a file may hold what a terminal obeys (escapes), what turns the
-direction of a line, and what ends one.  None of it reaches a terminal as it is.
+A name, a level or a field of a file may hold escapes, line ends, or characters that change the
+direction of writing.  They are written out before they reach a terminal.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from privsieve.errors import DomainError, ParameterError
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
-#: Before what a chain of digests is made of.
+#: The first bytes of each hash of the ledger's chain.
 _CHAIN = b"privsieve-ledger/1\0"
 #: RFC 8785 numbers are doubles; larger integers would not survive a reader in another language.
 LARGEST = 2**53 - 1
-#: What we write is nested less than a dozen times.
+#: Our own files are nested less than a dozen times.
 LARGEST_DEPTH = 64
 
-#: What may stand around a text.
+#: Characters that are removed around a text.
 BLANK = " \t"
 #: How yes and no are written in a flag; capitals do not matter.
 FLAGS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(
@@ -57,24 +57,24 @@ _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 LARGEST_QUOTE = 80
 #: Controls, halves of characters, ends of lines and of paragraphs.
 _OBEYED = frozenset(("Cc", "Cs", "Zl", "Zp"))
-#: What sets or turns a direction; other formats join letters, and belong to how words are written.
+#: Characters that change the direction of writing; other formats only join letters.
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 #: Units per 1: the ledger adds integers, so no sum depends on its order.
 EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
 RHO_UNITS = 10**12
-#: The largest amount that an account holds, of any kind: more is as much as this.
+#: The largest amount that an account holds; larger ones count as this.
 TOP = 2**62 - 1
-#: Digits of e^epsilon that are computed: far more than are shown.
+#: The computed digits of e^epsilon; far fewer are shown.
 EXACT = Context(prec=60)
-#: Above this epsilon the factor is a number that nobody reads.
+#: Above this epsilon the factor is not shown.
 LARGEST_FACTOR = 25
 _NUMBER = r"\+?[0-9]{1,18}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?"
 
 
 def canonical(value: Json) -> bytes:
-    """The RFC 8785 form of a value.
+    """Return the RFC 8785 form of a value.
 
     >>> canonical({"b": [1, None], "a": "ä"}).decode()
     '{"a":"ä","b":[1,null]}'
@@ -86,27 +86,27 @@ def canonical(value: Json) -> bytes:
 
 
 def parsed(data: bytes | str) -> Any:
-    """The value of a JSON text of ours; ValueError where it has no canonical form.
+    """Read a JSON text; raise ValueError if it has no canonical form.
 
     >>> parsed(b'{"a": [1, null]}')
     {'a': [1, None]}
     """
     text = data.decode("utf-8") if isinstance(data, bytes) else data
     try:
-        found = json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_float)
-        level = [found]
+        value = json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_float)
+        level = [value]
         for _ in range(LARGEST_DEPTH):
             if not level:
                 break
-            level = [part for one in level if isinstance(one, list | dict)
-                     for part in (one.values() if isinstance(one, dict) else one)]
+            level = [child for item in level if isinstance(item, list | dict)
+                     for child in (item.values() if isinstance(item, dict) else item)]
     except RecursionError:
         level = [None]
     if level:
         raise ValueError("it is nested too deeply")
     if "\\u" in text:
-        canonical(found)  # half a character can be written as an escape alone
-    return found
+        canonical(value)  # half a character can be written as an escape alone
+    return value
 
 
 def _integer(text: str) -> int:
@@ -120,7 +120,7 @@ def _float(_text: str) -> float:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 in lower-case hexadecimal.
+    """Return the SHA-256 in lower-case hexadecimal.
 
     >>> digest(b"")[:8]
     'e3b0c442'
@@ -129,7 +129,7 @@ def digest(data: bytes) -> str:
 
 
 def link(prev: str, payload: bytes) -> str:
-    """The hash of an entry of a chain: SHA-256 of a tag, the hash before it and its payload.
+    """Return the hash of a chain's entry: SHA-256 of a tag, the previous hash and the payload.
 
     >>> link("00" * 32, b"{}")[:8]
     '6b3d8bb8'
@@ -162,23 +162,23 @@ def _utf_16(name: str) -> bytes:
 # --- a value -------------------------------------------------------------------------------------
 
 def plain(text: str) -> str:
-    """A text without blanks around it; a whole number without plus sign, point and zeros after it.
+    """Strip blanks around a text; of a whole number also the plus sign, and the point with zeros.
 
     >>> plain(" A "), plain("+3.00"), plain("-0.0"), plain("007"), plain("1.50")
     ('A', '3', '0', '007', '1.50')
     """
     text = text.strip(BLANK)
-    # Most texts are as they should be: only these can be written shorter.
+    # Only these texts can be written shorter.
     if "." in text or text[:1] == "+" or text[:2] == "-0":
-        found = re.fullmatch(_WHOLE, text)
-        if found is not None:
-            minus = found[1] == "-" and found[2] != "0"
-            return f"-{found[2]}" if minus else found[2]
+        number = re.fullmatch(_WHOLE, text)
+        if number is not None:
+            minus = number[1] == "-" and number[2] != "0"
+            return f"-{number[2]}" if minus else number[2]
     return text
 
 
 def text_of(value: object) -> str:
-    """The text by which a category, label or person is compared.
+    """Return the text by which a category, label or person is compared.
 
     >>> text_of(3), text_of(3.0), text_of("3.0"), text_of(" A "), text_of(True)
     ('3', '3', '3', 'A', '1')
@@ -191,7 +191,7 @@ def text_of(value: object) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text is a whole number as `plain` writes it.
+    """Return whether a text is a whole number as `plain` writes it.
 
     >>> is_whole("-3"), is_whole("03"), is_whole("1.5")
     (True, False, False)
@@ -200,14 +200,14 @@ def is_whole(text: str) -> bool:
 
 
 def coded(texts: Sequence[str], words: Sequence[Sequence[str]] = ()) -> dict[str, int]:
-    """The codes of listed texts, and of what says the same as exactly one of them.
+    """Return the code of each listed text, and of each spelling that means exactly one of them.
 
-    A listed text is never read as another one.  `words` are further texts of each code.
+    A listed text keeps its own code.  `words` are further texts of each code.
 
     >>> coded(["0", "1"])["True"], coded(["true", "1"])["1"], "TRUE" in coded(["true", "1"])
     (1, 1, False)
     """
-    table = {text: code for code, said in enumerate(words) for text in said} | {
+    table = {text: code for code, spellings in enumerate(words) for text in spellings} | {
         text: code for code, text in enumerate(texts)}
     for same in (TRUE, FALSE):
         listed = {table[word] for word in same if word in table}
@@ -217,34 +217,34 @@ def coded(texts: Sequence[str], words: Sequence[Sequence[str]] = ()) -> dict[str
 
 
 def reads_flags(table: Mapping[str, int]) -> bool:
-    """Whether true and false have one answer each, however they are written, and one is listed.
+    """Return whether all spellings of true have one code, and all of false, and one is listed.
 
     >>> reads_flags(coded(["0", "1"])), reads_flags(coded(["A"])), reads_flags(coded(["true", "1"]))
     (True, False, False)
     """
     answers = [{table.get(word) for word in words} for words in (TRUE, FALSE)]
-    return all(len(one) == 1 for one in answers) and answers != [{None}, {None}]
+    return all(len(codes) == 1 for codes in answers) and answers != [{None}, {None}]
 
 
-def flag_words(given: object, name: str, code: int) -> tuple[str, ...]:
-    """The words that a flag of this name declares for yes (1) or no (0), checked.
+def flag_words(value: object, name: str, code: int) -> tuple[str, ...]:
+    """Check the words that a flag of this name declares for yes (1) or no (0).
 
     >>> flag_words(["ja", 5, "5.0"], "smoker", 1)
     ('ja', '5', '5')
     """
     key = "true" if code else "false"
-    listed = tuple(given) if isinstance(given, (list, tuple)) else (given,)
-    found = []
+    listed = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    words = []
     for word in listed:
         text = plain(str(int(word) if isinstance(word, bool) else word))
         if not isinstance(word, (str, int)) or not text or not text.isprintable():
-            raise DomainError(f"column {name!r}: {key} is {quoted(given)}; write a word or a list "
+            raise DomainError(f"column {name!r}: {key} is {quoted(value)}; write a word or a list "
                               f'of words, for example {key} = "{"ja" if code else "nein"}"')
         if FLAGS.get(text.lower(), code) != code:
-            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always says the "
-                              "other; make the column a category if it says something else here")
-        found.append(text)
-    return tuple(found)
+            raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always means "
+                              "the opposite; make the column a category if it has another meaning")
+        words.append(text)
+    return tuple(words)
 
 
 def finite(value: object, name: str, end: str) -> float:
@@ -264,19 +264,19 @@ def finite(value: object, name: str, end: str) -> float:
     return number + 0.0
 
 
-def check_word(part: Any, key: str, words: Sequence[str]) -> None:
+def check_word(column: Any, key: str, words: Sequence[str]) -> None:
     """Refuse an option of a column that is none of its words."""
-    value = getattr(part, key)
+    value = getattr(column, key)
     if not isinstance(value, str) or value not in words:
         *first, last = (f'"{word}"' for word in words)
-        raise DomainError(f"column {part.name!r}: {key} is {quoted(value)}; write "
+        raise DomainError(f"column {column.name!r}: {key} is {quoted(value)}; write "
                           f"{', '.join(first)} or {last}")
 
 
-# --- a stranger's text ---------------------------------------------------------------------------
+# --- texts from other people ---------------------------------------------------------------------
 
 def hidden(character: str) -> bool:
-    r"""Whether a character is obeyed and not shown.
+    r"""Return whether a terminal obeys a character instead of showing it.
 
     >>> hidden("\x1b"), hidden("\u2028"), hidden("\u202e"), hidden("é")
     (True, True, True, False)
@@ -285,7 +285,7 @@ def hidden(character: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""A text for a terminal: what would be obeyed is written out, but for the ends of lines.
+    r"""Write out the hidden characters of a text, except line ends and tabs.
 
     >>> print(visible("a\x1b[31mge\u202e\nb"))
     a\x1b[31mge\u202e
@@ -297,7 +297,7 @@ def visible(text: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as an error quotes it: in one line, and not at length.
+    """Return a value as an error quotes it: short, and in one line.
 
     >>> quoted(3), len(quoted("x" * 100)), quoted(10**5000)
     ('3', 80, 'a very long int')
@@ -335,7 +335,7 @@ def is_formula(text: str) -> bool:
         "[+-][0-9.,]+([eE][+-]?[0-9]+)?%?", text) is None
 
 
-#: So many faults of a file are said; one with more has one cause.
+#: The number of faults that are listed; more usually have one cause.
 MOST_FAULTS = 20
 
 
@@ -345,12 +345,12 @@ def first_of(faults: Sequence[str]) -> list[str]:
     >>> first_of(["a"] * 22)[-2:]
     ['a', 'and 2 more']
     """
-    more = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
-    return [*faults[:MOST_FAULTS], *more]
+    rest = [f"and {len(faults) - MOST_FAULTS} more"] * (len(faults) > MOST_FAULTS)
+    return [*faults[:MOST_FAULTS], *rest]
 
 
 def near(word: str, words: Iterable[str], share: float = 0.6) -> str | None:
-    """Return the one of some words that is spelled nearly so; None where there is none.
+    """Return the word with the most similar spelling, or None if none is similar.
 
     >>> near("colum", ["table", "column"]), near("x", [])
     ('column', None)
@@ -363,7 +363,7 @@ def near(word: str, words: Iterable[str], share: float = 0.6) -> str | None:
 # --- amounts --------------------------------------------------------------------------------------
 
 def exact(value: object, name: str) -> Fraction:
-    """Read a privacy parameter as the fraction that its decimal text says.
+    """Read a privacy parameter as an exact fraction, from its decimal text.
 
     >>> exact(0.1, "epsilon")
     Fraction(1, 10)
@@ -380,7 +380,7 @@ def exact(value: object, name: str) -> Fraction:
 
 
 def exactly(value: Fraction, form: Literal["f", "g"] = "f") -> str:
-    """A fraction as decimals where it has them, and as a quotient else; `Fraction` reads it.
+    """Write a fraction as a finite decimal, or else as a quotient; `Fraction` reads both.
 
     >>> exactly(Fraction(9, 10)), exactly(Fraction(1, 3)), exactly(Fraction(1, 10**6), "g")
     ('0.9', '1/3', '1e-06')
@@ -391,7 +391,7 @@ def exactly(value: Fraction, form: Literal["f", "g"] = "f") -> str:
 
 
 def read_flag(value: object, name: str = "") -> bool:
-    """Read a flag, or the text that a command line has for it.
+    """Read a flag, or its text on a command line.
 
     >>> read_flag(True), read_flag("yes"), read_flag("no")
     (True, True, False)
@@ -406,7 +406,7 @@ def read_flag(value: object, name: str = "") -> bool:
 
 
 def factor(epsilon: Fraction) -> str | None:
-    """e^epsilon in three digits, rounded up; None where it says nothing to anybody.
+    """Return e^epsilon in three digits, rounded up; None if it is too large to mean anything.
 
     >>> factor(Fraction(1, 2)), factor(Fraction(10)), factor(Fraction(26))
     ('1.65', '22,100', None)
@@ -419,12 +419,12 @@ def factor(epsilon: Fraction) -> str | None:
 
 
 def power(epsilon: Fraction) -> Decimal:
-    """e^epsilon."""
+    """Return e^epsilon."""
     return EXACT.exp(EXACT.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
 
 
 def short(value: Decimal) -> str:
-    """Digits without an exponent and without zeros at the end, thousands parted.
+    """Write a number with thousands separators, without an exponent or trailing zeros.
 
     >>> short(Decimal("1200.50"))
     '1,200.5'
@@ -434,7 +434,7 @@ def short(value: Decimal) -> str:
 
 
 def decimal(units: int, per: int = EPSILON_UNITS) -> str:
-    """Units, of 1e-9 or of 1e-18, as a decimal text.
+    """Write an integer of units of 1 / `per` as a decimal text.
 
     >>> decimal(2_500_000_000), decimal(3_000_000_000), decimal(0), decimal(10**12, DELTA_UNITS)
     ('2.5', '3', '0', '0.000001')
@@ -444,7 +444,7 @@ def decimal(units: int, per: int = EPSILON_UNITS) -> str:
 
 
 def units_of(text: object, per: int) -> int | None:
-    """The integer units of a decimal text, if it is the one text for them.
+    """Return the integer units of a decimal text; None if `decimal` would write another text.
 
     >>> units_of("0.5", 10**9), units_of("0.50", 10**9)
     (500000000, None)

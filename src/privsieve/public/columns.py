@@ -1,6 +1,6 @@
-"""Columns: what is public about each, checked where it is written down.
+"""Columns: the public facts of each column, checked when it is declared.
 
-A kind of column is one class: its options, how they are read, and how its cells become codes.
+Each kind of column is a class with its options and the rules by which cells become codes.
 """
 
 from __future__ import annotations
@@ -29,81 +29,81 @@ from privsieve.public.canonical import (
 )
 
 Scalar = str | int | bool
-#: What a stranger may know of a column that is published: "known" is what its kind says,
-#: "presences" that a person has an item, "both" its absence as well; "sensitive" is not to be
-#: learned.  Methods with noise do not ask.
+#: What an attacker may know about a published column: "presences" that a person has an item, "both"
+#: its absence as well, "known" what is usual for its kind.  Nobody may learn a "sensitive" column.
+#: Methods with noise ignore roles.
 Role = Literal["known", "presences", "both", "sensitive"]
 Moment = dt.datetime
 
 #: Codes are unsigned 16-bit integers.
 CODES = 65536
-#: Numbers that stand for none.
+#: The most numbers that mean a missing value.
 MOST_CODES = 100
-#: At most so many formats of one column of dates; and the name of the one that needs no letters.
+#: The most formats of one column of dates, and the name of ISO 8601 among formats.
 MOST_FORMS, ISO = 8, "ISO 8601"
 #: The code of "missing" where missing is a level of its own (then values use 0..65534).
 MISSING = CODES - 1
 #: The code of "missing" where missing is the middle.
 MIDDLE = CODES // 2
-#: Where days are counted from, and microseconds in a day.
+#: The first day of dates as numbers, and microseconds in a day.
 EPOCH, DAY = dt.datetime(1970, 1, 1), 86_400_000_000  # noqa: DTZ001
-#: Of a whole number among the values of a column.
+#: The most digits of a whole number among the values of a column.
 LARGEST_DIGITS = 100
 LARGEST_CUTS = 1000
 
 
-# --- options, each read where a part is made ------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 def _option(read: Callable[[Any, str, Any], Any], *, optional: bool = True, **default: Any) -> Any:
-    """A field that `read` checks; an optional one is left out of JSON where it is the default."""
+    """Declare a field that `read` checks; JSON omits an optional one that has its default."""
     return field(metadata={"read": read, "optional": optional}, **default)
 
 
 def _word(*words: str) -> Callable[[Any, str, Any], Any]:
-    def read(part: Any, key: str, value: object) -> object:
-        check_word(part, key, words)
+    def read(column: Any, key: str, value: object) -> object:
+        check_word(column, key, words)
         return value
 
     return read
 
 
-def _wrong(part: Any, key: str, way: str) -> DomainError:
-    """What is said of an option: its value, and what to write."""
-    return DomainError(f"column {part.name!r}: {key} is {quoted(getattr(part, key))}; {way}")
+def _wrong(column: Any, key: str, way: str) -> DomainError:
+    """Return the error about an option, with its value and what to write."""
+    return DomainError(f"column {column.name!r}: {key} is {quoted(getattr(column, key))}; {way}")
 
 
-def _flag(part: Any, key: str, value: object) -> object:
+def _flag(column: Any, key: str, value: object) -> object:
     if not isinstance(value, bool):
-        raise _wrong(part, key, "write true or false")
+        raise _wrong(column, key, "write true or false")
     return value
 
 
-def _bound(part: Any, key: str, value: object) -> object:
-    """A bound of a number: both are given, or none."""
-    none = part.low is None and part.high is None
-    return None if none else finite(value, part.name, key)
+def _bound(column: Any, key: str, value: object) -> object:
+    """Read a bound of a number; both bounds are declared, or neither."""
+    none = column.low is None and column.high is None
+    return None if none else finite(value, column.name, key)
 
 
-def _near(part: Any, key: str, value: object) -> object:
-    return None if value is None else finite(value, part.name, key)
+def _near(column: Any, key: str, value: object) -> object:
+    return None if value is None else finite(value, column.name, key)
 
 
 def _is_list(value: object) -> bool:
     return not isinstance(value, (str, bytes)) and hasattr(value, "__iter__")
 
 
-def _missing_values(part: Any, key: str, value: Any) -> tuple[float, ...]:
-    """The numbers that stand for none, each once and in their order."""
+def _missing_values(column: Any, key: str, value: Any) -> tuple[float, ...]:
+    """Read the numbers that mean a missing value; return them sorted, each once."""
     listed = [*value] if _is_list(value) else []
     if (not listed and not isinstance(value, (tuple, list))) or None in listed or (
             len(listed) > MOST_CODES):
-        raise _wrong(part, key, f"write a list of at most {MOST_CODES} numbers, for example "
+        raise _wrong(column, key, f"write a list of at most {MOST_CODES} numbers, for example "
                                 "missing_values = [99]")
-    return tuple(sorted({finite(one, part.name, "a missing value") for one in listed}))
+    return tuple(sorted({finite(number, column.name, "a missing value") for number in listed}))
 
 
-def _moment(part: Any, key: str, value: object) -> Moment:
-    return moment_of(value, part.name, key)
+def _moment(column: Any, key: str, value: object) -> Moment:
+    return moment_of(value, column.name, key)
 
 
 def moment_of(value: object, name: str, end: str) -> Moment:
@@ -128,14 +128,14 @@ def moment_of(value: object, name: str, end: str) -> Moment:
                           "2020-01-01") from None
 
 
-def _form(part: Any, key: str, form: Any) -> object:
-    """Return a format, or a tuple of several; one without a year would warn when rows are read."""
+def _form(column: Any, key: str, form: Any) -> object:
+    """Read one or several formats; without a year, reading rows would warn, or guess a year."""
     forms = [form] if form is None or isinstance(form, str) else form
     if not isinstance(forms, (list, tuple)) or not 1 <= len(forms) <= MOST_FORMS or not all(
             map(_is_form, forms)):
-        raise _wrong(part, key, 'write day, month and year, for example "%d.%m.%Y", or leave it '
-                                f'out for {ISO}; a list such as ["{ISO}", "%d.%m.%Y"] is tried in '
-                                "its order")
+        raise _wrong(column, key, 'write day, month and year, for example "%d.%m.%Y", or leave it '
+                                  f'out for {ISO}; a list such as ["{ISO}", "%d.%m.%Y"] is tried '
+                                  "in its order")
     return (None if forms[0] == ISO else forms[0]) if len(forms) == 1 else tuple(forms)
 
 
@@ -150,22 +150,22 @@ def _is_form(form: Any) -> bool:
 
 
 def _cuts(read: Callable[[object, str, str], Any], example: str) -> Callable[[Any, str, Any], Any]:
-    """Cut points, each larger than the one before, inside of the bounds."""
-    def points(part: Any, key: str, value: Any) -> tuple[Any, ...]:
+    """Return the reader of cut points: they increase and lie within the bounds."""
+    def points(column: Any, key: str, value: Any) -> tuple[Any, ...]:
         listed = list(value) if _is_list(value) else [None]
         if None in listed or len(listed) > LARGEST_CUTS:
-            raise _wrong(part, key, f"write a list of points, for example cuts = {example}, of at "
-                                    f"most {LARGEST_CUTS}")
-        found = tuple(read(one, part.name, "a cut point") for one in listed)
-        if any(first >= second for first, second in pairwise(found)):
-            raise _wrong(part, key, "write points of which each is larger than the one before")
-        ends = part.reach
-        for point in found:
+            raise _wrong(column, key, "write a list of points, for example "
+                                      f"cuts = {example}, of at most {LARGEST_CUTS}")
+        cuts = tuple(read(item, column.name, "a cut point") for item in listed)
+        if any(first >= second for first, second in pairwise(cuts)):
+            raise _wrong(column, key, "write the points in increasing order")
+        ends = column.reach
+        for point in cuts:
             if not ends[0] <= point <= ends[1]:
-                shown, low, high = map(_plainly, (point, *ends))
-                raise DomainError(f"column {part.name!r}: the cut point {shown} lies outside of its"
-                                  f" bounds, {low} to {high}; leave it out, or correct the bounds")
-        return found
+                text, low, high = map(_plainly, (point, *ends))
+                raise DomainError(f"column {column.name!r}: the cut point {text} lies outside the "
+                                  f"bounds, {low} to {high}; leave it out, or correct the bounds")
+        return cuts
 
     return points
 
@@ -176,48 +176,48 @@ def _plainly(point: float | Moment) -> str:
 
 
 def _long(value: object) -> bool:
-    """Whether a whole number has more digits than one that a cell could say."""
+    """Return whether a whole number has more digits than a cell may hold."""
     return isinstance(value, int) and abs(value) >= 10**LARGEST_DIGITS
 
 
-def _values(part: Any, _key: str, given: Any) -> tuple[Scalar, ...]:
-    if not _is_list(given):
-        raise DomainError(f"column {part.name!r}: values is missing; list every value that may "
+def _values(column: Any, _key: str, values: Any) -> tuple[Scalar, ...]:
+    if not _is_list(values):
+        raise DomainError(f"column {column.name!r}: values is missing; list every value that may "
                           'occur, for example values = ["A", "B"]')
-    listed = tuple(v.item() if hasattr(v, "item") else v for v in given)
+    listed = tuple(v.item() if hasattr(v, "item") else v for v in values)
     for value in listed:
         text = text_of(value) if isinstance(value, str) else "1"
         if not isinstance(value, (str, int)) or not text or any(map(hidden, text)):
-            raise DomainError(f"column {part.name!r}: the value {quoted(value)} is empty, holds "
+            raise DomainError(f"column {column.name!r}: the value {quoted(value)} is empty, holds "
                               "control or direction characters, or is neither a text nor a whole "
                               "number; correct it")
         if _long(value):
-            raise DomainError(f"column {part.name!r}: the value {quoted(value)} has more than "
+            raise DomainError(f"column {column.name!r}: the value {quoted(value)} has more than "
                               f"{LARGEST_DIGITS} digits; write it as a text")
     if len(set(map(text_of, listed))) < len(listed):
-        raise DomainError(f"column {part.name!r}: a value is listed twice")
+        raise DomainError(f"column {column.name!r}: a value is listed twice")
     if not 1 <= len(listed) < MISSING:
-        raise DomainError(f"column {part.name!r}: values has {len(listed)} texts; list 1 to "
+        raise DomainError(f"column {column.name!r}: values has {len(listed)} texts; list 1 to "
                           f"{MISSING - 1}")
     return listed
 
 
-def _words(part: Any, key: str, given: Any) -> tuple[tuple[str, ...], ...]:
-    """For each value its further words."""
-    sides = [said if isinstance(said, (list, tuple)) else [said] for said in given] if _is_list(
-        given) else [None]
-    if len(sides) not in (0, len(part.values)) or not all(
+def _words(column: Any, key: str, words: Any) -> tuple[tuple[str, ...], ...]:
+    """Read the further words of each value."""
+    sides = [side if isinstance(side, (list, tuple)) else [side] for side in words] if _is_list(
+        words) else [None]
+    if len(sides) not in (0, len(column.values)) or not all(
             isinstance(word, (str, int)) and not _long(word) and text_of(word)
-            and not any(map(hidden, text_of(word))) for said in sides for word in said or [None]):
-        raise _wrong(part, key, f"write a word or a list of words for each of the "
-                                f"{len(part.values)} values, for example "
+            and not any(map(hidden, text_of(word))) for side in sides for word in side or [None]):
+        raise _wrong(column, key, f"write a word or a list of words for each of the "
+                                f"{len(column.values)} values, for example "
                                 'words = [["nein"], ["ja", "j"]]')
-    return tuple(tuple(map(text_of, said)) for said in sides if said is not None) if any(
+    return tuple(tuple(map(text_of, side)) for side in sides if side is not None) if any(
         sides) else ()
 
 
-def _flag_words(part: Any, key: str, given: Any) -> tuple[str, ...]:
-    return flag_words(given, part.name, int(key == "true"))
+def _flag_words(column: Any, key: str, words: Any) -> tuple[str, ...]:
+    return flag_words(words, column.name, int(key == "true"))
 
 
 _ROLE = _word("known", "presences", "both", "sensitive")
@@ -227,11 +227,11 @@ _GAP = _word("middle", "level")
 # --- the kinds ------------------------------------------------------------------------------------
 
 class ColumnKind:
-    """What a domain says of one column: each kind of column is a class, and knows what it does.
+    """The declaration of one column; each kind of column is a subclass.
 
-    A cell's code follows from `table` (texts that have a code), then, where the kind is `graded`,
-    from the grid of its numbers or dates, and else is `other` (`rows.cells.CellRule`).
-    A kind with a name registers itself; nobody else lists kinds.
+    A cell's code comes from `table`, the codes of texts.  A `graded` kind reads other cells on the
+    grid of its numbers or dates.  All other cells get `other` (`rows.cells.CellRule`).
+    A subclass with a `kind` registers itself in `KINDS`.
     """
 
     name: str
@@ -239,22 +239,22 @@ class ColumnKind:
     #: Whether a kind may be a column, and a target.
     is_column: ClassVar[bool] = True
     is_target: ClassVar[bool] = False
-    #: Whether codes are numbers on a grid; these numbers may be days since 1970.
+    #: Whether codes are numbers on a grid; dates are days since 1970.
     graded: ClassVar[bool] = False
     is_number: ClassVar[bool] = False
     is_date: ClassVar[bool] = False
-    #: Whether it says yes and no alone; whether an unlisted text is a level of its own.
+    #: Whether the only values are yes and no; whether an unlisted text is a level of its own.
     is_binary: ClassVar[bool] = False
     others_are_a_level: ClassVar[bool] = False
-    #: What a cell that is not read becomes, in words.
+    #: The word for what an unreadable cell becomes.
     becomes: ClassVar[str] = "the default"
     role: Any = "known"
     cuts: Sequence[Any] = ()
     ignore_case: bool = False
     missing_level: bool = False
-    #: How many codes there are, where they are listed.
+    #: The number of codes, if they are listed.
     levels: int | None = None
-    #: Whether codes have no equal steps, so that nobody may compute with them.
+    #: Whether codes lack equal steps, so that methods cannot compute with them.
     gridless: bool = False
     missing_values: tuple[float, ...] = ()
     format: str | tuple[str, ...] | None = None
@@ -276,21 +276,21 @@ class ColumnKind:
 
     @property
     def table(self) -> Mapping[str, int]:
-        """The codes of texts that have one."""
+        """Return the code of each text that has one."""
         return {}
 
     @property
     def unordered(self) -> int:
-        """How many codes have no order: all of a list that says more than yes and no."""
+        """Return the number of codes without an order: all of a list of more than yes and no."""
         return 0 if self.is_binary or self.levels is None else self.levels
 
     @property
     def other(self) -> int:
-        """The code of a cell that says nothing that is read."""
+        """Return the code of an unreadable cell."""
         raise NotImplementedError
 
     def reads_type(self, kind: str) -> bool:
-        """Whether cells of a declared type, other than a text, can be read."""
+        """Return whether cells of a type other than text can be read."""
         raise NotImplementedError
 
 
@@ -305,17 +305,17 @@ class Listed(ColumnKind):
 
     @property
     def levels(self) -> int:  # type: ignore[override]
-        """How many codes there are."""
+        """Return the number of codes."""
         return len(self.values) + self.others_are_a_level
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the values, in the order of their codes."""
+        """Return the texts of the values, in the order of their codes."""
         return [text_of(value) for value in self.values]
 
     @property
     def table(self) -> Mapping[str, int]:
-        """The codes of the texts that are known.
+        """Return the code of each known text.
 
         >>> Category("ward", ["A", "B"]).table
         {'A': 0, 'B': 1}
@@ -324,11 +324,11 @@ class Listed(ColumnKind):
 
     @property
     def other(self) -> int:
-        """The code of all other texts."""
+        """Return the code of all other texts."""
         return len(self.values)
 
     def reads_type(self, kind: str) -> bool:
-        """Whether true and false, or whole numbers, say each value."""
+        """Return whether true and false, or whole numbers, can express each value."""
         if kind == "number":
             table = self.table
             whole = {table[text] for text in table if is_whole(text)} if getattr(
@@ -348,22 +348,22 @@ class Graded(ColumnKind):
 
     @property
     def reach(self) -> tuple[Any, Any]:
-        """Where values are cut off: the bounds."""
+        """Return the bounds; values beyond them become the bound."""
         raise NotImplementedError
 
     @property
     def missing_level(self) -> bool:  # type: ignore[override]
-        """Whether missing is a level of its own."""
+        """Return whether missing is a level of its own."""
         return self.missing == "level"
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Where values are cut off, as numbers: infinite, or of dates days since 1970."""
+        """Return the bounds as numbers: of dates, days since 1970; infinite where undeclared."""
         return self.reach
 
     @property
     def grid(self) -> tuple[int, int]:
-        """How many codes are used for values, and the code of what is missing.
+        """Return the number of codes for values, and the code of a missing value.
 
         >>> Date("day", "2020-01-01", "2021-01-01", missing="level").grid
         (65535, 65535)
@@ -372,7 +372,7 @@ class Graded(ColumnKind):
 
     @property
     def other(self) -> int:
-        """The code of what is missing."""
+        """Return the code of a missing value."""
         return self.grid[1]
 
 
@@ -380,15 +380,14 @@ class Graded(ColumnKind):
 class Number(Graded):
     """A number; values beyond declared bounds become the bound.
 
-    A declaration decides how values become codes, whoever reads them.  Bounds make a grid of equal
-    steps (on a log scale, of equal ratios).  Without bounds, and
-    wherever `near` is given, a code is a sign, an octave and 9 bits of the distance from `near`
-    (`rows.cells.log_linear`): that is enough for RuleSieve, which compares values, and for no
-    method that computes with them.
+    Bounds make a grid of equal steps, or of equal ratios on a log scale.  Without bounds, and
+    always with `near`, a code is a sign, an octave and 9 bits of the distance from `near`
+    (`rows.cells.log_linear`).  Such codes are enough for RuleSieve, which compares values.  Methods
+    that compute with values refuse them.
 
-    cuts : where it is cut into items that may be published; methods with noise do not ask.
-    near : a public number that values lie around, such as 2000 for years; 0 where it is left out.
-    missing_values : numbers that stand for none, such as 99.
+    cuts : where to cut the column into publishable items; methods with noise ignore cuts.
+    near : a public number that values lie around, such as 2000 for years; by default 0.
+    missing_values : numbers that mean a missing value, such as 99.
 
     >>> Number("age", 0, 110, cuts=[18, 65]).cuts
     (18.0, 65.0)
@@ -410,51 +409,50 @@ class Number(Graded):
     is_target = is_number = True
 
     def check(self) -> None:
-        """Refuse bounds between which there is no grid, and a log scale without bounds above 0."""
+        """Refuse bounds without a grid between them, and a log scale without bounds above 0."""
         if self.low is not None and self.high is not None:
-            said = f"column {self.name!r}: low is {self.low:g} and high is {self.high:g};"
+            wrong = f"column {self.name!r}: low is {self.low:g} and high is {self.high:g};"
             if not self.low < self.high:
-                raise DomainError(f"{said} low must be the smaller")
+                raise DomainError(f"{wrong} low must be the smaller")
             if self.high - self.low == math.inf or CODES / (self.high - self.low) == math.inf:
-                raise DomainError(f"{said} no grid fits between them: bring them to bounds that a "
-                                  "value could have")
+                raise DomainError(f"{wrong} no grid fits between them; write bounds that a value "
+                                  "could have")
         if self.scale == "log":
-            said = f"column {self.name!r}: scale is log and"
+            wrong = f"column {self.name!r}: scale is log and"
             if self.low is None:
-                raise DomainError(f"{said} low and high are missing; write both, or leave scale "
-                                  "away: codes without bounds are finer near 0 anyhow")
+                raise DomainError(f"{wrong} low and high are missing; write both, or leave scale "
+                                  "out: codes without bounds are finer near 0 anyway")
             if self.low <= 0:
-                raise DomainError(f"{said} low is {self.low:g}; a log scale needs low above 0")
+                raise DomainError(f"{wrong} low is {self.low:g}; a log scale needs low above 0")
             if self.near is not None:
-                raise DomainError(f"{said} near says otherwise how values become codes: leave one "
-                                  "away")
+                raise DomainError(f"{wrong} near declares other codes; leave one of them out")
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Where values are cut off: the bounds, or nowhere."""
+        """Return the bounds; infinite where none are declared."""
         return (-math.inf if self.low is None else self.low,
                 math.inf if self.high is None else self.high)
 
     @property
     def gridless(self) -> bool:  # type: ignore[override]
-        """Whether codes have no equal steps, so that nobody may compute with them."""
+        """Return whether codes lack equal steps, so that methods cannot compute with them."""
         return self.low is None or self.near is not None
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where the grid of the codes begins and ends; of columns that have one."""
+        """Return the ends of the grid of codes; refuse a column without a grid."""
         if self.gridless:
             raise DomainError(no_grid(self.name))
         return self.reach
 
     def reads_type(self, kind: str) -> bool:
-        """Numbers alone."""
+        """Return whether the type is a number."""
         return kind == "number"
 
 
 @dataclass(frozen=True)
 class Date(Graded):
-    """A date or time with declared bounds, ISO 8601 unless `format` says otherwise.
+    """A date or time with declared bounds, in ISO 8601 or in `format`.
 
     format : as `strptime` reads it; of a list, the first format that reads a cell counts.
 
@@ -475,7 +473,7 @@ class Date(Graded):
     if TYPE_CHECKING:  # texts are taken, and moments are kept
         def __init__(self, name: str, low: dt.date | str, high: dt.date | str,
                      format: str | Sequence[str] | None = None,  # noqa: A002  # its name
-                     **more: Any) -> None: ...
+                     **options: Any) -> None: ...
 
     @property
     def output_format(self) -> str | None:
@@ -491,17 +489,17 @@ class Date(Graded):
 
     @property
     def reach(self) -> tuple[dt.datetime, dt.datetime]:
-        """Where values are cut off: the bounds."""
+        """Return the bounds."""
         return self.low, self.high
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The bounds as days since 1970."""
+        """Return the bounds as days since 1970."""
         first, last = ((end - EPOCH) // dt.timedelta(microseconds=1) for end in self.reach)
         return first / DAY, last / DAY
 
     def reads_type(self, kind: str) -> bool:
-        """Dates; and numbers such as 20200601: a year in front keeps its zeros."""
+        """Return whether it is a date, or a number such as 20200601, which keeps its zeros."""
         return kind == "date" or (
             kind == "number" and isinstance(self.format, str) and self.format.startswith("%Y")
             and is_whole(self.low.strftime(self.format)))
@@ -509,9 +507,9 @@ class Date(Graded):
 
 @dataclass(frozen=True)
 class Flag(Listed):
-    """Yes or no.  What is neither, and what is missing, becomes `default`.
+    """Yes or no.  Other and missing cells become `default`.
 
-    true, false : words, or one, that say yes and no beside the usual ones; capitals do not matter.
+    true, false : further words for yes and no, beside the usual ones; capitals do not matter.
 
     >>> Flag("smoker", true="ja", false=["nein", "nie"]).false
     ('nein', 'nie')
@@ -528,36 +526,36 @@ class Flag(Listed):
     values = ("no", "yes")
 
     def check(self) -> None:
-        """Refuse a word that says both."""
+        """Refuse a word that means both."""
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
-            raise DomainError(f"column {self.name!r}: {quoted(min(both))} stands for true and for "
-                              "false; take one away")
+            raise DomainError(f"column {self.name!r}: {quoted(min(both))} means true and false; "
+                              "remove it from one of them")
 
     @property
     def texts(self) -> list[str]:
-        """The texts of no and yes."""
+        """Return the texts of no and yes."""
         return ["0", "1"]
 
     @property
     def table(self) -> Mapping[str, int]:
-        """What says yes (1) and no (0), in small letters."""
+        """Return the lower-case words for yes (1) and no (0)."""
         own = dict.fromkeys(map(str.lower, self.false), 0)
         return FLAGS | own | dict.fromkeys(map(str.lower, self.true), 1)
 
     @property
     def other(self) -> int:
-        """The code of the default."""
+        """Return the code of the default."""
         return int(self.default)
 
     def reads_type(self, kind: str) -> bool:
-        """Numbers, and true and false."""
+        """Return whether it is a number, or true and false."""
         return kind in ("number", "flag")
 
 
 @dataclass(frozen=True)
 class Category(Listed):
-    """One of the declared values; anything else, and missing, is the one level "other".
+    """One of the declared values; other and missing cells are one level, "other".
 
     ignore_case : whether capitals and small letters are the same.
 
@@ -583,7 +581,7 @@ class Label(Listed):
     """The classes of the target; an unknown label becomes `default` (the first value).
 
     ignore_case : whether capitals and small letters are the same.
-    words : for each value, further words that say the same.
+    words : for each value, further words with the same meaning.
 
     >>> Label("readmitted", [0, 1]).values
     (0, 1)
@@ -600,7 +598,7 @@ class Label(Listed):
     is_column, is_target = False, True
 
     def check(self) -> None:
-        """Refuse one value alone, another default, and a text that would be read as two values."""
+        """Refuse a single value, an unlisted default, and a text that means two values."""
         if len(self.values) < 2:
             raise DomainError(f"target {self.name!r} has one value; a label needs at least two "
                               "(target.values)")
@@ -613,7 +611,7 @@ class Label(Listed):
 
     @property
     def other(self) -> int:
-        """The class that an unknown label becomes."""
+        """Return the code of the class that an unknown label becomes."""
         return self.texts.index(text_of(self.default))
 
 
@@ -622,7 +620,7 @@ Target = Label | Number
 
 
 def label_of(flag: Flag) -> Label:
-    """A flag as a target: its words say two classes, and the usual words of a flag do so, too.
+    """Make the label of a flag that is the target, with its own words and the usual ones.
 
     >>> label_of(Flag("back", true=["ja", "j"])).values
     ('no', 'ja')
@@ -635,48 +633,48 @@ def label_of(flag: Flag) -> Label:
                  words=[side[1:] for side in sides])
 
 
-def read_finely(part: Any) -> Any:
-    """A number as methods read it that compare values: its codes are fine wherever values are.
+def read_finely(column: Any) -> Any:
+    """Return a number with codes for methods that only compare values.
 
-    They lie around 0, or the bound that is nearest to it.  What is declared otherwise, by `near` or
-    a log scale, stays.
+    The codes are finest around 0, or at the bound nearest to 0.  A declared `near` or log scale
+    stays.
 
     >>> read_finely(Number("age", 0, 110)).near, read_finely(Number("year", 1900, 2100)).near
     (0.0, 1900.0)
     """
-    if not isinstance(part, Number) or part.gridless or part.scale == "log":
-        return part
-    low, high = part.reach
-    return replace(part, near=min(max(0.0, low), high))
+    if not isinstance(column, Number) or column.gridless or column.scale == "log":
+        return column
+    low, high = column.reach
+    return replace(column, near=min(max(0.0, low), high))
 
 
 def no_grid(name: str) -> str:
-    """What to do where a method computes with the codes of a number that has no grid.
+    """Return the error for a method that needs a grid, about a number without one.
 
     >>> no_grid("sodium")[:38]
     "column 'sodium' has no bounds, or has "
     """
-    return (f"column {name!r} has no bounds, or has near, so that its codes are no equal steps: "
-            "write low and high from a code book, without near, never from this table (RuleSieve "
-            "takes it as it is)")
+    return (f"column {name!r} has no bounds, or has near, so its codes lack equal steps; write low "
+            "and high from a code book, never from this table, without near (RuleSieve needs "
+            "neither)")
 
 
-def _spelled(part: Listed) -> tuple[list[str], list[list[str]]]:
-    """The texts by which values and their further words are compared."""
-    texts, words = [text_of(value) for value in part.values], getattr(part, "words", ())
-    if not part.ignore_case:
-        return texts, [list(said) for said in words]
-    return [text.lower() for text in texts], [[word.lower() for word in said] for said in words]
+def _spelled(column: Listed) -> tuple[list[str], list[list[str]]]:
+    """Return the texts by which values and their further words are compared."""
+    texts, words = [text_of(value) for value in column.values], getattr(column, "words", ())
+    if not column.ignore_case:
+        return texts, [list(side) for side in words]
+    return [text.lower() for text in texts], [[word.lower() for word in side] for side in words]
 
 
-def _check_case(part: Listed) -> None:
+def _check_case(column: Listed) -> None:
     """Refuse a text that would be read as two values."""
-    texts, words = _spelled(part)
+    texts, words = _spelled(column)
     table = coded(texts)
     twice = next((text for code, text in enumerate(texts) if texts.index(text) != code), None)
-    for code, said in enumerate(words):
-        twice = next((word for word in said if table.setdefault(word, code) != code), twice)
+    for code, side in enumerate(words):
+        twice = next((word for word in side if table.setdefault(word, code) != code), twice)
     if twice is not None:
-        same = " where capitals are ignored" * part.ignore_case
-        raise DomainError(f"column {part.name!r}: {quoted(twice)} stands for two values{same}; "
-                          "take one away")
+        same = " where capitals are ignored" * column.ignore_case
+        raise DomainError(f"column {column.name!r}: {quoted(twice)} means two values{same}; remove "
+                          "it from one of them")

@@ -1,4 +1,4 @@
-"""Domain: what is public about a table, written down before a row is read."""
+"""Domain: the public facts about a table, declared before a row is read."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from privsieve.public.columns import (
 )
 from privsieve.public.printed import Printed
 
-#: More rows, or persons, than this are refused: it is a public cap.
+#: The most rows, or persons, of a table.
 LARGEST_ROWS = 2**40
-#: Most values within so many codes of each other are too few different ones to be compared.
+#: Columns with most values within this many codes cannot be found.
 FEW_CODES = 8
-#: So many columns are named; and the part of its distance from `near` that a step is at most.
-_NAMED, _PART = 3, "0.2 %"
-#: A cell that says a limit, or its sign alone.
+#: The most columns that a sentence names; the largest step, relative to the distance from `near`.
+_NAMED, _STEP = 3, "0.2 %"
+#: A cell that gives a limit such as "<5", or the sign of a limit.
 _CENSORED = r"[<>]=?[ ]*(?:[+-]?[0-9.,' ]*[0-9])?"
-#: Up to so many rows a person, floor(L / rows) is exact.
+#: The most rows a person for which floor(L / rows) is exact.
 EXACT_ROWS, ROUNDED_WEIGHT = 10, 4096
 #: The largest `weight_max`: below it, each whole weight has codes of its own.
 LARGEST_WEIGHT = 10_000
@@ -61,25 +61,25 @@ LARGEST_WEIGHT = 10_000
 
 @dataclass(frozen=True)
 class Csv:
-    """How a CSV file is written."""
+    """The format of a CSV file."""
 
     delimiter: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
     header: bool = True
-    #: What parts groups of three digits: nothing, or one of . , ' and a blank.
+    #: The thousands separator: nothing, or one of . , ' and a blank.
     thousands: str = ""
-    #: Texts that stand for an empty cell in every column.
+    #: Texts that mean an empty cell in every column.
     missing: Sequence[str] = ()
-    #: Signs of a limit whose number is read: < and >, each alone or in an example such as "<5".
+    #: Signs before a limit: < and >, each alone or in an example such as "<5".
     censored: Sequence[str] | str = ()
     #: Whether a quoted cell may hold line breaks.
     line_breaks: bool = False
 
     def __post_init__(self) -> None:
         self._check_cells()
-        one = isinstance(self.delimiter, str) and len(self.delimiter) == 1
-        if not one or self.delimiter in '"\r\n\0' or not self.delimiter.isascii():
+        is_character = isinstance(self.delimiter, str) and len(self.delimiter) == 1
+        if not is_character or self.delimiter in '"\r\n\0' or not self.delimiter.isascii():
             raise DomainError(f"csv.delimiter is {quoted(self.delimiter)}; write one character "
                               'such as "," ";" "|" or "\\t"')
         if self.decimal not in (".", ","):
@@ -108,7 +108,7 @@ class Csv:
                               "has; write a line of column names, or save the table as Parquet")
 
     def _check_cells(self) -> None:
-        """Read the words for missing and the signs of limits."""
+        """Read the words for a missing value, and the signs of limits."""
         words = [self.missing] if isinstance(self.missing, str) else self.missing
         if not isinstance(words, Sequence) or len(words) > MOST_CODES or not all(
                 isinstance(word, str) and text_of(word) and not any(map(hidden, word))
@@ -125,13 +125,13 @@ class Csv:
 
     @property
     def signs(self) -> str:
-        """The decimal sign, what parts thousands, if anything does, and the signs of limits."""
+        """Return the decimal sign, the thousands separator, if any, and the signs of limits."""
         return "".join((self.decimal, self.thousands, *self.censored))
 
 
 @dataclass(frozen=True, repr=False)
 class Domain(Printed):
-    """All that is public about a table: columns with bounds, the label, the unit protected.
+    """The public facts about a table: its columns, its target, and the unit that is protected.
 
     weight : the column that says how often a row counts, for methods that add rows up.
     weight_max : the largest weight of a row, a public fact.
@@ -153,17 +153,17 @@ class Domain(Printed):
     weight: str | None = None
     weight_max: int | None = None
     csv: Csv = field(default_factory=Csv)
-    #: False where nobody has said what a row is; the command line then asks.
+    #: False if nobody declared the unit; the command line then asks for it.
     unit_declared: bool = field(default=True, compare=False, repr=False)
-    #: The domain file that was read, beside which `inspect` keeps its verdict.
+    #: The path of the domain file.
     path: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _parts(self.columns, "columns", "is_column"))
+        object.__setattr__(self, "columns", _read_columns(self.columns, "columns", "is_column"))
         if not isinstance(self.csv, Csv):
             raise DomainError(f"csv holds {quoted(self.csv)}; give a Csv")
         target: Any = self.target
-        _parts([] if target is None else [target], "target", "is_target")
+        _read_columns([] if target is None else [target], "target", "is_target")
         read_flag(self.unit_declared, "unit_declared")
         self._check_columns()
         if target is not None and target.is_binary:
@@ -195,17 +195,18 @@ class Domain(Printed):
         _check_count(self.weight_max, "weight_max", optional=False, most=LARGEST_WEIGHT)
 
     def _check_csv(self) -> None:
-        """Refuse a word for missing that is a value, and line breaks where rows are counted."""
-        parts = [*self.columns, *([self.target] if self.target else [])]
-        for part, word in ((part, word) for part in parts if self.csv.missing
-                           for word in self.csv.missing):
-            if not part.graded and (word.lower() if part.ignore_case else word) in part.table:
-                raise DomainError(f"column {part.name!r}: {quoted(word)} is one of its values, and "
-                                  "csv.missing says that it is none; take it out of one of them")
+        """Refuse a missing word that is a value, and line breaks if the row count is public."""
+        columns = [*self.columns, *([self.target] if self.target else [])]
+        for column in columns if self.csv.missing else ():
+            words = () if column.graded else column.table
+            for word in self.csv.missing:
+                if (word.lower() if column.ignore_case else word) in words:
+                    raise DomainError(f"column {column.name!r}: {quoted(word)} is one of its values"
+                                      " and in csv.missing; remove it from one of them")
         if self.csv.line_breaks and self.rows_are_public:
             raise DomainError(
-                "csv.line_breaks is true and rows are replaced: their number is public, and only "
-                'the texts of the rows would say which lines are one row; write unit = "person" '
+                "csv.line_breaks is true and the number of rows is public, but only the texts of "
+                'the rows would tell which lines are one row; write unit = "person" '
                 'and person, or neighbours = "add-remove" and rows, or save the table as Parquet')
 
     def _check_columns(self) -> None:
@@ -213,8 +214,8 @@ class Domain(Printed):
             raise DomainError("the domain names no column; add at least one [[column]]")
         names = [*self.names, *([self.target.name] if self.target else [])]
         if self.target is not None and getattr(self.target, "role", "known") != "known":
-            raise DomainError(f"target {self.target.name!r}: role is for columns; whether the "
-                              "target is known is said where it is published: take it away")
+            raise DomainError(f"target {self.target.name!r}: role is for columns; remove it, and "
+                              "declare a known target when you publish")
         if self.person is not None:
             check_name(self.person)
             names.append(self.person)
@@ -225,45 +226,45 @@ class Domain(Printed):
         for name in names:
             folded = unicodedata.normalize("NFC", name).casefold()
             if folded in seen:
-                raise DomainError(f"{name!r} is named twice (capitals do not tell names apart)")
+                raise DomainError(f"{name!r} is named twice (capitals are ignored); remove one")
             seen.add(folded)
 
     @classmethod
     def box(cls, low: float, high: float, *, classes: Sequence[Scalar] = (0, 1),
             target: tuple[float, float] | None = None,
             columns: Sequence[str] | int | None = None) -> Domain:
-        """The same bounds for every column of an array; the unit is a row.
+        """Make a domain with the same bounds for every column of an array; the unit is a row.
 
-        `target` is the bounds of a numeric target, which then has no classes.  `columns` is names
-        or how many; with None the domain fits any number of columns, and takes their names `x0`,
-        `x1`, … from the width of the array.
+        `target` is the bounds of a numeric target, which then has no classes.  `columns` is the
+        names or the number of columns.  With None the domain fits arrays of any width, and names
+        their columns `x0`, `x1`, …
 
         >>> Domain.box(0.0, 1.0, columns=2).names
         ('x0', 'x1')
         """
-        made = Number("y", *_ends(target)) if target is not None else Label("y", tuple(classes))
+        answer = Number("y", *_ends(target)) if target is not None else Label("y", tuple(classes))
         if columns is None:
-            return Box((Number("x0", low, high),), target=made)
+            return Box((Number("x0", low, high),), target=answer)
         if isinstance(columns, int):
             columns = [f"x{j}" for j in range(columns)]
         return cls(tuple(Number(name, low, high) for name in columns),
-                   target=replace(made, name=_free("y", columns)))
+                   target=replace(answer, name=_free("y", columns)))
 
     @staticmethod
     def from_toml(path: str | os.PathLike[str]) -> Domain:
-        """Read a domain file; all that is missing or misspelled is said, each with its line."""
-        made: Domain = load("core", "read-domain")(path)
-        object.__setattr__(made, "path", os.path.abspath(os.fspath(path)))  # noqa: PTH100  # no import
-        return made
+        """Read a domain file; the error lists every missing or misspelled entry with its line."""
+        domain: Domain = load("core", "read-domain")(path)
+        object.__setattr__(domain, "path", os.path.abspath(os.fspath(path)))  # noqa: PTH100  # no import
+        return domain
 
     @staticmethod
-    def of(given: object) -> Domain:
-        """A domain, or the one that the file of this path says."""
-        if isinstance(given, (str, os.PathLike)):
-            return Domain.from_toml(given)
-        if isinstance(given, Domain):
-            return given
-        raise DomainError(f"domain is a {type(given).__name__}; give a Domain, or the path of a "
+    def of(value: object) -> Domain:
+        """Return a domain as it is, or read the domain file at a path."""
+        if isinstance(value, (str, os.PathLike)):
+            return Domain.from_toml(value)
+        if isinstance(value, Domain):
+            return value
+        raise DomainError(f"domain is a {type(value).__name__}; give a Domain, or the path of a "
                           "domain file")
 
     @staticmethod
@@ -271,23 +272,23 @@ class Domain(Printed):
               person: str | None = None,
               code_book: str | os.PathLike[str] | Mapping[str, Sequence[Scalar]] | None = None,
               look: bool = False) -> str:
-        """The text of a domain file for a table: a proposal, from names and types alone.
+        """Draft the text of a domain file for a table, from names and types alone.
 
-        Save it, correct it by a code book, and read it with `Domain.from_toml`.
+        Save it, correct it with a code book, and read it with `Domain.from_toml`.
 
         Parameters
         ----------
         X : path, frame, Arrow table or `Source`
             the table; of a CSV file the first line is read.
         target : the column to be predicted.
-        classes : its classes, where it has some.
-        person : the column that says whose row it is, where persons are protected.
-        code_book : what is public about the columns: a file; a mapping from the names of categories
-            to their values; or "dtype", for the levels that a frame's types declare (pandas
+        classes : the classes of the target, if it has some.
+        person : the column with the person's id, if persons are protected.
+        code_book : the public facts about the columns: a file; a mapping from the names of
+            categories to their values; or "dtype", for the levels in a frame's types (pandas
             `category`, polars Enum).  You vouch that these are public.  `astype("category")`
             without a list takes them from the rows, and they then reveal who is in the table.
-        look : PRIVATE: propose from the rows, too; such a draft is refused until each `seen` in it
-            is replaced by a public fact.
+        look : PRIVATE: read the rows, too; the draft is refused until you replace each `seen` in
+            it by a public fact.
 
         Examples
         --------
@@ -303,7 +304,7 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         return text
 
     def to_toml(self, path: str | os.PathLike[str]) -> None:
-        """Write a domain file; nothing is overwritten."""
+        """Write a new domain file."""
         text = load("core", "write-domain")(self)
         try:
             with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
@@ -314,22 +315,22 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names, in order."""
+        """Return the columns' names, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
     def unit(self) -> Literal["row", "person"]:
-        """What is protected."""
+        """Return the unit that is protected."""
         return "row" if self.person is None else "person"
 
     @property
     def replaces(self) -> bool:
-        """Whether neighbours replace a unit (else they add or remove one)."""
+        """Return whether neighbouring tables replace a unit; else they add or remove one."""
         return self.neighbours == "replace-one"
 
     @property
     def unit_weight(self) -> int:
-        """What the rows of one unit weigh together: 1 for a row, L for a person."""
+        """Return the weight of all rows of one unit: 1 for a row, L for a person."""
         return person_weight(self.rows_per_person)
 
     @property
@@ -350,18 +351,18 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
 
     @property
     def classes(self) -> int:
-        """How many classes the label has."""
+        """Return the number of classes of the target."""
         if self.target is None or self.target.levels is None:
-            found = "there is no target" if self.target is None else (
+            reason = "there is no target" if self.target is None else (
                 f"the target {self.target.name!r} is a number")
-            raise DomainError(f'this method needs classes, and {found}: [target] with kind = '
+            raise DomainError(f'this method needs classes, and {reason}: [target] with kind = '
                               '"label" and its values')
         return self.target.levels
 
     def public_units(self, rows: int | None) -> int:
-        """The public number of units: as declared; under replace-one, the rows of the source.
+        """Return the public number of units: as declared, or the rows of the source.
 
-        A declared figure may be round: it shapes the method, and no guarantee rests on it.
+        A declared number may be round: no guarantee depends on it.
         """
         if self.person is not None:
             if self.persons is None:
@@ -387,11 +388,11 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
 
     @property
     def rows_are_public(self) -> bool:
-        """Whether a source may count its rows before the charge."""
+        """Return whether the number of rows is public, so that it may be counted."""
         return self.person is None and self.replaces
 
     def json(self) -> dict[str, Json]:
-        """The domain as JSON without floats: what the certificate binds."""
+        """Return the domain as JSON without floats, as the certificate binds it."""
         return {
             "columns": [fields_of(column) for column in self.columns],
             "target": fields_of(self.target) if self.target else None,
@@ -406,19 +407,19 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         }
 
     def digest(self) -> str:
-        """SHA-256 of the canonical form."""
+        """Return the SHA-256 of the canonical form."""
         return self._digest
 
     @cached_property
-    def _digest(self) -> str:  # of 100,000 columns it takes a second, and a release asks often
+    def _digest(self) -> str:  # cached: it takes a second for 100,000 columns
         return digest(canonical(self.json()))
 
 
 class Box(Domain):
-    """A domain of equal bounds whose width is that of the array it meets."""
+    """A domain with the same bounds for every column of an array of any width."""
 
     def of_width(self, names: Sequence[str]) -> Domain:
-        """The domain for columns of these names."""
+        """Return the domain for columns of these names."""
         first = self.columns[0]
         assert isinstance(first, Number)  # and there is a target: `Domain.box` made both
         return Domain(tuple(Number(name, *first.reach) for name in names),
@@ -426,7 +427,7 @@ class Box(Domain):
 
 
 def person_weight(most: int) -> int:
-    """L: the least common multiple of 1..most while that is small.
+    """Return L: the least common multiple of 1..most while that is small.
 
     >>> person_weight(1), person_weight(4), person_weight(50)
     (1, 12, 4096)
@@ -448,14 +449,14 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _parts(listed: object, name: str, place: str) -> tuple[Any, ...]:
-    """Return what a domain is made of; refuses a value of another kind."""
-    parts = tuple(listed) if isinstance(listed, Iterable) else (listed,)
-    for part in parts:
-        if not (isinstance(part, ColumnKind) and getattr(part, place)):
+def _read_columns(listed: object, name: str, place: str) -> tuple[Any, ...]:
+    """Return the columns of a domain; refuse other values."""
+    columns = tuple(listed) if isinstance(listed, Iterable) else (listed,)
+    for column in columns:
+        if not (isinstance(column, ColumnKind) and getattr(column, place)):
             kinds = " or ".join(kind.__name__ for kind in KINDS.values() if getattr(kind, place))
-            raise DomainError(f"{name} holds {quoted(part)}; give a {kinds}")
-    return parts
+            raise DomainError(f"{name} holds {quoted(column)}; give a {kinds}")
+    return columns
 
 
 def _check_count(value: object, name: str, *, optional: bool, most: int = LARGEST_ROWS) -> None:
@@ -467,33 +468,33 @@ def _check_count(value: object, name: str, *, optional: bool, most: int = LARGES
 
 # --- a column in a domain's JSON ------------------------------------------------------------------
 
-def fields_of(part: Column | Target) -> dict[str, Json]:
-    """A column, or the target, as JSON without floats.
+def fields_of(column: Column | Target) -> dict[str, Json]:
+    """Return a column, or the target, as JSON without floats.
 
     >>> from privsieve.public.columns import Flag
     >>> fields_of(Flag("smoker"))
     {'kind': 'flag', 'name': 'smoker', 'default': False}
     """
-    found: dict[str, Json] = {"kind": part.kind}
-    for name, optional, default in _said_of(part.kind):
-        value = getattr(part, name)
+    body: dict[str, Json] = {"kind": column.kind}
+    for name, optional, default in _stored_fields(column.kind):
+        value = getattr(column, name)
         if optional and value == default:
             continue
-        found[name] = _in_json(value)
-    return found
+        body[name] = _in_json(value)
+    return body
 
 
 @cache
-def _said_of(kind: str) -> tuple[tuple[str, bool, object], ...]:
-    """The fields of a kind: each name, whether it may stay away, and what it is then."""
+def _stored_fields(kind: str) -> tuple[tuple[str, bool, object], ...]:
+    """Return the fields of a kind: each name, whether it is optional, and its default."""
     return tuple((item.name, item.metadata.get("optional", False), item.default)
                  for item in fields(KINDS[kind]))
 
 
 def _in_json(value: Any) -> Any:
-    """A value as JSON keeps it: a long number as its text, by which it is compared anyhow."""
+    """Return a value as JSON stores it; a long number as its text."""
     if isinstance(value, tuple):
-        return [_in_json(one) for one in value]
+        return [_in_json(item) for item in value]
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, dt.datetime):
@@ -501,48 +502,48 @@ def _in_json(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > LARGEST else value
 
 
-def part_of(said: Mapping[str, Any]) -> Column | Target:
-    """A column, or the target, from the words of `fields_of`.
+def read_column(body: Mapping[str, Any]) -> Column | Target:
+    """Return the column, or the target, of the fields that `fields_of` wrote.
 
-    >>> part_of({"kind": "number", "name": "age", "low": "0.0", "high": "110.0", "cuts": ["18.0"]})
+    >>> read_column({"kind": "number", "name": "age", "low": "0.0", "high": "110.0",
+    ...              "cuts": ["18.0"]})
     Number(name='age', low=0.0, high=110.0, scale='linear', missing='middle', cuts=(18.0,), \
 role='known', near=None, missing_values=())
     """
-    own = {name: value for name, value in said.items() if name != "kind"}
-    if said["kind"] == "number":
+    own = {name: value for name, value in body.items() if name != "kind"}
+    if body["kind"] == "number":
         own |= {key: float(own[key]) for key in ("low", "high", "near") if key in own}
-        own |= {key: [float(one) for one in own[key]]
+        own |= {key: [float(number) for number in own[key]]
                 for key in ("cuts", "missing_values") if key in own}
-    part: Column | Target = KINDS[said["kind"]](**own)
-    return part
+    column: Column | Target = KINDS[body["kind"]](**own)
+    return column
 
 
-def demand_cells(parts: Iterable[Column | Target]) -> None:
-    """Refuse declared names and values that a spreadsheet runs when it opens them in a CSV file.
+def demand_cells(columns: Iterable[Column | Target]) -> None:
+    """Refuse names and values that a spreadsheet runs when it opens the CSV file.
 
     >>> demand_cells([Number("cost", 0, 100)])
     """
-    for part in parts:
-        forms = part.format if isinstance(part.format, tuple) else (part.format or "",)
-        texts = [*map(text_of, getattr(part, "values", ())), *forms]
-        for text in (part.name, *texts):
-            if is_formula(text) or part.name.startswith(FORMULA):
-                raise DomainError(f"{quoted(text)}, of column {quoted(part.name)}, begins like a "
-                                  "formula, which a spreadsheet that opens the CSV file would run; "
+    for column in columns:
+        forms = column.format if isinstance(column.format, tuple) else (column.format or "",)
+        for text in (column.name, *map(text_of, getattr(column, "values", ())), *forms):
+            if is_formula(text) or column.name.startswith(FORMULA):
+                raise DomainError(f"{quoted(text)}, of column {quoted(column.name)}, begins like a "
+                                  "formula, which a spreadsheet runs when it opens the CSV file; "
                                   "rename it in the table and in the domain file")
 
 
-# --- what codes cannot show -----------------------------------------------------------------------
+# --- the limits of codes --------------------------------------------------------------------------
 
 def demand_grids(domain: Domain) -> None:
     """Refuse a number whose codes have no equal steps, for a method that computes with them."""
-    for part in (*domain.columns, domain.target):
-        if part is not None and part.gridless:
-            raise DomainError(no_grid(part.name))
+    for column in (*domain.columns, domain.target):
+        if column is not None and column.gridless:
+            raise DomainError(no_grid(column.name))
 
 
 def after_coding(domain: Domain) -> str | None:
-    """Which gap a forecast means, and which columns cannot be found; None without numbers.
+    """Return a note about columns that codes make equal; None without numbers.
 
     >>> from privsieve.public.columns import Number
     >>> after_coding(Domain([Number("age", 0, 110), Number("sodium")]))[-54:]
@@ -551,17 +552,17 @@ def after_coding(domain: Domain) -> str | None:
     numbers: list[Any] = [column for column in domain.columns if column.is_number]
     steps = sorted((column for column in numbers if not column.gridless), key=_width, reverse=True)
     free = [column for column in numbers if column.gridless]
-    said = []
+    gaps = []
     if steps:
-        said.append(f"within {FEW_CODES} of {CODES} steps of each other "
+        gaps.append(f"within {FEW_CODES} of {CODES} steps of each other "
                     f"({_named(map(_step, steps))})")
     if free:
-        said.append(f"{'or, where codes have no bounds, ' if steps else ''}within {_PART} of their "
+        gaps.append(f"{'or, where codes have no bounds, ' if steps else ''}within {_STEP} of their "
                     f"distance from near ({_named(map(_near, free))})")
-    if not said:
+    if not gaps:
         return None
     return ("the gap is that of codes, and no forecast knows how many values share one: a column "
-            f"cannot be found if most of its values lie {', '.join(said)}")
+            f"cannot be found if most of its values lie {', '.join(gaps)}")
 
 
 def _width(column: Graded) -> float:
@@ -582,7 +583,7 @@ def _near(column: Graded) -> str:
 
 
 def _named(words: Iterable[str]) -> str:
-    """Some of the columns, the widest steps first."""
+    """Join the first columns, which have the widest steps."""
     listed = list(words)
-    more = len(listed) - _NAMED
-    return ", ".join(listed[:_NAMED]) + (f", and {more} more" if more > 0 else "")
+    rest = len(listed) - _NAMED
+    return ", ".join(listed[:_NAMED]) + (f", and {rest} more" if rest > 0 else "")

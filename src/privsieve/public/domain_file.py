@@ -1,8 +1,7 @@
 """The domain file: TOML that a person can read and sign.
 
-Reading it never guesses.  All that is missing, unknown or misspelled is said at once, each with its
-line and with what to write.  What somebody saw in the rows (`seen`, in a draft made with `--look`)
-is refused until a public fact stands in its place.
+Reading it never guesses.  One error lists all faults, each with its line and what to write.  Values
+from the rows (`seen`, in a draft made with `--look`) are refused until a public fact replaces them.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from privsieve.public.dropped import explain
 _TABLE = ("unit", "person", "rows_per_person", "neighbours", "rows", "persons", "weight",
           "weight_max", "csv")
 _KEY = r"""(?:(?<![\w-])[\w-]+|"[^"\n]*"|'[^'\n]*')"""
-#: A key of sixteen parts and more; a domain file needs one or two.
+#: A key of sixteen or more parts; a domain file needs one or two.
 _DEEP_KEY = rf"(?:{_KEY}[ \t]*\.[ \t]*){{16}}"
 _DEEP = "the domain file is nested too deeply; tables, columns and lists of values are all it needs"
-#: Keys that a constructor needs; where one is missing, the constructor says what to write.
+#: Required keys; if one is missing, the constructor raises the error.
 _NEEDED = ("low", "high", "values")
-#: The beginning of a table, and of a line that gives a key.
+#: The head of a table, and a line with a key.
 _HEAD = r"[ \t]*\[\[?[ \t]*(table|column|target)[ \t]*\]"
-_GIVEN = r"[ \t]*([A-Za-z_]+)[ \t]*="
-#: What to write where a draft says what somebody saw.
+_KEY_LINE = r"[ \t]*([A-Za-z_]+)[ \t]*="
+#: What to write instead of `seen`.
 _PUBLIC = {"number": "low and high from a code book, or no bounds (RuleSieve needs none)",
            "date": "low and high from the study's plan", "flag": "its words from a code book",
            "category": "values from a code book", "label": "values from a code book"}
@@ -63,66 +62,66 @@ def parse(text: str) -> Domain:
     """
     content = _content(text)
     faults = _Faults(text)
-    with faults.of():
+    with faults.collect():
         _check_keys(content, ("table", "column", "target"), "the domain file")
     unit: dict[str, Any] = {}
-    with faults.of("table"):
+    with faults.collect("table"):
         unit = _unit(_table(content.get("table", {}), "[table]"))
     entries, columns = content.get("column", []), list[Column]()
     if not isinstance(entries, list):
         raise DomainError("the domain file: column is written [column]; write [[column]], once "
                           "for each column, or block of columns")
     for at, entry in enumerate(entries):
-        with faults.of("column", at, len(entries)):
+        with faults.collect("column", at, len(entries)):
             columns += _columns(_table(entry, "[[column]]"), at + 1)
     target = None
-    with faults.of("target"):
+    with faults.collect("target"):
         target = _target(_table(content["target"], "[target]")) if "target" in content else None
     domain = None
-    with faults.of():
-        if columns or not faults.found:
+    with faults.collect():
+        if columns or not faults.messages:
             domain = Domain(tuple(columns), target, **unit)
-    if domain is None or faults.found:
-        raise faults.said()
+    if domain is None or faults.messages:
+        raise faults.as_error()
     return domain
 
 
 class _Faults:
-    """What is wrong with a domain file, each with its line where it can be told."""
+    """The faults of a domain file, each with its line if it is known."""
 
     def __init__(self, text: str) -> None:
-        self.found: list[tuple[int, str]] = []
-        #: Of each kind of table, and of each in turn, its line ("") and those of its keys.
+        self.messages: list[tuple[int, str]] = []
+        #: For each table, by its kind and in order: its line (under "") and the lines of its keys.
         self._lines: dict[str, list[dict[str, int]]] = {"table": [], "column": [], "target": []}
         self._text = text
 
     @contextmanager
-    def of(self, table: str = "", at: int = 0, many: int = 1) -> Iterator[None]:
-        """Take what is wrong with one table of the file, a fault a line, and go on."""
+    def collect(self, table: str = "", at: int = 0, many: int = 1) -> Iterator[None]:
+        """Collect the faults of one table of the file, one from each line of the error."""
         try:
             yield
         except DomainError as error:
-            self.found += [(self._line(said, table, at, many), said)
-                           for said in str(error).split("\n")]
+            self.messages += [(self._line(message, table, at, many), message)
+                           for message in str(error).split("\n")]
 
-    def said(self) -> DomainError:
-        """All faults in the order of their lines."""
-        placed = [f"line {line}: {said}" if line else said for line, said in sorted(
-            dict.fromkeys(self.found))]
+    def as_error(self) -> DomainError:
+        """Return an error with all faults in the order of their lines."""
+        placed = [f"line {line}: {message}" if line else message for line, message in sorted(
+            dict.fromkeys(self.messages))]
         if len(placed) == 1:
             return DomainError(placed[0])
         return DomainError("\n".join([f"the domain file has {len(placed)} faults:",
                                       *first_of(placed)]))
 
-    def _line(self, said: str, table: str, at: int, many: int) -> int:
-        """The line of the key that a fault names, or of its table; 0 where neither can be told."""
+    def _line(self, message: str, table: str, at: int, many: int) -> int:
+        """Return the line of the key that a fault names, or of its table; 0 if unknown."""
         if not any(self._lines.values()):
             self._find()
         places = self._lines.get(table, [])
-        if len(places) != many:  # written in another way
+        if len(places) != many:  # the file writes its tables in another way
             return 0
         named = [line for key, line in places[at].items() if key and re.search(
-            rf"(?:^|: |table\.){key}\b|: '{key}' is not", said)]
+            rf"(?:^|: |table\.){key}\b|: '{key}' is not", message)]
         return (named or [places[at][""]])[0]
 
     def _find(self) -> None:
@@ -131,15 +130,15 @@ class _Faults:
             if (head := re.match(_HEAD, line)) is not None:
                 place = {"": number}
                 self._lines[head[1]].append(place)
-            elif (given := re.match(_GIVEN, line)) is not None:
-                place.setdefault(given[1], number)
+            elif (key := re.match(_KEY_LINE, line)) is not None:
+                place.setdefault(key[1], number)
 
 
 def _content(text: str) -> dict[str, Any]:
-    """The tables of a TOML text; what makes the parser give up is said in words."""
+    """Parse TOML; explain what the parser cannot read."""
     import tomllib
 
-    if re.search(_DEEP_KEY, text):  # the parser would take memory by the square of the depth
+    if re.search(_DEEP_KEY, text):  # the parser's memory grows with the square of the depth
         raise DomainError(_DEEP)
     try:
         return tomllib.loads(text)
@@ -154,7 +153,7 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def to_toml(domain: Domain) -> str:
-    """The text of a domain file; reading it gives an equal domain.
+    """Return the text of a domain file; reading it gives an equal domain.
 
     >>> from privsieve.public.columns import Flag
     >>> print(to_toml(Domain([Flag("smoker")])))
@@ -175,18 +174,18 @@ def to_toml(domain: Domain) -> str:
     table |= _changed(domain, [name for name in _TABLE if name not in ("unit", "csv")])
     csv = _changed(domain.csv, [item.name for item in fields(Csv)])
     text = [tomli_w.dumps({"table": table | ({"csv": csv} if csv else {})})]
-    text += [f"[[column]]\n{tomli_w.dumps(_part(column))}" for column in domain.columns]
+    text += [f"[[column]]\n{tomli_w.dumps(_write_entry(column))}" for column in domain.columns]
     if domain.target is not None:
-        text.append(tomli_w.dumps({"target": _part(domain.target)}))
+        text.append(tomli_w.dumps({"target": _write_entry(domain.target)}))
     return "\n".join(text)
 
 
 def _columns(entry: Mapping[str, Any], at: int) -> list[Column]:
-    """The column that an entry says, or all columns of its block."""
+    """Read the column of an entry, or all columns of its block."""
     place = f"{_ordinal(at)} [[column]]"
     if "names" not in entry:
         where = f"column {quoted(entry.get('name', ''))} ({place})"
-        return [_made(entry, "is_column", where, place)]
+        return [_read_entry(entry, "is_column", where, place)]
     if "name" in entry:
         raise DomainError(f"{place}: name and names are both given; write one of them")
     try:
@@ -195,20 +194,20 @@ def _columns(entry: Mapping[str, Any], at: int) -> list[Column]:
         raise DomainError(f"{place}: {error}") from None
     own = {key: value for key, value in entry.items() if key != "names"}
     where = f"columns {quoted(names[0])} to {quoted(names[-1])} ({place})"
-    return [_made({"name": name, **own}, "is_column", where, place) for name in names]
+    return [_read_entry({"name": name, **own}, "is_column", where, place) for name in names]
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
     where = f"target {quoted(entry.get('name', ''))} ([target])"
     if "role" in entry:
-        raise DomainError(f"{where}: role is for columns; whether the target is known is said "
-                          "where it is published: take it away")
-    target: Target = _made(entry, "is_target", where, "[target]")
+        raise DomainError(f"{where}: role is for columns; remove it, and declare a known target "
+                          "when you publish")
+    target: Target = _read_entry(entry, "is_target", where, "[target]")
     return target
 
 
-def _made(entry: Mapping[str, Any], use: str, where: str, place: str) -> Any:
-    """A column or target; all that is wrong with it stands in one error, a line each."""
+def _read_entry(entry: Mapping[str, Any], use: str, where: str, place: str) -> Any:
+    """Read a column or target; one error lists all faults, one on each line."""
     kinds = {name: kind for name, kind in KINDS.items() if getattr(kind, use)}
     if "name" not in entry:
         raise DomainError(f"{place}: name is missing; write name = \"the column's name\"")
@@ -220,36 +219,35 @@ def _made(entry: Mapping[str, Any], use: str, where: str, place: str) -> Any:
     keys = [item.name for item in fields(kinds[kind])]  # of a dataclass
     faults = _unknown([key for key in entry if key != "seen"], ["kind", *keys], where)
     if "seen" in entry:
-        # What it says is private, and is not repeated.
-        faults.append(f"{where}: seen is what the rows hold, and is not public: write "
-                      f"{_PUBLIC[kind]}, and take the line away")
+        # Its value is private, and the error does not repeat it.
+        faults.append(f"{where}: seen holds values from the rows, which are not public; write "
+                      f"{_PUBLIC[kind]}, and remove the line")
     options = {key: entry.get(key) for key in keys if key in entry or key in _NEEDED}
     try:
-        made = kinds[kind](**options)
+        column = kinds[kind](**options)
     except DomainError as error:
-        # The constructor names the column; a file has a place as well.
-        said = str(error)
-        known = [word for word in ("column", "target") if f"{word} {entry['name']!r}" in said]
+        # The constructor names the column; add its place in the file.
+        message = str(error)
+        known = [word for word in ("column", "target") if f"{word} {entry['name']!r}" in message]
         for word in known[:1]:
-            said = said.replace(f"{word} {entry['name']!r}", where, 1)
-        # What is missing beside `seen` has been asked for.
-        if "seen" not in entry or " is missing; " not in said:
-            faults.append(said)
+            message = message.replace(f"{word} {entry['name']!r}", where, 1)
+        # The fault about `seen` asks for missing keys already.
+        if "seen" not in entry or " is missing; " not in message:
+            faults.append(message)
     if faults:
         raise DomainError("\n".join(faults))
-    return made
+    return column
 
 
 def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
-    """`unit` says in words what `person` says by being there; the two have to agree."""
+    """Read [table]; refuse a `unit` that contradicts `person`."""
     options = dict(table)
     if options.pop("private", False) is not False:
-        raise DomainError("[table]: private is true: this draft was made by looking at the rows. "
-                          "Put a public fact in the place of each `seen`, then take this line "
-                          "away")
+        raise DomainError("[table]: private is true: this draft contains values from the rows. "
+                          "Replace each `seen` by a public fact, then remove this line")
     if "seen" in options:
-        raise DomainError("[table]: seen is what the rows hold, and is not public: write missing "
-                          "and censored in csv, from a code book, and take the line away")
+        raise DomainError("[table]: seen holds values from the rows, which are not public; write "
+                          "missing and censored in csv, from a code book, and remove the line")
     _check_keys(options, _TABLE, "[table]")
     unit, person = options.pop("unit", None), options.get("person")
     if unit not in (None, "row", "person"):
@@ -259,7 +257,7 @@ def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
                           'column that says whose row it is"')
     if unit == "row" and person is not None:
         raise DomainError(f'[table]: unit is "row" and person is {quoted(person)}; write unit = '
-                          '"person", or take person away')
+                          '"person", or remove person')
     if "csv" in options:
         csv = _table(options["csv"], "[table] csv")
         _check_keys(csv, [item.name for item in fields(Csv)], "[table] csv")
@@ -281,7 +279,7 @@ def _check_keys(entry: Iterable[str], known: Sequence[str], where: str) -> None:
 
 
 def _unknown(entry: Iterable[str], known: Sequence[str], where: str) -> list[str]:
-    """Each key that is not known, and what is near it."""
+    """Return a fault for each unknown key, with a similar known one."""
     faults = []
     for key in entry:
         if key not in known:
@@ -291,25 +289,25 @@ def _unknown(entry: Iterable[str], known: Sequence[str], where: str) -> list[str
     return faults
 
 
-def _changed(part: object, names: Sequence[str]) -> dict[str, Any]:
-    """What differs from its default."""
-    defaults = {item.name: item.default for item in fields(part)}  # type: ignore[arg-type]
-    found = {name: getattr(part, name) for name in names}
-    return {name: _in_toml(value) for name, value in found.items() if value != defaults[name]}
+def _changed(declared: object, names: Sequence[str]) -> dict[str, Any]:
+    """Return the named fields that differ from their defaults."""
+    defaults = {item.name: item.default for item in fields(declared)}  # type: ignore[arg-type]
+    values = {name: getattr(declared, name) for name in names}
+    return {name: _in_toml(value) for name, value in values.items() if value != defaults[name]}
 
 
-def _part(part: Column | Target) -> dict[str, Any]:
-    names = [item.name for item in fields(part)]
-    return {"name": part.name, "kind": part.kind, **_changed(part, names[1:])}
+def _write_entry(column: Column | Target) -> dict[str, Any]:
+    names = [item.name for item in fields(column)]
+    return {"name": column.name, "kind": column.kind, **_changed(column, names[1:])}
 
 
 def _in_toml(value: object) -> object:
-    """A value as TOML has it: dates without a clock, whole numbers without a point."""
+    """Return a value as TOML writes it: dates without a time, whole numbers without a point."""
     if isinstance(value, dt.datetime):
         return value.date() if value.time() == dt.time() else value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
-    return [_in_toml(one) for one in value] if isinstance(value, tuple) else value
+    return [_in_toml(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _or(kinds: Iterable[str]) -> str:

@@ -1,11 +1,11 @@
-"""Draft: a domain file for a table, proposed from names and types alone; it holds no value of it.
+"""Draft: a domain file for a table, proposed from names and types, without values of the rows.
 
-What needs nothing but a kind is in; what would need a fact that nobody said (the range of a date,
-the values of a category), or should not be used (identifiers, free text), is set aside with the
-reason and with what to write.  So a draft is a domain at once, unless its target lacks its classes.
+Columns that need only a kind are declared.  Other columns are commented out, with the reason and
+what to write: identifiers, free text, and columns that lack a public fact, such as the range of a
+date or the values of a category.  The draft is a valid domain, unless its target lacks its classes.
 
-What a code book says goes in as it is.  What somebody saw in the rows goes in as `seen`, which no
-plan accepts: it is private until a public fact stands in its place.
+Facts from a code book are copied.  Values from the rows are written as `seen`, which is private: no
+plan accepts a draft with `seen`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from privsieve.public.blocks import written
 from privsieve.public.canonical import Json, hidden, is_whole, near, plain
 from privsieve.public.domain import Csv
 
-#: Why a column is set aside.
-ID = ("named like identifiers, which predict nothing; one that says whose row it is may be the "
-      "person of [table]")
-TEXT = "named like free text, which no rule compares; make a column of what matters in it"
-UNREADABLE = "of a type that no rule reads"
-UNKNOWN = ("named by no word that says what they hold: if numbers, take the # away (or draft with "
+#: Why a column is commented out.
+ID = ("named like identifiers, which do not predict; the id of a person may be the person of "
+      "[table]")
+TEXT = "named like free text, which cannot be compared; make a column of what matters in it"
+UNREADABLE = "of a type that cannot be read"
+UNKNOWN = ("with names that do not reveal their kind: for numbers remove the # (or draft with "
            "--numbers); else write their kind, too")
-_DATE = "dates of which nobody said where they lie: write low and high, then take the # away"
-_VALUES = "categories of which nobody said the values: list them, then take the # away"
-#: What a kind cannot do without, and how it is asked for.
+_DATE = "dates without bounds: write low and high, then remove the #"
+_VALUES = "categories without values: list them, then remove the #"
+#: The keys that a kind needs, with the text that asks for each.
 _NEEDED = {
     "date": {"low": "<- fill in: a date such as 2020-01-01", "high": "<- fill in"},
     "category": {"values": '<- fill in: every value, for example ["A", "B"]'},
@@ -39,20 +39,20 @@ _NEEDED = {
 }
 
 _PROPOSED = (
-    "# What is public about the table, by names, types and code books; no row was read.",
-    "# Correct it by a code book or the study's plan, never by what this table happens to hold.")
+    "# Public facts about the table, from names, types and code books; rows were not read.",
+    "# Correct them by a code book or the study's plan, never by the values of this table.")
 _BY_DTYPE = (
     "# Values of categories come from the column types of a frame.  The author of this draft",
-    "# declared them public.  Take out each value that only the table knows.")
+    "# declared them public.  Remove each value that only the table knows.")
 _PRIVATE = (
-    "# PRIVATE: some thousand rows were looked at, so that nothing of this may leave as it is.",
-    "# For each `seen` ask a code book or the study's plan, write what it says, and take the",
-    "# line away; then take `private` away.")
+    "# PRIVATE: this draft contains values from some thousand rows.  Do not share it.",
+    "# Replace each `seen` by the public fact in a code book or in the study's plan, and",
+    "# remove the line; then remove `private`.")
 _NUMBERS = (
-    "# Numbers, where nothing says otherwise: inspect counts the cells that are none.",
-    "# RuleSieve needs no bounds; methods that compute with numbers ask for low and high.")
+    "# Numbers by default: `privsieve inspect` counts the cells that are not numbers.",
+    "# RuleSieve needs no bounds; methods that compute with numbers need low and high.")
 
-#: Words of names, in English and German; a part of a name says what it holds.
+#: Words of column names, in English and German, that reveal the kind of a column.
 _IDS = frozenset(("id", "ids", "uuid", "guid", "mrn", "ssn", "patient", "nr", "kennung",
                   "pseudonym"))
 _PEOPLE = ("patient", "patienten", "subject", "person", "participant", "respondent", "customer",
@@ -72,7 +72,7 @@ _CATEGORIES = frozenset((
     "occupation", "profession", "beruf", "job", "type", "typ", "category", "kategorie", "group",
     "gruppe", "status", "diagnosis", "diagnose", "icd", "insurance", "versicherung", "color",
     "colour", "farbe", "zip", "plz", "postcode", "language", "sprache", "workclass"))
-#: Words for yes and no that flags do not know by themselves.
+#: Words for yes and no beside those that flags always know.
 YES, NO = frozenset(("ja", "oui", "si", "sí", "tak", "sim")), frozenset(
     ("nein", "non", "nie", "nej", "não"))
 #: Words of names of numbers; a single letter is one, too.
@@ -96,12 +96,12 @@ _CAMEL = r"(?<=[a-zäöüß])(?=[A-ZÄÖÜ])"
 
 @dataclass(frozen=True, repr=False)
 class Proposal:
-    """What is proposed for one column.
+    """The proposed declaration of one column.
 
     facts : keys of the domain file, beside name and kind.
-    why : why it is set aside; "" where nothing speaks against it.
-    seen : what the rows hold, as texts or values; None where nobody looked.  PRIVATE.
-    says : what a code book calls it, for people.
+    why : why the column is commented out; "" if it is not.
+    seen : PRIVATE: values from the rows; None if rows were not read.
+    says : the description in a code book.
     """
 
     name: str
@@ -113,13 +113,13 @@ class Proposal:
 
     @property
     def open(self) -> dict[str, str]:
-        """What nobody said, and how it is asked for."""
+        """Return the missing keys, each with the text that asks for it."""
         needed = _NEEDED.get(self.kind, {})
         return {key: blank for key, blank in needed.items() if key not in self.facts}
 
     @property
     def aside(self) -> str:
-        """Why the column is not read as it stands; "" where it is."""
+        """Return why the column is commented out; "" if it is not."""
         if self.why or not self.open or self.seen is not None:
             return self.why
         return _DATE if self.kind == "date" else _VALUES
@@ -127,10 +127,10 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is said of a table beside its columns.
+    """The public facts about a table beside its columns.
 
-    unit : "row", "person" or None, where nobody said.
-    classes : of the target, where it has some.
+    unit : "row", "person" or None, if it is not declared.
+    classes : the classes of the target, if it has some.
     by_dtype : whether values of categories come from the types of a frame's columns.
     numeric : whether the target is a number.
     """
@@ -149,7 +149,7 @@ class TableFacts:
 
 
 def proposed(name: str, kind: str) -> Proposal:
-    """What a name and a physical type propose; "other" is a file that declares no type.
+    """Propose a declaration from a name and a type; "other" means that the file has no types.
 
     >>> [proposed(name, "other").kind for name in ("crp", "birth_year", "isSmoker", "ward")]
     ['number', 'number', 'flag', 'category']
@@ -162,17 +162,17 @@ def proposed(name: str, kind: str) -> Proposal:
     why = "" if kind == "date" else _not_used(words, kind)
     if why:
         return Proposal(name, "", why=why)
-    found = kind if kind in ("date", "flag", "number") else _kind(words, kind)
-    if found != "number":
-        return Proposal(name, found)
+    guess = kind if kind in ("date", "flag", "number") else _kind(words, kind)
+    if guess != "number":
+        return Proposal(name, guess)
     facts = _near(words)
     is_known = (kind == "number" or bool(facts) or not _MEASURES.isdisjoint(words)
                 or max(map(len, words), default=0) < 2)
-    return Proposal(name, found, facts, "" if is_known else UNKNOWN)
+    return Proposal(name, guess, facts, "" if is_known else UNKNOWN)
 
 
 def _not_used(words: Sequence[str], kind: str) -> str:
-    """Why nobody should use a column of this name; "" where its name says nothing against it."""
+    """Return why a column of this name should not be used; "" if it may be."""
     last = words[-1] if words else ""
     if last in _IDS or last.endswith("nummer") or re.fullmatch(_JOINED_ID, "".join(words)):
         return ID
@@ -180,7 +180,7 @@ def _not_used(words: Sequence[str], kind: str) -> str:
 
 
 def _kind(words: Sequence[str], kind: str) -> str:
-    """What a name says a text is; a file that declares no type holds numbers at a guess."""
+    """Guess the kind of a column from its name; without types the default is a number."""
     if kind == "text" or _CATEGORIES & set(words):
         return "category"
     if any(map(_is_date, words)) or (words[-1:] == ["at"] and len(words) > 1):
@@ -189,19 +189,19 @@ def _kind(words: Sequence[str], kind: str) -> str:
 
 
 def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = False) -> str:
-    """The text of a domain file: the table, columns in blocks, the target, what is set aside.
+    """Return the text of a domain file: table, blocks of columns, target, and other columns.
 
-    `private` says that rows were looked at.
+    private : whether rows were read.
 
     >>> print(draft([proposed(f"q{j}", "other") for j in range(1, 6)], TableFacts(unit="row")))
-    # What is public about the table, by names, types and code books; no row was read.
-    # Correct it by a code book or the study's plan, never by what this table happens to hold.
+    # Public facts about the table, from names, types and code books; rows were not read.
+    # Correct them by a code book or the study's plan, never by the values of this table.
     <BLANKLINE>
     [table]
     unit = "row"
     <BLANKLINE>
-    # Numbers, where nothing says otherwise: inspect counts the cells that are none.
-    # RuleSieve needs no bounds; methods that compute with numbers ask for low and high.
+    # Numbers by default: `privsieve inspect` counts the cells that are not numbers.
+    # RuleSieve needs no bounds; methods that compute with numbers need low and high.
     [[column]]
     names = ["q1..q5"]
     kind = "number"
@@ -218,14 +218,13 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
     used = [entry for entry in columns if not entry.aside]
     head = [*(_PRIVATE if private else _PROPOSED), *(_BY_DTYPE if facts.by_dtype else ())]
     lines = [*head, "", *_table(facts, private=private)]
-    number = False
+    note: Sequence[str] = _NUMBERS
     for _, block in groupby(used, _alike):
         members = list(block)
-        if members[0].kind == "number" and not number:
-            lines += ["", *_NUMBERS]
-            number = True
-        else:
-            lines.append("")
+        lines.append("")
+        if members[0].kind == "number":
+            lines += note
+            note = ()
         lines += _block(members)
     if facts.target is not None:
         lines += ["", "[target]", *_body(_as_target(names[facts.target], facts))]
@@ -250,28 +249,28 @@ def _is_date(word: str) -> bool:
 
 
 def _near(words: Sequence[str]) -> dict[str, Any]:
-    """Codes of years are fine around 2000 and coarse around 0: no look at a row says so."""
+    """Return `near` for a column of years, whose codes are then fine around 2000."""
     return {"near": 2000} if any(word in _YEARS or word.endswith("jahr") for word in words) else {}
 
 
 def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
-    """Whose row it is: as said, or the one column that is named like an identifier."""
+    """Add the person: as declared, or the only column that is named like an identifier."""
     if facts.unit != "person" or facts.person is not None:
         return facts
     ids = [entry.name for entry in entries if entry.why == ID and entry.name != facts.target]
     if len(ids) == 1:
         return replace(facts, person=ids[0])
-    found = f"several are named like an identifier: {', '.join(ids)}" if ids else (
+    reason = f"several are named like an identifier: {', '.join(ids)}" if ids else (
         "none is named like an identifier")
-    raise DomainError(f"which column says whose row it is? {found}; say --person COLUMN (in Python "
-                      "person=)")
+    raise DomainError(f"the column with the person's id is not known: {reason}; name it with "
+                      "--person COLUMN (in Python person=)")
 
 
 def _as_target(entry: Proposal, table: TableFacts) -> Proposal:
-    """Return the entry of a target: a label, unless somebody says that it is a number."""
+    """Return the entry of a target: a label, unless it is declared as a number."""
     if table.classes:
         return Proposal(entry.name, "label", {"values": [
-            int(one) if is_whole(one) else one for one in map(plain, table.classes)]})
+            int(text) if is_whole(text) else text for text in map(plain, table.classes)]})
     if table.numeric:
         return replace(entry, kind="number", why="", facts={
             key: entry.facts[key] for key in ("low", "high", "near") if key in entry.facts})
@@ -288,20 +287,20 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
     if private:
         yield "private = true"
     if facts.unit is None and facts.person is None:
-        yield '# unit =   <- fill in: "row"; or "person", with person = "whose row it is"'
+        yield '# unit =   <- fill in: "row"; or "person", with person = "the column of ids"'
     elif facts.person is None:
         yield 'unit = "row"'
     else:
         yield 'unit = "person"'
-        yield _said("person", facts.person)
-        yield (_said("rows_per_person", facts.rows_per_person) if facts.rows_per_person else
-               "rows_per_person = 1   # so many rows of a person are used at most")
-        yield (_said("persons", facts.persons) if facts.persons else
+        yield _key_line("person", facts.person)
+        yield (_key_line("rows_per_person", facts.rows_per_person) if facts.rows_per_person else
+               "rows_per_person = 1   # the most rows of a person that are used")
+        yield (_key_line("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
     by_row = facts.unit != "person" and facts.person is None
     csv = replace(facts.csv, line_breaks=False) if by_row else facts.csv
     if csv != facts.csv:
-        yield "# Some cells hold line breaks.  line_breaks = true in csv reads them, and needs"
+        yield "# Some cells have line breaks.  line_breaks = true in csv reads them, and needs"
         yield '# unit = "person", or neighbours = "add-remove" and rows.'
     if csv != Csv():
         yield f"csv = {{ {_options(csv, ('delimiter', 'decimal', 'encoding'))} }}"
@@ -317,74 +316,74 @@ def _options(csv: Csv, always: Sequence[str] = ()) -> str:
 
 
 def _alike(entry: Proposal) -> str:
-    """What two neighbours have alike if they are said in one block."""
+    """Return a text that is equal for columns that share a block."""
     seen = None if entry.seen is None else entry.kind if entry.kind == "number" else entry.seen
-    # A name that would be read as a block stands alone, and values are asked for one by one.
+    # A name that would be read as a block has its own entry, and so has a column without values.
     alone = entry.name if "values" in entry.open or written([entry.name]) is None else ""
     return repr((entry.kind, sorted(entry.facts.items()), seen, alone))
 
 
 def _block(members: Sequence[Proposal]) -> list[str]:
-    """One [[column]], of one name or of many."""
+    """Return the lines of one [[column]], of one name or of many."""
     first = members[0]
     if len(members) == 1:
         return ["[[column]]", *_body(first)]
     if first.seen is not None and first.kind == "number":
         first = replace(first, seen=tuple(
-            f"{one.name}: {', '.join(map(str, one.seen or ()))}" for one in members))
+            f"{member.name}: {', '.join(map(str, member.seen or ()))}" for member in members))
     return ["[[column]]", *_names(members), *_body(first)[1:]]
 
 
 def _names(members: Sequence[Proposal]) -> list[str]:
-    words = [toml_value(word) for word in written([one.name for one in members]) or ()]
+    words = [toml_value(word) for word in written([member.name for member in members]) or ()]
     if len(", ".join(words)) <= 80:
         return [f"names = [{', '.join(words)}]"]
-    said = {toml_value(one.name): one.says for one in members}
-    return ["names = [", *(f"  {word},{_comment(said.get(word, ''))}" for word in words), "]"]
+    comments = {toml_value(member.name): member.says for member in members}
+    return ["names = [", *(f"  {word},{_comment(comments.get(word, ''))}" for word in words), "]"]
 
 
 def _body(entry: Proposal) -> list[str]:
-    """The lines of one column or target."""
-    lines = [_said("name", entry.name) + _comment(entry.says), _said("kind", entry.kind)]
-    lines += [_said(key, value) for key, value in entry.facts.items()]
+    """Return the lines of one column or target."""
+    lines = [_key_line("name", entry.name) + _comment(entry.says), _key_line("kind", entry.kind)]
+    lines += [_key_line(key, value) for key, value in entry.facts.items()]
     if entry.seen is None:
         lines += [f"# {key} =   {blank}" for key, blank in entry.open.items()]
     else:
         listed = list(map(toml_value, entry.seen))
         short = f"seen = [{', '.join(listed)}]"
-        lines += [short] if len(short) <= 100 else ["seen = [", *(f"  {one}," for one in listed),
+        lines += [short] if len(short) <= 100 else ["seen = [", *(f"  {text}," for text in listed),
                                                     "]"]
     return lines
 
 
 def _set_aside(entries: Iterable[Proposal]) -> Iterator[str]:
-    """What is not read, by reason."""
-    told = sorted(entries, key=lambda entry: entry.aside)
-    if told:
-        yield from ("", "# Set aside: nothing below is read.")
-    for why, group in groupby(told, lambda entry: entry.aside):
+    """Yield the commented lines of other columns, grouped by reason."""
+    ordered = sorted(entries, key=lambda entry: entry.aside)
+    if ordered:
+        yield from ("", "# Set aside: the lines below are comments.")
+    for why, group in groupby(ordered, lambda entry: entry.aside):
         members = list(group)
         yield from ("#", f"# {why}:")
         for _, block in groupby(members, _alike):
             same = list(block)
             lines = _block(same) if same[0].kind else _names(same) if len(same) > 1 else [
-                _said("name", same[0].name) + _comment(same[0].says)]
+                _key_line("name", same[0].name) + _comment(same[0].says)]
             yield from (f"# {line}".replace("# # ", "# ") for line in lines)
 
 
 def _comment(text: str) -> str:
-    """Words of a code book behind a line."""
-    shown = " ".join("".join(" " if hidden(c) else c for c in text).split())
-    return f"  # {shown[:80]}" if shown else ""
+    """Return the description of a code book as a comment at the end of a line."""
+    words = " ".join("".join(" " if hidden(c) else c for c in text).split())
+    return f"  # {words[:80]}" if words else ""
 
 
-def _said(key: str, value: Any) -> str:
-    """A line that gives a key."""
+def _key_line(key: str, value: Any) -> str:
+    """Return a line with a key and its value."""
     return f"{key} = {toml_value(value)}"
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML writes it, in one line."""
+    """Return a value as TOML writes it, in one line."""
     import tomli_w
 
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""What privsieve had before its first release and has no longer, each with the way out.
+"""Dropped: options, verbs and names that were removed, each with its replacement.
 
 docs/decisions/030 gives the reasons.
 """
@@ -38,8 +38,8 @@ _ANYWAY = ("anyway is gone: what inspect says stops no fit any more, so leave it
            "regress and synthesize take --anyway where a forecast warns)")
 _EXPLORE = "the page of what each k costs is a verb: privsieve explore DATA --out FILE"
 _BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, or arx"
-_FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, which leaves once and "
-             "predicts for ever, or predict_batch, whose release goes on predicting")
+_FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, whose release answers any "
+             "number of predictions, or predict_batch, whose release can predict later")
 _COMPLETION = ('the verb is gone: write eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)" into '
                "~/.bashrc, or zsh_source into ~/.zshrc; docs/command-line.md")
 _ORPHANS = "the verb is gone: privsieve ledger show lists charges without a release"
@@ -60,9 +60,9 @@ _RATES = ('the weights "excess" and "youden" are gone: write "mutual-information
           "columns that predict better, or give a number for each item")
 _FORMAT = "--format is gone: the table is written as CSV, which any program reads and recounts"
 _POLYNOMIAL = ('polynomials are gone: write kernel="rbf", which bends as well, or "cosine"')
-#: Options that have another name.
+#: Renamed options.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
-#: Values of options that are gone; one may be the name of an option that is there.
+#: Removed values of options; one may be the name of another option.
 VALUES = {
     "laplace": _NOISE,
     "disagreement": _SCORE,
@@ -79,7 +79,7 @@ VALUES = {
 }
 _SEED = ("there is no seed: anyone who knows it can subtract the noise, and the release protects "
          "nobody.  Each fit draws new noise; to have a result again, save the release")
-#: Methods, verbs, public names and options that are gone, or that people look for.
+#: Removed methods, verbs, names and options, and others that people look for.
 DROPPED = {
     "random_state": _SEED,
     "seed": _SEED,
@@ -129,7 +129,7 @@ DROPPED = {
 
 
 def explain(name: object, otherwise: str) -> str:
-    """Return what to do instead of a dropped name or value, or another text where it never was.
+    """Return the replacement of a dropped name or value, or `otherwise` for others.
 
     >>> explain("sum", "")[:36], explain("add", "no such verb")
     ('releases of several sites are gone: ', 'no such verb')
@@ -138,7 +138,7 @@ def explain(name: object, otherwise: str) -> str:
 
 
 def is_of_first(certificate: Mapping[str, Any]) -> bool:
-    """Return whether version 0.1.0 wrote a certificate; nobody reads what it wrote.
+    """Return whether version 0.1.0 wrote a certificate, which is not supported.
 
     >>> is_of_first({"software": {"privsieve": "0.1.0"}})
     True
@@ -147,6 +147,6 @@ def is_of_first(certificate: Mapping[str, Any]) -> bool:
     return isinstance(software, Mapping) and software.get("privsieve") == "0.1.0"
 
 
-#: What is said of a release that version 0.1.0 made.
+#: The error about a release of version 0.1.0.
 OF_FIRST = ("this release was made by version 0.1.0, which was never released; make the release "
             "again, with a new ledger")

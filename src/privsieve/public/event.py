@@ -1,7 +1,7 @@
-"""Event: what a plan does with noise, in as many numbers as an accountant needs.
+"""Event: what a plan does with noise, in the numbers that a privacy accountant needs.
 
-A plan carries its event and a release shows it, so that anybody may work out epsilon, delta and rho
-with a program of their own; `check/events.py` does so for `verify`.
+A plan and its release contain the event, so that anyone can compute epsilon, delta and rho with
+another program.  `check/events.py` does so for `verify`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from privsieve.public.canonical import Json
 
 class _Event(Struct, frozen=True, tag_field="event", forbid_unknown_fields=True,
              omit_defaults=True):
-    """One event; amounts are texts of fractions."""
+    """An event; amounts are fractions as texts."""
 
     def json(self) -> dict[str, Json]:
         """Return the fields as a release shows them.
@@ -26,15 +26,15 @@ class _Event(Struct, frozen=True, tag_field="event", forbid_unknown_fields=True,
         >>> Gaussian.of(1, 2, 30).json()
         {'event': 'gaussian', 'd': 30, 'moves': '1', 'sigma': '2'}
         """
-        found: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
-        return found
+        fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(self))
+        return fields
 
 
 class RaceEvent(_Event, frozen=True, tag="race"):
-    """Some of d scores are named, by scores with noise on each.
+    """The selection of some of d scores, with noise on each score.
 
-    named : how many positions the noise names one by one
-    scale : of the noise, where a unit moves each score by at most 1
+    named : the number of positions that the noise selects one by one
+    scale : the scale of the noise, if a unit moves each score by at most 1
     """
 
     noise: Literal["exponential", "gumbel"]
@@ -44,11 +44,11 @@ class RaceEvent(_Event, frozen=True, tag="race"):
 
 
 class Additive(_Event, frozen=True, tag="additive"):
-    """Numbers leave with noise whose chance falls by e for each `scale` of distance.
+    """The release of numbers with noise whose density falls by e for each `scale` of distance.
 
-    moves : how far a unit moves all numbers, in the norm of the law
-    threshold : where only counts from here on are named
-    rows : what the rows of a unit count at most, where there is a threshold
+    moves : the distance that a unit moves the numbers, in the norm of the law
+    threshold : the least released count, if there is one
+    rows : the largest count of the rows of a unit, if there is a threshold
     """
 
     noise: Literal["laplace", "discrete-laplace", "gamma-norm"]
@@ -61,12 +61,12 @@ class Additive(_Event, frozen=True, tag="additive"):
     def of(cls, noise: Literal["laplace", "discrete-laplace", "gamma-norm"],
            moves: Fraction | int, scale: Fraction, *, threshold: int | None = None,
            rows: int | None = None) -> Additive:
-        """Write down the amounts."""
+        """Return an event with the amounts as texts."""
         return cls(noise, str(Fraction(moves)), str(scale), threshold, rows)
 
 
 class Gaussian(_Event, frozen=True, tag="gaussian"):
-    """d numbers leave with Gaussian noise; a unit moves them by `moves` in the Euclidean norm."""
+    """The release of d numbers with Gaussian noise; a unit moves them by `moves` (Euclidean)."""
 
     d: int
     moves: str
@@ -74,16 +74,17 @@ class Gaussian(_Event, frozen=True, tag="gaussian"):
 
     @classmethod
     def of(cls, moves: Fraction | int, sigma: Fraction | int, d: int) -> Gaussian:
-        """Write down the amounts."""
+        """Return an event with the amounts as texts."""
         return cls(d, str(Fraction(moves)), str(Fraction(sigma)))
 
 
 class Objective(_Event, frozen=True, tag="objective"):
-    """A convex problem of `rows` losses meets a random linear term, its solution a second noise.
+    """The release of a perturbed minimum: a random linear term, then noise on the solution.
 
-    term : the rate of the linear term; partitions : how many of the losses a unit decides
-    ridge : how strongly weights are held small, with what was added for the noise
-    moves, scale : of the second noise, which covers the error of the solver
+    rows : the number of losses; partitions : the number of losses that depend on one unit
+    term : the rate of the linear term
+    ridge : the strength of the ridge penalty, with the amount that the noise needs
+    moves, scale : the second noise, which covers the error of the solver
     """
 
     rows: int
@@ -95,30 +96,30 @@ class Objective(_Event, frozen=True, tag="objective"):
 
 
 class Together(_Event, frozen=True, tag="together"):
-    """All of these events happen."""
+    """All of these events."""
 
     events: tuple[Event, ...]
 
 
 class Either(_Event, frozen=True, tag="either"):
-    """One of these events happens; which one is decided by what was released before."""
+    """One of these events, chosen by what was released before."""
 
     events: tuple[Event, ...]
 
 
 Event = RaceEvent | Additive | Gaussian | Objective | Together | Either
-#: A release that reads no row.
+#: The event of a release that reads no rows.
 NOTHING = Together(())
 
 
 def together(*events: Event) -> Event:
-    """Join events in one row; one alone stays as it is."""
+    """Join events; a single event stays as it is."""
     row = tuple(each for event in events
                 for each in (event.events if isinstance(event, Together) else (event,)))
     return row[0] if len(row) == 1 else Together(row)
 
 
 def either(events: Iterable[Event]) -> Event:
-    """Join the events of several branches; equal ones are one."""
-    found = tuple(dict.fromkeys(events))
-    return found[0] if len(found) == 1 else Either(found)
+    """Join the events of several branches; merge equal ones."""
+    distinct = tuple(dict.fromkeys(events))
+    return distinct[0] if len(distinct) == 1 else Either(distinct)

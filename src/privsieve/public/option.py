@@ -1,7 +1,7 @@
-"""An option of a method is declared once: a field with its default, its reader and its help.
+"""Option: each option of a method is declared once, as a field with default, reader and help.
 
-The constructor of the estimator, the plan, the settings of a release, the command line and the
-table of the documentation are made from the fields of one frozen dataclass.
+The estimator's constructor, the plan, the settings of a release, the command line and the tables of
+the documentation all follow from the fields of one frozen dataclass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Name = Annotated[str, "NAME"]
 Column = Annotated[str, "COLUMN"]
 Names = Annotated[str, "A,B,…"]
 #: Options that say what a choice is among.
-WISHES = ("always", "never", "groups")
+PLACED = ("always", "never", "groups")
 
 
 def whole_number(text: str) -> bool:
@@ -53,19 +53,19 @@ def plain(value: Any) -> Any:
         value = float(str(value)) if type(own) is float else (
             [*value] if type(own) is list else own)
     if isinstance(value, Mapping):
-        return {plain(name): plain(part) for name, part in value.items()}
-    return [plain(part) for part in value] if isinstance(value, list | tuple | set) else value
+        return {plain(name): plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple | set) else value
 
 
 def as_given(value: Any) -> Any:
-    """Return the value: its method says what it may be."""
+    """Return the value unchanged; the method checks it."""
     return value
 
 
 def text(value: Any) -> str:
     """Read a text."""
     if not isinstance(value, str):
-        raise ValueError("a text")  # noqa: TRY004  # whoever catches it adds the option's name
+        raise ValueError("a text")  # noqa: TRY004  # the caller adds the option's name
     return value
 
 
@@ -90,15 +90,15 @@ def word_or_names(value: Any) -> Any:
 
 
 def whole_of_each(value: Any) -> Any:
-    """Read a whole number for all columns, or one for each that is named.
+    """Read a whole number for all columns, or a number for each named column.
 
     >>> whole_of_each("4"), whole_of_each(["age=5", "dose=3"])
     (4, {'age': 5, 'dose': 3})
     """
     if isinstance(value, str) and "=" in value:
         value = [value]
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        pairs = [part.rpartition("=") for part in value]
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        pairs = [item.rpartition("=") for item in value]
         if len({name for name, _, _ in pairs if name}) < len(value) or not value:
             raise ValueError("a number for every column, or COLUMN=N once for each")
         value = {name: number for name, _, number in pairs}
@@ -115,7 +115,7 @@ def mapping(value: Any) -> Any:
 
 
 def how_many(value: Any) -> Any:
-    """Read a number of columns, a fraction of them, or their text; words are the method's.
+    """Read a number or a fraction of columns, or its text; leave words to the method.
 
     >>> how_many("3"), how_many("0.1"), how_many(0.1), how_many("positive")
     (3, Fraction(1, 10), Fraction(1, 10), 'positive')
@@ -129,7 +129,7 @@ def how_many(value: Any) -> Any:
 
 
 def count(k: object, d: int, there: str = "the domain has {}") -> int:
-    """Read how many columns: a number, or a fraction of them; `there` says how many there are.
+    """Read a number or fraction of columns; `there` ends the error about too many.
 
     >>> count(5, 30), count(0.1, 30)
     (5, 3)
@@ -150,7 +150,7 @@ def count(k: object, d: int, there: str = "the domain has {}") -> int:
 
 
 def count_or_positive(k: object, d: int, there: str = "the domain has {}") -> int | str:
-    """Read how many columns to name, or "positive".
+    """Read the number of columns to select, or "positive".
 
     >>> count_or_positive(5, 30), count_or_positive("positive", 30)
     (5, 'positive')
@@ -164,7 +164,7 @@ def count_or_positive(k: object, d: int, there: str = "the domain has {}") -> in
 
 
 def number(value: Any) -> Any:
-    """Check a decimal number, or its text; it stays as it is written.
+    """Check a decimal number, or its text, and return it unchanged.
 
     >>> number(0.1), number("1e-6"), number("1/3")
     (0.1, '1e-6', Fraction(1, 3))
@@ -195,27 +195,26 @@ def written_names(value: Any) -> list[str]:
     >>> written_names("age,ward"), written_names(("age",))
     (['age', 'ward'], ['age'])
     """
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError('names of columns, such as ["age", "ward"]')
-    return list(parts)
+    return list(names)
 
 
 @dataclass(frozen=True)
 class About:
-    """What is known of an option beside its name and its default.
+    """The facts about an option beside its name and default.
 
-    says : what it is for, in a phrase that help, docstring and documentation share.
-    read : its value from what Python gives or a command line says; a `ValueError` says what to
-        write instead.
-    choices : the words that it may be, where they are few.
-    metavar : what stands for its value in help; None where the command line has another way.
-    needed : whether a plan without it is refused.
-    setting : its name in a release, where that differs; None where a release does not say it.
-    several : what several words of a command line become: a list, or a dict of what has names.
-    unsaid : whether a release leaves it out where it has its default.
-    flag : its word on the command line; "-" where that is its name, None where it has none.
-    rare : whether few need it: `--help` leaves it out, and `--help-all` lists it.
+    says : its purpose, in a phrase for help, docstring and documentation.
+    read : reads its value from Python or the command line; a `ValueError` says what to write.
+    choices : the allowed words, if they are few.
+    metavar : the placeholder of its value in help; None if the command line has another way.
+    needed : whether it is required.
+    setting : its name in a release, if it differs; None if a release omits it.
+    several : the type of several values on the command line: a list, or a dict of named values.
+    unsaid : whether a release omits it if it has its default.
+    flag : its word on the command line; "-" for its name, None for no word.
+    rare : whether only `--help-all` lists it.
     """
 
     says: str
@@ -231,18 +230,18 @@ class About:
 
 
 def option(*, default: Any, kw_only: bool = True, **about: Any) -> Any:
-    """Declare an option; the words are those of `About`.  Type checkers read the first two."""
+    """Declare an option with the fields of `About`.  Type checkers read the first two."""
     return field(default=default, kw_only=kw_only, metadata={"about": About(**about)})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, field))
 def declared(kind: type[Kind]) -> type[Kind]:
-    """Make a class of options of a class body: frozen, compared and printed as an object."""
+    """Make a class body a frozen class of options, compared and printed by identity."""
     return dataclass(frozen=True, eq=False, repr=False, kw_only=True)(kind)
 
 
 def integer(value: object, name: str, low: int, high: int) -> int:
-    """Read a whole number within limits, also one of NumPy.
+    """Read a whole number of Python or NumPy within limits.
 
     >>> integer(6, "block", 3, 64)
     6
@@ -263,17 +262,17 @@ def written_group(value: Any) -> tuple[str, list[str]]:
     if isinstance(value, tuple):
         if not (columns := written_names(value[1])):
             raise ParameterError(f"group {quoted(value[0])} has no columns; name at least one, or "
-                                 "leave it away")
+                                 "leave it out")
         return text(value[0]), columns
     name, _, columns = value.partition("=")
     if not name.strip() or not columns.strip():
         raise ParameterError(f"--group is {quoted(value)}; write a name, = and its columns, such "
                              "as address=street,zip")
-    return name.strip(), [one.strip() for one in columns.split(",")]
+    return name.strip(), [column.strip() for column in columns.split(",")]
 
 
 def read_several(about: About, flag: str, values: Sequence[Any]) -> object:
-    """Read what is said several times: a list, or a mapping of what has names.
+    """Read the values of an option that may be repeated: a list, or a dict of named values.
 
     >>> from privsieve.methods.choosing import Choosing
     >>> read_several(abouts(Choosing)["groups"], "--group", ["home=street,zip", "who=age"])
@@ -283,14 +282,14 @@ def read_several(about: About, flag: str, values: Sequence[Any]) -> object:
     names = [name for name, _ in read] if about.several is dict else read
     for name in names:
         if names.count(name) > 1:
-            raise ParameterError(f"{flag} says {quoted(name)} twice; say it once")
+            raise ParameterError(f"{flag} names {quoted(name)} twice; name it once")
     return dict(read) if about.several is dict else read
 
 
 def read_option(known: Field[Any], value: Any) -> object:
-    """Return an option as its field reads it, whether Python gave it or a command line said it.
+    """Read the value of an option from Python or the command line.
 
-    None leaves an option out where that is its default.  A text is read as on the command line.
+    None keeps an option at its default of None.  Texts are read as on the command line.
     """
     about: About = known.metadata["about"]
     if value is None and (known.default is None or "None" in str(known.type)):
@@ -323,69 +322,69 @@ def _read(name: str, about: About, value: Any) -> object:
     return read_several(about, name, value)
 
 
-def read_options(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of options, by the names of their fields, as the fields read them."""
-    return {one.name: read_option(one, given[one.name])
-            for one in fields(kind) if one.name in given}
+def read_options(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the values of options, by the names of their fields."""
+    return {each.name: read_option(each, values[each.name])
+            for each in fields(kind) if each.name in values}
 
 
 def abouts(kind: type) -> dict[str, About]:
-    """The options of a class, by name and in order.
+    """Return the options of a class, by name and in order.
 
     >>> from privsieve.methods.choosing import Choosing
     >>> list(abouts(Choosing))
     ['epsilon', 'allow_weak', 'n_features_to_select', 'delta', 'ordered', 'always', \
 'never', 'groups', 'fewer']
     """
-    return {one.name: one.metadata["about"] for one in fields(kind) if "about" in one.metadata}
+    return {each.name: each.metadata["about"] for each in fields(kind) if "about" in each.metadata}
 
 
-def settled(kind: type[Kind], asked: Any, **facts: Any) -> Kind:
-    """A class of options with the values of another, and what is known beside them."""
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{one.name: getattr(asked, one.name) for one in fields(asked)
-                   if one.name in known} | facts)
+def resolve_options(kind: type[Kind], options: Any, **facts: Any) -> Kind:
+    """Make a class of options from the values of another and from further facts."""
+    known = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{each.name: getattr(options, each.name) for each in fields(options)
+                   if each.name in known} | facts)
 
 
-def settings(asked: Any, **facts: Json) -> dict[str, Json]:
-    """What a release says of the options, under their names of stored formats."""
-    default = {one.name: one.default for one in fields(asked)}
-    said = {about.setting or name: _plain(getattr(asked, name))
-            for name, about in abouts(type(asked)).items() if about.setting is not None
-            and not (about.unsaid and getattr(asked, name) == default[name])}
-    return {**said, **facts}
+def settings(options: Any, **facts: Json) -> dict[str, Json]:
+    """Return the options as a release stores them, by their names in the format."""
+    default = {each.name: each.default for each in fields(options)}
+    stored = {about.setting or name: _plain(getattr(options, name))
+            for name, about in abouts(type(options)).items() if about.setting is not None
+            and not (about.unsaid and getattr(options, name) == default[name])}
+    return {**stored, **facts}
 
 
-def as_json(given: Any, settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the options that differ from their defaults, as JSON from which they are read again.
+def as_json(options: Any, settings: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the options that differ from their defaults, as JSON that `read_options` reads.
 
-    An empty wish says nothing.  Of public rows that were given as a reference the digest stands
-    for them, as in the settings.
+    Empty lists of columns are omitted.  A reference of public rows is stored as its digest, as in
+    the settings.
 
     >>> from privsieve.methods.choosing import Choosing
     >>> as_json(Choosing(3, epsilon=0.50, always=["age"]), {})
     {'epsilon': '0.5', 'n_features_to_select': 3, 'always': ['age']}
     """
-    found = {}
-    for one in fields(given):
-        if one.name == "reference":
-            if given.reference is not None:
-                found["reference"] = settings["reference"]
-        elif "about" in one.metadata:
-            value, usual = (_as_json(each, one.metadata["about"].read)
-                            for each in (getattr(given, one.name), one.default))
-            if one.name in WISHES:
+    differing = {}
+    for each in fields(options):
+        if each.name == "reference":
+            if options.reference is not None:
+                differing["reference"] = settings["reference"]
+        elif "about" in each.metadata:
+            value, usual = (_as_json(item, each.metadata["about"].read)
+                            for item in (getattr(options, each.name), each.default))
+            if each.name in PLACED:
                 value = value or None
-            if value != usual or one.metadata["about"].needed:
-                found[one.name] = value
-    return found
+            if value != usual or each.metadata["about"].needed:
+                differing[each.name] = value
+    return differing
 
 
 def _as_json(value: Any, read: Callable[[Any], object] = as_given) -> Json:
     if isinstance(value, Mapping):
-        return {str(name): _as_json(part) for name, part in value.items()}
+        return {str(name): _as_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json(part) for part in value]
+        return [_as_json(item) for item in value]
     figure = read in (number, number_or_auto) and value is not None and value != "auto"
     if figure or isinstance(value, float | Decimal | Fraction):
         return exactly(exact(value, "an option"))
@@ -394,73 +393,74 @@ def _as_json(value: Any, read: Callable[[Any], object] = as_given) -> Json:
 
 def _plain(value: Any) -> Json:
     if isinstance(value, tuple):
-        return [str(part) for part in value]
+        return [str(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     return str(value) if isinstance(value, Fraction) else value
 
 
-def current(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by their names: `k` is the number of columns; refuse what was dropped.
+def current(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options by their current names; `k` is the number of columns.  Refuse dropped ones.
 
     >>> from privsieve.methods.choosing import Choosing
     >>> current(Choosing, {"k": 3, "epsilon": 1})
     {'n_features_to_select': 3, 'epsilon': 1}
     """
-    known = {one.name for one in fields(kind)}
-    for name in given.keys() & DROPPED.keys() - known:
+    known = {each.name for each in fields(kind)}
+    for name in values.keys() & DROPPED.keys() - known:
         raise ParameterError(DROPPED[name])
-    if "n_features_to_select" not in known or "k" not in given:
-        return dict(given)
-    if "n_features_to_select" in given:
+    if "n_features_to_select" not in known or "k" not in values:
+        return dict(values)
+    if "n_features_to_select" in values:
         raise ParameterError("k and n_features_to_select are two names of one option; give one")
     return {"n_features_to_select" if name == "k" else name: value
-            for name, value in given.items()}
+            for name, value in values.items()}
 
 
-def read_request(method: str, kind: type[Kind], given: Mapping[str, Any]) -> Kind:
-    """Options as somebody gave them; refuses one that the method does not know, or lacks."""
-    values, known = current(kind, given), abouts(kind)
-    shown = {"n_features_to_select": "k"}
+def read_request(method: str, kind: type[Kind], arguments: Mapping[str, Any]) -> Kind:
+    """Read the options of a request; refuse unknown and missing ones."""
+    values, known = current(kind, arguments), abouts(kind)
+    short = {"n_features_to_select": "k"}
     words = {"k": " (--top)", "fewer": " (--at-most)"}
     for name in values:
         if name not in known:
-            takes = [shown.get(name, name) for name in known]
+            takes = [short.get(name, name) for name in known]
             raise ParameterError(f"{name}{words.get(name, '')} is no option of {method}; it takes: "
                                  f"{', '.join(sorted(takes))}, rows")
     for name, about in known.items():
         if about.needed and name not in values:
-            lacks = shown.get(name, name)
-            raise ParameterError(f"{lacks} is missing, and {method} needs it: give {lacks}=")
+            lacks = short.get(name, name)
+            raise ParameterError(f"{lacks} is missing, and {method} needs it; give {lacks}=")
     return kind(**read_options(kind, values))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 def estimator(kind: type[Kind]) -> type[Kind]:
-    """Make scikit-learn's constructor of the options that a class has or inherits.
+    """Make a scikit-learn estimator of a class: its options are the constructor's parameters.
 
-    It takes `k` for the number of columns, too.  What scikit-learn sets is not frozen.
+    The constructor also takes `k` for the number of columns.  Attributes can be set.
     """
-    made: Any = declared(kind)
-    made.__setattr__, made.__delattr__ = object.__setattr__, object.__delattr__
-    init = made.__init__
+    options_class: Any = declared(kind)
+    options_class.__setattr__, options_class.__delattr__ = object.__setattr__, object.__delattr__
+    init = options_class.__init__
 
     @wraps(init)
-    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807  # it is the constructor
-        init(self, *args, **current(made, given))
+    def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807  # it is the constructor
+        init(self, *args, **current(options_class, options))
 
-    made.__init__ = __init__
-    said, head, examples = cleandoc(made.__doc__ or "").partition("Examples\n")
-    made.__doc__ = f"{said.rstrip()}\n\n{documented(made)}\n\n{head}{examples}"
-    return made  # type: ignore[no-any-return]
+    options_class.__init__ = __init__
+    description, head, examples = cleandoc(options_class.__doc__ or "").partition("Examples\n")
+    options_class.__doc__ = "\n\n".join([
+        description.rstrip(), documented(options_class), head + examples])
+    return options_class  # type: ignore[no-any-return]
 
 
 def documented(kind: type) -> str:
-    """The options of a class as a section of a docstring."""
+    """Return the options of a class as a section of a docstring."""
     lines = ["Parameters", "----------"]
-    for one in fields(kind):
-        about: About = one.metadata["about"]
-        default = "" if one.default in (None, MISSING) else f", {one.default!r} where left out"
-        words = " | ".join(about.choices) or ("value" if one.type == "Any" else one.type)
-        lines += [f"{one.name} : {words}{default}", f"    {about.says}."]
+    for each in fields(kind):
+        about: About = each.metadata["about"]
+        default = "" if each.default in (None, MISSING) else f", {each.default!r} where left out"
+        words = " | ".join(about.choices) or ("value" if each.type == "Any" else each.type)
+        lines += [f"{each.name} : {words}{default}", f"    {about.says}."]
     return "\n".join(lines)

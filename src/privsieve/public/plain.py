@@ -1,4 +1,4 @@
-"""A file that somebody else may have laid there: opened as it is, or not at all."""
+"""Plain: open and read files that an attacker may have put there."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import stat
 from io import BufferedReader
 
-#: The files of a release, and of a domain, are far below; more is an attack on memory.
+#: The largest file that is read; files of a release or domain are far smaller.
 LARGEST_FILE = 64 * 2**20
 
 
 def opened(path: str | os.PathLike[str]) -> BufferedReader:
-    """A plain file, to be read: no link is followed, and a pipe is not waited for.
+    """Open a regular file for reading; refuse links, and do not wait for pipes.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as there, opened(there.name) as file:
@@ -28,10 +28,10 @@ def opened(path: str | os.PathLike[str]) -> BufferedReader:
 
 def read(path: str | os.PathLike[str], what: str, error: type[Exception],
          most: int = LARGEST_FILE, *, named: bool = True, way: str = "") -> bytes:
-    """The bytes of a file; what cannot be read, or is too large, is refused in a sentence.
+    """Return the bytes of a file, or raise `error` if it cannot be read or is too large.
 
-    named : whether its reader named it, who may have named a link or a pipe.
-    way : the way out.
+    named : whether the user named the file, which may then be a link or a pipe.
+    way : the end of the error, with what to do.
     """
     try:
         with open(path, "rb") if named else opened(path) as file:  # noqa: PTH123  # no import

@@ -1,12 +1,10 @@
-"""Plan: all that is decided before a row is read, what it costs, is promised, and assumes.
+"""Plan: the decisions before rows are read: cost, promise, assumptions, and the functions to run.
 
-A selector writes `plan(domain, …) -> Plan` and never sees rows.  What happens with rows and noise
-is two functions that the plan carries; `fit.fit` is the one place that calls them, in the one
-order that is private.
+A method makes a plan from a domain and options, without rows.  The plan contains two functions, one
+for rows and one for noise.  Only `fit.fit` calls them, in the order that protects privacy.
 
-What a guarantee assumes the proofs say first, in their lines `assumes:` and `rests on:`.  Proofs
-are for readers, and no program needs them: what follows from them stands here, and a test holds the
-two together.
+The assumptions of a guarantee follow from the lines `assumes:` and `rests on:` of the proofs.  They
+are repeated here, and a test compares both.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from privsieve.entries import load
 from privsieve.errors import ParameterError
-from privsieve.public import strangers
+from privsieve.public import attackers
 from privsieve.public.canonical import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -34,17 +32,17 @@ from privsieve.public.domain import Domain
 from privsieve.public.event import Event
 from privsieve.public.printed import Printed
 
-#: Above this a claim says little; it needs `allow_weak`.
+#: A larger epsilon promises little, and needs `allow_weak`.
 WEAK_EPSILON = 10
-#: Above this it says nothing at all, and is refused.
+#: A larger epsilon promises nothing, and is refused.
 LARGEST_EPSILON = 1000
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost: epsilon, exact to 1e-9, and delta, exact to 1e-18.  Pure where delta is 0.
+    """A cost: epsilon, exact to 1e-9, and delta, exact to 1e-18.  Pure if delta is 0.
 
-    rho : what the release spends as concentrated privacy (zCDP), where that is known of it.
+    rho : the cost in concentrated privacy (zCDP), if it is known.
 
     >>> Cost.of("0.3").units, Cost.of("0.3", delta="1e-6").delta_units
     (300000000, 1000000000000)
@@ -56,55 +54,55 @@ class Cost:
 
     @classmethod
     def of(cls, epsilon: object, *, delta: object = 0, allow_weak: bool = False) -> Cost:
-        """Check an epsilon, and a delta, that a person wrote."""
+        """Check an epsilon and a delta."""
         value = exact(epsilon, "epsilon")
         if value <= 0:
             raise ParameterError(f"epsilon is {epsilon}; it must be larger than 0")
         if value * EPSILON_UNITS % 1:
-            raise ParameterError(f"epsilon is {epsilon}; nine decimals are kept: shorten it")
+            raise ParameterError(f"epsilon is {epsilon}; write at most nine decimals")
         if value > LARGEST_EPSILON:
-            raise ParameterError(f"epsilon is {epsilon}; above {LARGEST_EPSILON} nothing is "
-                                 "promised to anybody")
+            raise ParameterError(f"epsilon is {epsilon}; above {LARGEST_EPSILON} there is no "
+                                 "protection: choose a smaller one")
         if value > WEAK_EPSILON and not read_flag(allow_weak, "allow_weak"):
             raise ParameterError(f"epsilon is {epsilon}; above {WEAK_EPSILON} the promise is weak: "
-                                 "choose a smaller one, or say allow_weak (--allow-weak)")
+                                 "choose a smaller one, or add allow_weak (--allow-weak)")
         also = exact(delta, "delta")
         if not 0 <= also < 1:
             raise ParameterError(f"delta is {delta}; it must be 0, or lie between 0 and 1")
         if also * DELTA_UNITS % 1:
-            raise ParameterError(f"delta is {delta}; eighteen decimals are kept: shorten it")
+            raise ParameterError(f"delta is {delta}; write at most eighteen decimals")
         return cls(value, also)
 
     def check_units(self, units: int) -> None:
-        """Refuse a delta of 1/n or more, for n units: it would let one of them out whole.
+        """Refuse a delta of 1/n or more, for n units: it would allow releasing one unit's rows.
 
         >>> Cost.of(1, delta="1e-6").check_units(5000)
         """
         if self.delta and self.delta * units >= 1:
             raise ParameterError(f"delta is {self.delta_text} and {units} units are protected; "
-                                 f"above 1/{units} the whole of somebody's rows could be released "
-                                 "within the promise: choose a delta far below that, such as 1e-9")
+                                 f"above 1/{units} the promise would allow releasing all rows of a "
+                                 "unit: choose a delta far below that, such as 1e-9")
 
     @property
     def account(self) -> str:
-        """What kind of promise it pays for: "pure", or "approximate" where there is a delta."""
+        """Return the kind of promise: "pure", or "approximate" if there is a delta."""
         return "approximate" if self.delta else "pure"
 
     @property
     def units(self) -> int:
-        """Integer units of 1e-9, rounded up: a charge is never too small."""
+        """Return integer units of 1e-9, rounded up: a charge is never too small."""
         return -(-self.epsilon * EPSILON_UNITS // 1)
 
     @property
     def delta_units(self) -> int:
-        """Integer units of 1e-18, rounded up."""
+        """Return integer units of 1e-18, rounded up."""
         return -(-self.delta * DELTA_UNITS // 1)
 
     @property
     def rho_units(self) -> int | None:
-        """Integer units of 1e-12, rounded up; None where nothing is known of rho.
+        """Return integer units of 1e-12, rounded up; None if rho is not known.
 
-        A pure release spends at most epsilon^2 / 2, whatever else is known of it.
+        A pure release spends at most epsilon^2 / 2.
 
         >>> Cost.of(1).rho_units, Cost.of(1, delta="1e-6").rho_units
         (500000000000, None)
@@ -116,7 +114,7 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """The decimal text of epsilon, exact.
+        """Return epsilon as an exact decimal text.
 
         >>> Cost.of("0.50").text
         '0.5'
@@ -125,7 +123,7 @@ class Cost:
 
     @property
     def delta_text(self) -> str:
-        """The decimal text of delta, exact.
+        """Return delta as an exact decimal text.
 
         >>> Cost.of(1, delta="1e-6").delta_text, Cost.of(1).delta_text
         ('0.000001', '0')
@@ -134,7 +132,7 @@ class Cost:
 
     @property
     def words(self) -> str:
-        """Both, for people; delta where there is one.
+        """Return epsilon in words, and delta if there is one.
 
         >>> Cost.of(1, delta="1e-6").words, Cost.of(1).words
         ('epsilon 1 and delta 0.000001', 'epsilon 1')
@@ -143,10 +141,10 @@ class Cost:
 
 
 class NoiseSize(NamedTuple):
-    """How strong noise is, and in what it is counted; a unit is a row, a line or a person.
+    """The size of noise and its unit of measurement; a privacy unit is a row, a line or a person.
 
-    "units on a score" : units that would move a column's score as far as the scale of the law
-    "units on the weights" : units that would move the weights as far as the noise is long
+    "units on a score" : privacy units that would move a column's score by the scale of the noise
+    "units on the weights" : privacy units that would move the weights by the length of the noise
     "units on a count" : the mean of each geometric half of the noise on a count
     "on a weight" : the standard deviation on one weight of a formula
     "half ranges on an answer" : the standard deviation on an answer, in half ranges of the target
@@ -157,26 +155,26 @@ class NoiseSize(NamedTuple):
                   "half ranges on an answer"]
 
 
-#: Of a certificate, which is what was promised and who paid for it.
+#: The format of a certificate, which states the promise and its charge.
 FORMAT = "privsieve-certificate/1"
-#: What is protected, in words.  A record of a CSV file is a line: whoever puts line breaks into a
-#: cell brings in several.
+#: The protected unit, in words.  A record of a CSV file is a line: a cell with line breaks has
+#: several.
 UNIT = {"row": "one row of the table", "line": "one line of the file",
         "person": "one person with all their rows"}
 #: The noun of each unit in texts: a line of a file is a row of it.
 NOUNS = {words: "person" if key == "person" else "row" for key, words in UNIT.items()}
 PLURALS = {"row": "rows", "person": "people"}
 _NEIGHBOURS = {"replace-one": "Replacing", "add-remove": "Adding or removing"}
-#: What is released, one and several of it, by kind.
+#: The result of each kind of release, singular and plural.
 _RESULT = {
     "selection": ("set", "sets"),
     "weights": ("vector of weights", "vectors of weights"),
     "regression": ("model", "models"),
     "histogram": ("table of counts", "tables of counts"),
 }
-#: The kinds of releases that an epsilon was paid for.
+#: The kinds of releases that cost epsilon.
 KINDS = tuple(_RESULT)
-#: Every word that a proof may use, and what it says.
+#: Every assumption that a proof may name, in a sentence.
 SENTENCES: Mapping[str, str] = {
     "ideal-bits": "The operating system's random numbers cannot be told from coin flips.",
     "ieee-doubles": (
@@ -187,34 +185,34 @@ SENTENCES: Mapping[str, str] = {
 
 
 class Chosen(tuple[int, ...]):  # noqa: SLOT001  # a tuple has no room for slots
-    """Positions of chosen columns, and what else a release says of the choice, all of it released.
+    """Positions of chosen columns, with further fields of the release.  All of it is released.
 
-    >>> one = Chosen((2, 5), branch="pairs")
-    >>> one, dict(one.said)
+    >>> chosen = Chosen((2, 5), branch="pairs")
+    >>> chosen, dict(chosen.fields)
     ((2, 5), {'branch': 'pairs'})
     """
 
-    said: Mapping[str, Json]
+    fields: Mapping[str, Json]
 
-    def __new__(cls, columns: Iterable[int], **said: Json) -> Chosen:
-        """The positions; `said` are further fields of `release.Selection`."""
-        made = super().__new__(cls, columns)
-        made.said = said
-        return made
+    def __new__(cls, columns: Iterable[int], **fields: Json) -> Chosen:
+        """Keep the positions, and `fields` of `release.Selection` beside them."""
+        chosen = super().__new__(cls, columns)
+        chosen.fields = fields
+        return chosen
 
 
-#: Signs of a query at most; a view holds what is longer.
+#: The most characters of a query; longer queries need a view.
 LONGEST_QUERY = 4000
 
 
 class Takes(NamedTuple):
-    """What a run takes, by declared sizes: seconds of one core, and bytes beyond the process.
+    """The estimated seconds of one core and bytes of memory of a run, by declared sizes.
 
-    Bytes are those of the work on rows that were read; rows that may lie in a file are no part of
-    them, and `rows.batch` adds what reading takes.
+    The bytes are those of the work on rows.  They exclude rows that may be in a file, and the
+    buffers of reading, which `rows.batch` adds.
 
-    stages : of each stage that adds up parts of the rows the bytes of all, and of each thread.
-    whole : bytes where all rows are in memory at once instead; 0 where they never are.
+    stages : for each stage that adds up batches of rows, its shared bytes and those of each thread.
+    whole : bytes if all rows are in memory at once; 0 if they never are.
     rows : bytes of rows that are kept, in memory or in a file.
     """
 
@@ -224,12 +222,12 @@ class Takes(NamedTuple):
     rows: int = 0
 
     def parts(self, jobs: int) -> int:
-        """Bytes on the path by parts; a result more than there are threads waits to be added."""
+        """Return the bytes of adding up batches; one result waits beside those of the threads."""
         return max((all_ + each * (jobs + (jobs > 1)) for all_, each in self.stages), default=0)
 
     @property
     def bytes(self) -> int:
-        """Bytes of one thread that has room for all."""
+        """Return the bytes of one thread that keeps everything in memory."""
         return self.whole or self.parts(1) + self.rows
 
 
@@ -238,38 +236,38 @@ class Plan(Printed):
     """Public facts, a cost, and two functions.
 
     summarise : (batches, key) -> summary
-        rows become integers that add up; `key` is a fresh secret for data-free tie orders.
+        turns rows into integers that add up; `key` is a fresh secret for tie orders without data.
     mechanism : (summary, noise) -> output
-        the only function that meets noise; what it returns leaves.
-    says : (output) -> what the release says of it; None where the output is selected positions.
-    record : what one record of the source is: a row of a table, or a line of a file.
-    query : the text of SQL whose rows the table is; its author answers for what it leaves out.
-    asked : the options that were given, as texts of JSON: `verify` plans again from them.
-    shows : what a release says of its choice that is known before rows are read.
-    certain : the positions that a choice of no cost names; None for all.
-    takes : an estimate of time and memory, where there is one; no part of the release.
-    reads : the domain by which rows become codes, where that is not the declared one.
-    branch_of : (noisy class counts) -> the name of the branch that follows; None where none does.
+        the only function with noise; its output is released.
+    says : (output) -> the fields of the release; None if the output is selected positions.
+    record : a record of the source: a row of a table, or a line of a file.
+    query : the SQL query whose rows are the table; its author answers for rows that it leaves out.
+    options : the options of the caller, as texts of JSON: `verify` plans again from them.
+    shows : facts about the choice that are known before rows are read.
+    certain : the positions that a choice without cost selects; None for all.
+    takes : an estimate of time and memory, if there is one; the release does not contain it.
+    reads : the domain that codes the rows, if it is not the declared one.
+    branch_of : (noisy class counts) -> the name of the next branch, if the plan has branches.
     """
 
     method: str  # name/version
     kind: str  # what the release is: "selection"
     domain: Domain
     cost: Cost
-    units: int  # public number of rows or persons that shaped the method
+    units: int  # the public number of rows or persons
     settings: Mapping[str, Json]
     noise: NoiseSize
     forecast: Mapping[str, Json]
     warning: str | None
     theorem: str
     assumes: tuple[str, ...]
-    event: Event  # what it does with noise, for an accountant
+    event: Event  # for an accountant
     summarise: Callable[[Iterable[Any], int], Any] = field(repr=False)
     mechanism: Callable[..., Any] = field(repr=False)
     says: Callable[[Any], Mapping[str, Json]] | None = field(default=None, repr=False)
     record: Literal["row", "line"] = "row"
     query: str | None = None
-    asked: Mapping[str, Json] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)
     shows: Mapping[str, Json] = field(default_factory=dict, repr=False)
     certain: tuple[int, ...] | None = None
     takes: Takes | None = None
@@ -278,27 +276,27 @@ class Plan(Printed):
 
     @property
     def coding(self) -> Domain:
-        """The domain by which rows become codes."""
+        """Return the domain that codes the rows."""
         return self.reads or self.domain
 
     @property
     def holds(self) -> bool:
-        """Whether codes of all rows are kept for the summary; else one pass adds them up."""
+        """Return whether the summary keeps codes of all rows; else one pass adds them up."""
         return holds_rows(self.summarise)
 
     @property
     def chooses(self) -> bool:
-        """Whether names of columns are all that it releases."""
+        """Return whether it releases names of columns only."""
         return self.kind == "selection"
 
     @property
     def protected(self) -> Literal["row", "line", "person"]:
-        """One unit, by the name that the source gives it."""
+        """Return the protected unit, by the name that the source gives it."""
         return "person" if self.domain.unit == "person" else self.record
 
     @property
     def noun(self) -> str:
-        """One unit in texts: a row or a person."""
+        """Return the protected unit in texts: a row or a person."""
         return NOUNS[UNIT[self.protected]]
 
     def plot(self, ax: Any = None) -> Any:
@@ -306,12 +304,12 @@ class Plan(Printed):
         return load("export", "plan").from_plan(self).plot(ax)
 
     def json(self) -> dict[str, Json]:
-        """What a release and a certificate say of the plan."""
+        """Return the plan as a release and a certificate store it."""
         return {
             "method": self.method,
             "epsilon": self.cost.text,
             "delta": self.cost.delta_text,
-            "asked": dict(self.asked),
+            "asked": dict(self.options),
             "settings": dict(self.settings),
             "event": self.event.json(),
             "units": str(self.units),
@@ -325,7 +323,7 @@ def holds_rows(summarise: object) -> bool:
 
 
 def sought(settings: Mapping[str, Any]) -> int:
-    """How many of the places are raced for.
+    """Return the number of columns that the noise selects.
 
     >>> sought({"k": 3, "always": ["age"]})
     2
@@ -333,10 +331,10 @@ def sought(settings: Mapping[str, Any]) -> int:
     return int(settings["k"]) - len(settings.get("always") or ())
 
 
-# --- what is promised -----------------------------------------------------------------------------
+# --- the promise ----------------------------------------------------------------------------------
 
 def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
-    """What a plan promises before a row is read: what `Ledger.reserve` keeps with the charge."""
+    """Return the promise of a plan, which `Ledger.reserve` stores with the charge."""
     return {
         "claim": {
             "kind": plan.kind, "account": plan.cost.account, "epsilon": plan.cost.text,
@@ -349,15 +347,16 @@ def terms(plan: Plan, software: Mapping[str, str]) -> dict[str, Json]:
     }
 
 
-def conversion(said: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:
-    """A charge that was converted, in a sentence; None where it was not."""
-    if said["factor"] == "1":
+def conversion(charged: Mapping[str, Any], terms: Mapping[str, Any]) -> str | None:
+    """Describe a converted charge in a sentence; return None if it was not converted."""
+    if charged["factor"] == "1":
         return None
-    own, rows = terms["claim"], said["rows_per_person"]
-    having = f" with up to {rows} rows" if rows is not None and own["unit"] != said["unit"] else ""
-    return (f"charged {said['factor']} times: the release protects {unit_text(own['unit'])} "
-            f"({own['neighbours']}), and the budget protects {unit_text(said['unit'])}{having} "
-            f"({said['neighbours']})")
+    claim, rows = terms["claim"], charged["rows_per_person"]
+    same = rows is None or claim["unit"] == charged["unit"]
+    most = "" if same else f" with up to {rows} rows"
+    return (f"charged {charged['factor']} times: the release protects {unit_text(claim['unit'])} "
+            f"({claim['neighbours']}), and the budget protects {unit_text(charged['unit'])}{most} "
+            f"({charged['neighbours']})")
 
 
 def unit_text(unit: str) -> str:
@@ -366,7 +365,7 @@ def unit_text(unit: str) -> str:
 
 
 def sentence(certificate: Mapping[str, Any]) -> str:
-    """The claim in one plain sentence.
+    """Return the claim in one plain sentence.
 
     >>> sentence({"plan": {}, "claim": {"kind": "selection", "epsilon": "1", "delta": "0",
     ...           "neighbours": "replace-one", "unit": "one row of the table"}})[:63]
@@ -374,7 +373,7 @@ def sentence(certificate: Mapping[str, Any]) -> str:
     """
     claim = certificate["claim"]
     if claim["kind"] == "containment":
-        return strangers.promise(claim)
+        return attackers.promise(claim)
     result, results = _RESULT.get(claim["kind"], ("result", "results"))
     settings = certificate["plan"].get("settings", {})
     counted = settings.get("class_prior") == "auto" or settings.get("class_share") == "noisy"
@@ -386,6 +385,6 @@ def sentence(certificate: Mapping[str, Any]) -> str:
         f"e^{claim['epsilon']}, which protects nobody")
     if claim["delta"] == "0":
         return f"{changes}released {result} by a factor of at most {times}."
-    # With a delta the sum over several results may grow by delta once, not each of them.
+    # With a delta, the sum over several results may grow by delta once, not each result.
     return (f"{changes}collection of released {results} by a factor of at most {times}, and by at "
             f"most {claim['delta']} beyond that.")

@@ -1,7 +1,6 @@
-"""Policy: what a place allows of a release, in a file of its own; refused before the charge.
+"""Policy: the rules of an organisation for releases, in a file; checked before the charge.
 
-A rule that is not in the file is no rule.  Each refusal names the rule, what was asked for, and
-what is allowed.
+Rules that the file does not state do not apply.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from privsieve.public.plain import read
 from privsieve.public.plan import KINDS, Plan
 
 _KINDS = (*KINDS, "containment")
-#: What a rule that lists may list, as a pattern, and of which words there is no other.
+#: The pattern of the entries of each rule with a list, and the end of the error about others.
 _LISTS = {"units": ("row|person", "known are row, person"),
           "neighbours": ("replace-one|add-remove", "known are replace-one, add-remove"),
           "kinds": ("|".join(_KINDS), f"known are {', '.join(_KINDS)}"),
@@ -32,14 +31,14 @@ LARGEST_FILE = 2**16
 
 @dataclass(frozen=True)
 class Policy:
-    """What is allowed; None where nothing is said.
+    """The rules of a policy; None if a rule is not stated.
 
-    epsilon, delta : the largest of one release, as decimal texts.
-    units, neighbours, kinds, methods : those that are allowed.
-    signed_by, threshold : keys of which so many have to have signed the plan of a release; all of
-        them where no number is said.  A publication has no plan, and is refused.
-    k : the least of a publication.
-    ledger, head : whether a publication needs a ledger, and a charge a file that keeps its head.
+    epsilon, delta : the largest values of one release, as decimal texts.
+    units, neighbours, kinds, methods : the allowed ones.
+    signed_by, threshold : the keys, and how many of them must sign the plan of a release (default:
+        all).  Publications have no plan, and are refused.
+    k : the least k of a publication.
+    ledger, head : whether a publication needs a ledger, and a charge a file for its head.
 
     >>> Policy.read('epsilon = "1"').demand(kind="weights", epsilon="2")
     Traceback (most recent call last):
@@ -68,7 +67,7 @@ for; nothing was charged
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
-        """The same of a text.
+        """Read the text of a policy.
 
         >>> Policy.read('kinds = ["weights"]').kinds
         ('weights',)
@@ -76,69 +75,69 @@ for; nothing was charged
         import tomllib
 
         try:
-            said = tomllib.loads(text if isinstance(text, str) else text.decode())
+            rules = tomllib.loads(text if isinstance(text, str) else text.decode())
         except (ValueError, RecursionError):
             raise ParameterError("the policy is not TOML; write a line such as "
                                  'epsilon = "1"') from None
-        for key in said:
+        for key in rules:
             if key not in _KEYS:
                 raise ParameterError(f"the policy has the key {quoted(key)}, which is no rule; "
                                      f"rules are {', '.join(_KEYS)}")
-        made = cls(**{key: _rule(key, value) for key, value in said.items()})
-        keys = len(made.signed_by or ())
-        if (made.signed_by is not None and not keys) or (
-                made.threshold is not None and made.threshold > keys):
+        policy = cls(**{key: _rule(key, value) for key, value in rules.items()})
+        keys = len(policy.signed_by or ())
+        if (policy.signed_by is not None and not keys) or (
+                policy.threshold is not None and policy.threshold > keys):
             raise ParameterError(f"signed_by of the policy names {keys} keys; name one or more, "
-                                 "and a threshold of no more than these")
-        return made
+                                 "and a threshold of at most their number")
+        return policy
 
-    def demand(self, *, kind: str, epsilon: str | None = None, delta: str = "0", **more: Any,
+    def demand(self, *, kind: str, epsilon: str | None = None, delta: str = "0", **facts: Any,
                ) -> None:
-        """Refuse what is not allowed, with the first rule that speaks against it.
+        """Refuse what is not allowed, and name the first rule against it.
 
-        `more` are unit, neighbours, method, k, ledger and head, as far as the release has them.
+        `facts` are unit, neighbours, method, k, ledger and head, as far as the release has them.
         """
         self._listed("kinds", "the kind", kind)
         if kind == "containment" and self.signed_by is not None:
             raise _refused("no publication: its signed_by asks for a plan that was signed before, "
                            "and a publication has none; take a policy without signed_by for "
                            "publications, and have the folder signed")
-        for rule, what, asked in (("epsilon", "an epsilon", epsilon), ("delta", "a delta", delta)):
+        for rule, what, amount in (("epsilon", "an epsilon", epsilon), ("delta", "a delta", delta)):
             most = getattr(self, rule)
-            if most is not None and asked is not None and exact(asked, rule) > exact(most, rule):
-                raise _refused(f"{what} of at most {most}, and {asked} is asked for")
+            if most is not None and amount is not None and exact(amount, rule) > exact(most, rule):
+                raise _refused(f"{what} of at most {most}, and {amount} is asked for")
         for rule, what in (("units", "unit"), ("neighbours", "neighbours"), ("methods", "method")):
-            self._listed(rule, f"the {what}", more.get(what))
-        if self.k is not None and more.get("k") is not None and more["k"] < self.k:
-            raise _refused(f"a k of at least {self.k}, and {more['k']} is asked for")
+            self._listed(rule, f"the {what}", facts.get(what))
+        if self.k is not None and facts.get("k") is not None and facts["k"] < self.k:
+            raise _refused(f"a k of at least {self.k}, and {facts['k']} is asked for")
         for rule, what in (("ledger", "--ledger"), ("head", "--head")):
-            if getattr(self, rule) and rule in more and not more[rule]:
+            if getattr(self, rule) and rule in facts and not facts[rule]:
                 raise _refused(f"no release without {what}: name one")
 
     def demand_signed(self, plan: str | None) -> None:
-        """Refuse a release where a signed plan has to be named, and is not."""
+        """Refuse a release without a signed plan if the policy needs one."""
         if self.signed_by is not None and plan is None:
             raise _refused(f"no release of a plan that {self.threshold or len(self.signed_by)} of "
                            f"{len(self.signed_by)} keys have not signed: name the signed plan with "
                            "--signed-plan")
 
-    def _listed(self, rule: str, what: str, asked: str | None) -> None:
+    def _listed(self, rule: str, what: str, value: str | None) -> None:
         allowed = getattr(self, rule)
-        if allowed is not None and asked is not None and asked not in allowed:
-            raise _refused(f"{what} {', '.join(allowed) or 'of nothing'}, and {asked} is asked for")
+        if allowed is not None and value is not None and value not in allowed:
+            raise _refused(f"{what} {', '.join(allowed) or 'of nothing'}, and {value} is asked for")
 
-    def demand_plan(self, plan: Plan, **more: Any) -> None:
-        """The same of a plan; `more` as in `demand`."""
+    def demand_plan(self, plan: Plan, **facts: Any) -> None:
+        """Refuse a plan that is not allowed; `facts` as in `demand`."""
         self.demand(kind=plan.kind, epsilon=plan.cost.text, delta=plan.cost.delta_text,
-                    unit=plan.domain.unit, neighbours=plan.domain.neighbours, **more)
+                    unit=plan.domain.unit, neighbours=plan.domain.neighbours, **facts)
 
 
-def _refused(said: str) -> ParameterError:
-    return ParameterError(f"the policy allows {said}; nothing was charged")
+def _refused(allowed: str) -> ParameterError:
+    return ParameterError(f"the policy allows {allowed}; nothing was charged")
 
 
 def _rule(key: str, value: Any) -> Any:
-    """A rule as it was written, if it is one."""
+    """Return the value of a rule, if it is valid."""
     if key in _AMOUNTS and isinstance(value, str | int) and not isinstance(value, bool):
         if exact(value, f"{key} of the policy") < 0:
             raise ParameterError(f"{key} of the policy is {value}; write 0 or more")
@@ -147,11 +146,11 @@ def _rule(key: str, value: Any) -> Any:
         return value
     if key in _FLAGS and isinstance(value, bool):
         return value
-    if key in _LISTS and isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if key in _LISTS and isinstance(value, list) and all(isinstance(item, str) for item in value):
         pattern, words = _LISTS[key]
-        for one in value:
-            if not re.fullmatch(pattern, one):
-                raise ParameterError(f"{key} of the policy names {quoted(one)}, {words}")
+        for item in value:
+            if not re.fullmatch(pattern, item):
+                raise ParameterError(f"{key} of the policy names {quoted(item)}, {words}")
         return tuple(value)
     form = ('a decimal text such as "0.5"' if key in _AMOUNTS else "a whole number above 0"
             if key in _COUNTS else "true or false" if key in _FLAGS else "a list of texts")

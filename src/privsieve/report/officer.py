@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from privsieve.public.attackers import UNITS, counted, known, limits, spoken
 from privsieve.public.canonical import canonical, digest, exact, factor
 from privsieve.public.plan import NOUNS, PLURALS, SENTENCES, conversion, sentence, unit_text
-from privsieve.public.strangers import UNITS, counted, known, limits, spoken
 from privsieve.release import what
 from privsieve.report.figures import belief, capital, count, percent
 from privsieve.telling.document import Fact, Part, clean, literal

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from privsieve.public.canonical import EPSILON_UNITS, decimal
-from privsieve.public.option import WISHES
+from privsieve.public.option import PLACED
 from privsieve.public.plan import PLURALS, Plan, Takes, sought
 from privsieve.report.figures import capital
 from privsieve.report.plans import FIGURES, figure, heading, noise, settings, share
@@ -26,7 +26,7 @@ def plan_document(plan: Plan, forecasts: Forecasts, notes: Iterable[tuple[str, s
                   ) -> Document:
     """Return a document of what a plan costs, protects and finds, with notes at its end."""
     options = settings({name: value for name, value in plan.settings.items()
-                        if name not in ("k", "at_most", *WISHES)})
+                        if name not in ("k", "at_most", *PLACED)})
     query = " ".join((plan.query or "").split())
     facts = [
         *heading(plan), ("cost", f"{plan.cost.words}, charged before a row is read"),
@@ -125,6 +125,8 @@ def amount(value: Fraction) -> str:
 def _forecast(plan: Plan, forecasts: Forecasts) -> Iterator[Part]:
     """Yield the forecasts by epsilon and by gap."""
     own: Mapping[str, Any] = plan.forecast
+    if "found_percent" not in own:  # a method from outside may forecast nothing
+        return
     options: Mapping[str, Any] = plan.settings
     most, fixed = options.get("at_most"), len(options.get("always", ()))
     few = [] if most is None else ["names"]

@@ -12,8 +12,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
 
-from privsieve.public.canonical import short
-from privsieve.public.strangers import (
+from privsieve.public.attackers import (
     BOTH,
     PRESENCES,
     SENSITIVE,
@@ -27,16 +26,9 @@ from privsieve.public.strangers import (
     limits,
     spoken,
 )
+from privsieve.public.canonical import short
 from privsieve.release import number
-from privsieve.report.figures import (
-    capital,
-    count,
-    listed,
-    pairs,
-    rounded,
-    share_up,
-    some,
-)
+from privsieve.report.figures import capital, count, listed, pairs, rounded, share_up, some
 from privsieve.report.frame import Known, known_of
 from privsieve.telling.document import (
     Bar,

@@ -1,1 +1,1 @@
-"""Trust: who signed what.  Keys, the envelope that holds signatures, and whose are wanted."""
+"""Trust: keys, envelopes with signatures, and the required signers."""

@@ -1,9 +1,9 @@
 """Envelope: a statement of files by their digests, and the signatures of it.
 
-The envelope is DSSE v1, and the statement in-toto's v1: others can check both.  The statement is
-canonical JSON, and only that form of it is read, so that one statement is one text.  All signers
-sign the same bytes: whoever signs later changes nothing for who signed before.  Which of them made
-the release stands in the statement, so that nobody can swap their parts.
+The envelope is DSSE v1 and the statement in-toto v1, so other tools can check both.  The statement
+must be canonical JSON, so that it has one text.  All signers sign the same bytes; later signatures
+do not change earlier ones.  The statement names the maker of the release, so that nobody can swap
+the roles of maker and approver.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from privsieve.trust.keys import PrivateKey, PublicKey
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
-#: What is said: nothing is looked up under these names.
+#: The kinds of statements; these names are not looked up.
 RELEASE, PUBLICATION = "urn:privsieve:dp-release/v1", "urn:privsieve:containment/v1"
 PLAN = "urn:privsieve:plan/v1"
-#: The parts of a certificate that say what is promised, paid and made.
+#: The fields of a certificate about promise, charge and release.
 SAID = ("claim", "plan", "domain_sha256", "release_sha256", "population", "ledger", "software")
-#: The parts that are known before anybody looks.
+#: The fields that are known before rows are read.
 PLANNED = ("claim", "plan", "domain_sha256")
 
-#: More would be an attack on memory, or on time.
+#: Larger envelopes would be an attack on memory, or on time.
 LARGEST_ENVELOPE, MOST_SIGNATURES = 2**25, 64
-#: One plain component, as files of a release are called.
+#: The name of a file of a release: one plain component.
 NAME, _SHA256 = "[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", "[0-9a-f]{64}"
 
 
 def pae(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
-    """What is signed, by DSSE: type and payload, each with its length before it.
+    """Return the bytes that DSSE signs: type and payload, each after its length.
 
     >>> pae(b"hello world", "http://example.com/HelloWorld")
     b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
@@ -46,10 +46,10 @@ def pae(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
 
 @dataclass(frozen=True)
 class Statement:
-    """What is signed: `kind`, what it says, and the digests of what it is about.
+    """A signed statement: its kind, its content, and the digests of its subjects.
 
-    >>> made = Statement(PLAN, {"plan": "00" * 32}, {"plan": {"k": 3}})
-    >>> Statement.read(made.encoded) == made
+    >>> statement = Statement(PLAN, {"plan": "00" * 32}, {"plan": {"k": 3}})
+    >>> Statement.read(statement.encoded) == statement
     True
     """
 
@@ -59,7 +59,7 @@ class Statement:
 
     @property
     def encoded(self) -> bytes:
-        """The statement as in-toto writes it, in canonical JSON."""
+        """Return the statement as in-toto writes it, in canonical JSON."""
         subjects: Json = [{"name": name, "digest": {"sha256": sha}}
                           for name, sha in sorted(self.subjects.items())]
         return canonical({"_type": STATEMENT, "subject": subjects, "predicateType": self.kind,
@@ -67,40 +67,40 @@ class Statement:
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """The statement of these bytes, if they are the one way to write it."""
+        """Read a statement, if it is written in canonical form."""
         try:
             body = parsed(data)
-            subjects = {one["name"]: one["digest"]["sha256"] for one in body["subject"]}
-            made = cls(body["predicateType"], subjects, body["predicate"])
-            same = made.encoded == data and isinstance(made.kind, str)
+            subjects = {subject["name"]: subject["digest"]["sha256"] for subject in body["subject"]}
+            statement = cls(body["predicateType"], subjects, body["predicate"])
+            same = statement.encoded == data and isinstance(statement.kind, str)
             plain = all(re.fullmatch(NAME, name) and re.fullmatch(_SHA256, sha)
                         for name, sha in subjects.items())
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             same = plain = False
         if not same:
-            raise CheckFailed("what was signed is not an in-toto statement in canonical form")
+            raise CheckFailed("the signed statement is not one of in-toto in canonical form")
         if not plain:
-            raise CheckFailed("what was signed names files as no release does")
-        return made
+            raise CheckFailed("the signed statement has names of files that releases do not have")
+        return statement
 
 
 def of_release(certificate: Mapping[str, Any], files: Mapping[str, str],
                maker: PublicKey | None) -> Statement:
-    """What is signed of a release folder: its certificate's words, and all of its files."""
+    """Return the statement of a release folder: fields of its certificate, and all files."""
     kind = PUBLICATION if certificate["claim"]["kind"] == "containment" else RELEASE
     says = {name: certificate[name] for name in SAID if name in certificate}
     return Statement(kind, files, {**says, "maker": None if maker is None else maker.keyid})
 
 
 def of_plan(certificate: Mapping[str, Any]) -> Statement:
-    """What is promised before anybody looks: what a certificate will say, as far as is known."""
+    """Return the statement of a plan: the fields of its certificate that are known before rows."""
     says = {name: certificate[name] for name in PLANNED}
     return Statement(PLAN, {"plan": digest(canonical(says))}, says)
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """A payload and signatures of it, each by another key.
+    """A payload and its signatures, each by another key.
 
     >>> Envelope.of(Statement(PLAN, {}, {})).signatures
     {}
@@ -111,12 +111,12 @@ class Envelope:
 
     @classmethod
     def of(cls, statement: Statement) -> Self:
-        """The statement, not signed yet."""
+        """Make an envelope without signatures."""
         return cls(statement.encoded, {})
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """The envelope of these bytes; each signature is checked, and one that is wrong refused."""
+        """Read an envelope and check each signature."""
         if len(data) > LARGEST_ENVELOPE:
             raise CheckFailed("the envelope of the signatures is larger than 32 MB")
         try:
@@ -124,11 +124,11 @@ class Envelope:
             if body["payloadType"] != PAYLOAD_TYPE:
                 raise CheckFailed("the envelope holds another type of payload than an in-toto "
                                   "statement")
-            listed = [(PublicKey.of_keyid(one["keyid"]), _decoded(one["sig"]))
-                      for one in body["signatures"][:MOST_SIGNATURES + 1]]
-            made = cls(_decoded(body["payload"]), dict(listed))
-            whole = len(made.signatures) == len(body["signatures"]) <= MOST_SIGNATURES
-            same = made.encoded == data
+            listed = [(PublicKey.of_keyid(signature["keyid"]), _decoded(signature["sig"]))
+                      for signature in body["signatures"][:MOST_SIGNATURES + 1]]
+            envelope = cls(_decoded(body["payload"]), dict(listed))
+            whole = len(envelope.signatures) == len(body["signatures"]) <= MOST_SIGNATURES
+            same = envelope.encoded == data
         except ParameterError as error:
             raise CheckFailed(f"a signature names no key: {error}") from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -138,34 +138,34 @@ class Envelope:
             raise CheckFailed("the envelope has two signatures by one key, or more than 64")
         if not same:
             raise CheckFailed("the envelope of the signatures is not DSSE in canonical form")
-        return made._checked()
+        return envelope._checked()
 
     def _checked(self) -> Self:
         if not self.signatures:
             raise CheckFailed("the envelope holds no signature")
         message = pae(self.payload)
         if not all(key.signed(message, sig) for key, sig in self.signatures.items()):
-            raise CheckFailed("a signature is not the one of its key and of what was signed")
+            raise CheckFailed("a signature does not belong to its key and to the statement")
         return self
 
     @property
     def statement(self) -> Statement:
-        """What was signed."""
+        """Return the signed statement."""
         return Statement.read(self.payload)
 
     @property
     def encoded(self) -> bytes:
-        """The envelope as DSSE writes it, in canonical JSON."""
+        """Return the envelope as DSSE writes it, in canonical JSON."""
         return canonical({
             "payload": _written(self.payload), "payloadType": PAYLOAD_TYPE,
             "signatures": [{"keyid": key.keyid, "sig": _written(sig)}
                            for key, sig in self.signatures.items()]})
 
     def signed(self, key: PrivateKey) -> Self:
-        """The same with one more signature."""
+        """Return the envelope with one more signature."""
         if key.public in self.signatures:
-            raise ParameterError(f"the key {key.public.fingerprint} has signed this already; one "
-                                 "key signs once")
+            raise ParameterError(f"the key {key.public.fingerprint} has signed this already; take "
+                                 "another key")
         if len(self.signatures) == MOST_SIGNATURES:
             raise ParameterError("64 keys have signed this already, which is the most")
         return replace(self, signatures={**self.signatures,
@@ -177,5 +177,5 @@ def _written(data: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Base64 of the one spelling: `Envelope.read` compares what it would write."""
+    """Decode base64; `Envelope.read` refuses other spellings of it."""
     return a2b_base64(text.encode("ascii"), strict_mode=True)

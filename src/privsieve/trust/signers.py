@@ -1,4 +1,4 @@
-"""Signers: whose signatures are wanted, how many of them, and whose count no longer."""
+"""Signers: the required keys, their number, and revoked keys."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 Role = Literal["maker", "approver"]
 ROLES: tuple[Role, ...] = ("maker", "approver")
-#: A line of a list of revoked keys: a fingerprint, and what people want to say of it.
+#: A line of a list of revoked keys: a fingerprint, and a comment.
 _LINE = r"(?i)(sha256:[0-9a-f]{64})(?:\s+(\S.*))?"
 LARGEST_LIST = 2**20
 
 
 @dataclass(frozen=True)
 class Signers:
-    """Fingerprints that are wanted, with their part where it matters; `threshold` of them are due.
+    """The required signers: fingerprints, with a role if it matters; `threshold` must sign.
 
-    revoked : fingerprints that count no longer, and why
+    revoked : revoked fingerprints, with the reason
 
     >>> anna = "sha256:" + "0a" * 32
     >>> wanted = Signers.of(f"approver={anna}")
@@ -42,9 +42,10 @@ class Signers:
     @classmethod
     def of(cls, *wanted: str, threshold: int | None = None, revoked: str | Path | None = None,
            ) -> Self:
-        """Signers by fingerprint or file, `maker=` or `approver=` before them; all are due.
+        """Read signers: fingerprints or files, after `maker=` or `approver=` or not.
 
-        revoked : a file with a fingerprint a line, and after it a date, a reason or nothing
+        threshold : how many of them must sign; by default all
+        revoked : a file with a fingerprint on each line, and perhaps a date or a reason after it
         """
         due = len(wanted) if threshold is None else threshold
         if type(due) is not int or not (0 if not wanted else 1) <= due <= len(wanted) or (
@@ -52,50 +53,50 @@ class Signers:
             raise ParameterError(f"the threshold is {due}, and {len(wanted)} keys are wanted; "
                                  "write a number from 1 to how many are wanted")
         gone = {} if revoked is None else _revoked(revoked)
-        made = cls(tuple(map(_wanted, wanted)), due, gone)
-        if len({key for _role, key in made.wanted}) < len(made.wanted):
+        signers = cls(tuple(map(_wanted, wanted)), due, gone)
+        if len({key for _role, key in signers.wanted}) < len(signers.wanted):
             raise ParameterError("a key is wanted twice; name each once")
-        return made
+        return signers
 
     def reasons(self, signed: Mapping[str, Role]) -> Iterator[str]:
-        """What speaks against these signatures, by fingerprint and with their part."""
+        """Yield the reasons against these signatures, given as fingerprints and roles."""
         yield from self.revocations(signed)
-        found = sum(key in signed and role in (None, signed[key])
+        count = sum(key in signed and role in (None, signed[key])
                     for role, key in self.wanted)
-        if found < self.threshold:
-            yield (f"of the {len(self.wanted)} keys that are wanted {found} have signed, and "
+        if count < self.threshold:
+            yield (f"of the {len(self.wanted)} keys that are wanted {count} have signed, and "
                    f"{self.threshold} are due")
 
     def revocations(self, keys: Iterable[str]) -> Iterator[str]:
-        """Keys that have signed and count no longer."""
+        """Yield a reason for each key that has signed and is revoked."""
         for key in keys:
             if key in self.revoked:
-                said = self.revoked[key]
-                yield f"the key {key} is revoked{f' ({said})' if said else ''}, and has signed"
+                reason = self.revoked[key]
+                yield f"the key {key} is revoked{f' ({reason})' if reason else ''}, and has signed"
 
     def wants(self, key: str) -> bool:
-        """Whether it is one of those that are wanted."""
+        """Return whether a key is required."""
         return any(key == wanted for _role, wanted in self.wanted)
 
 
-def _wanted(said: str) -> tuple[Role | None, str]:
-    role = next((role for role in ROLES if said.startswith(f"{role}=")), None)
-    return role, fingerprint_of(said.removeprefix(f"{role}="))
+def _wanted(text: str) -> tuple[Role | None, str]:
+    role = next((role for role in ROLES if text.startswith(f"{role}=")), None)
+    return role, fingerprint_of(text.removeprefix(f"{role}="))
 
 
 def _revoked(path: str | Path) -> dict[str, str]:
-    """A list of revoked keys; a line that is not understood is refused, not passed over."""
-    found = {}
+    """Read a list of revoked keys; refuse lines in another form."""
+    revoked = {}
     text = read(path, "the list of revoked keys", ParameterError, LARGEST_LIST).decode(
         "utf-8", "replace")
     if not text:
         raise ParameterError("the list of revoked keys is empty")
     for number, line in enumerate(text.splitlines(), 1):
-        said = line.partition("#")[0].strip()
-        known = re.fullmatch(_LINE, said)
-        if said and known is None:
+        entry = line.partition("#")[0].strip()
+        known = re.fullmatch(_LINE, entry)
+        if entry and known is None:
             raise ParameterError(f"line {number} of the list of revoked keys is not a fingerprint "
                                  "(sha256: and 64 hexadecimal digits) with words after it")
         if known is not None:
-            found[known[1].lower()] = (known[2] or "").strip()
-    return found
+            revoked[known[1].lower()] = (known[2] or "").strip()
+    return revoked

@@ -1,8 +1,8 @@
-"""Code books: what is public about columns, as other programs write it down.
+"""Code books: public facts about columns in files of other programs.
 
-A CSV file or an Excel sheet with a line for each variable; the value labels, missing codes and
-variable labels of SPSS, Stata and SAS; a Frictionless table schema.  No row of data is read from
-any of them.  All faults of a code book are said at once, each with its line.
+A code book is a CSV file or Excel sheet with a line for each variable, a Frictionless table schema,
+or a file of SPSS, Stata or SAS, of which value labels, missing codes and variable labels are read.
+Rows of data are not read.  One error lists all faults of a code book, each with its line.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from typing import Any
 from privsieve.entries import import_library
 from privsieve.errors import DomainError, SchemaError
 from privsieve.public.blocks import expanded
-from privsieve.public.canonical import FLAGS, is_whole, plain, quoted
+from privsieve.public.canonical import FLAGS, first_of, is_whole, plain, quoted
 from privsieve.public.columns import Category, Date, Flag, Number
 from privsieve.public.draft import ID, NO, TEXT, UNKNOWN, Proposal, proposed
 
-#: A code book is far below.
+#: The most bytes of a code book.
 LARGEST_BOOK = 64 * 2**20
-_MOST_FAULTS = 20
-#: Of a statistics file: what reads it, and whether its values may carry labels.
+#: The reader of each kind of statistics file.
 _STATISTICS = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta",
                ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport"}
 _FORMS = (".csv, .tsv, .txt, .xlsx, .json (Frictionless), .sav, .zsav, .por, .dta, .sas7bdat, "
           ".xpt")
-#: What the columns of a code book may be called.
+#: The allowed names of a code book's columns.
 _HEADS = {
     "name": ("name", "names", "variable", "column", "field"),
     "kind": ("kind", "type", "measure"),
@@ -55,42 +54,43 @@ _KINDS = {
     TEXT: ("text", "free text", "string"),
 }
 _MADE = {"number": Number, "category": Category, "flag": Flag, "date": Date}
-#: Formats of dates in statistics files begin so; the rest is a number of days or seconds.
+#: The beginning of date formats in statistics files.
 _DATE_FORMAT = (r"(?i)%?t[cCd]|[EASJ]?DATE|DTDATE|NLDATE|WORDDAT|WEEKDAT|[EB]8601D|YMDHMS|"
                 r"MMDDYY|DDMMYY|YYMMDD")
-#: A time of day, in a format of Stata that shows parts of its choice and no day among them.
+#: A format of Stata with a time of day and without a day.
 _TIME_FORMAT = r"(?i)%tc[HhMmSs:._ apAP]+$"
-#: What SAS calls a catalogue of formats that was given no name.
+#: SAS's default name of a catalogue of formats.
 _CATALOGUE = "formats.sas7bcat"
 
 
 def entries_for(path: str | os.PathLike[str], columns: Sequence[str]) -> dict[str, Proposal]:
-    """What a code book says of the columns of a table, by their names.
+    """Return the entries of a code book for the columns of a table, by their names.
 
-    A name of the book may be a block (`q01..q95`) or a pattern (`q*`); what it says of a name
-    stands before what it says of a pattern.  Names that the table lacks are passed over.
+    A name in the book may be a block (`q01..q95`) or a pattern (`q*`).  An exact name takes
+    precedence over a pattern.  Names that the table lacks are ignored.
     """
-    found: dict[str, Proposal] = {}
-    loose: list[Proposal] = []
+    exact: dict[str, Proposal] = {}
+    patterns: list[Proposal] = []
     for entry in read(Path(path)):
         for name in expanded(entry.name):
             if any(sign in name for sign in "*?["):
-                loose.append(replace(entry, name=name))
+                patterns.append(replace(entry, name=name))
             else:
-                found[name] = replace(entry, name=name)
-    told: dict[str, Proposal] = {}
+                exact[name] = entry
+    entries: dict[str, Proposal] = {}
     for name in columns:
-        said = found.get(name) or next((one for one in loose if fnmatchcase(name, one.name)), None)
-        if said is not None:
-            told[name] = replace(said, name=name)
-    if not told:
-        raise SchemaError("the code book names no column of the table; its names and those of the "
-                          "table have to be the same, capitals too")
-    return told
+        fitting = [*(exact[key] for key in [name] if key in exact),
+                   *(each for each in patterns if fnmatchcase(name, each.name))]
+        if fitting:
+            entries[name] = replace(fitting[0], name=name)
+    if not entries:
+        raise SchemaError("the code book does not name a column of the table; its names must be "
+                          "those of the table, with the same capitals")
+    return entries
 
 
 def read(path: Path) -> list[Proposal]:
-    """The entries of a code book, by the form that its name says."""
+    """Read a code book in the format of its file name."""
     ending = path.suffix.lower()
     if not path.is_file():
         raise SchemaError("the code book does not exist, or is not a file; check the path")
@@ -104,7 +104,7 @@ def read(path: Path) -> list[Proposal]:
         return _of_lines(_sheet(path))
     if ending == ".json":
         return _of_lines(_frictionless(path.read_bytes()))
-    raise SchemaError(f"the code book's name ends in {ending!r}; {_FORMS} are read")
+    raise SchemaError(f"the code book's name ends in {ending!r}; take one of {_FORMS}")
 
 
 # --- a line for each variable --------------------------------------------------------------------
@@ -113,7 +113,7 @@ Lines = Iterable[tuple[int, Mapping[str, Any]]]
 
 
 def _of_lines(lines: Lines) -> list[Proposal]:
-    """An entry for each line; what is wrong with any of them is said together."""
+    """Read an entry from each line; one error lists all faults."""
     entries: list[Proposal] = []
     seen: dict[str, int] = {}
     faults: list[str] = []
@@ -122,8 +122,7 @@ def _of_lines(lines: Lines) -> list[Proposal]:
         if not name:
             continue
         if name in seen:
-            faults.append(f"line {number}: {name!r} stands on line {seen[name]}, too; take one "
-                          "away")
+            faults.append(f"line {number}: {name!r} is also on line {seen[name]}; remove one")
             continue
         seen[name] = number
         try:
@@ -134,19 +133,18 @@ def _of_lines(lines: Lines) -> list[Proposal]:
     if len(faults) == 1:
         raise DomainError(f"the code book, {faults[0]}")
     if faults:
-        more = [f"and {len(faults) - _MOST_FAULTS} more"] * (len(faults) > _MOST_FAULTS)
         raise DomainError("\n".join([f"the code book has {len(faults)} faults:",
-                                     *faults[:_MOST_FAULTS], *more]))
+                                     *first_of(faults)]))
     return entries
 
 
 def _entry(name: str, line: Mapping[str, Any]) -> Proposal:
-    """What a line says, checked as the domain file would be."""
+    """Read the entry of a line, checked as in a domain file."""
     facts: dict[str, Any] = {}
     values = _values(line.get("values"))
     for end in ("low", "high"):
-        if (said := _plain(line.get(end))) != "":
-            facts[end] = said
+        if (value := _plain(line.get(end))) != "":
+            facts[end] = value
     kind = _kind(name, line.get("kind"), values, facts)
     says = str(line.get("says") or "")
     if kind == UNKNOWN:
@@ -156,79 +154,79 @@ def _entry(name: str, line: Mapping[str, Any]) -> Proposal:
     if kind == "category" and values:
         facts = {"values": values}
     if kind == "number":
-        facts = {end: _number(name, end, said) for end, said in facts.items()}
-        missing = [_number(name, "missing", one) for one in _values(line.get("missing"))
-                   if re.fullmatch(r"-?[0-9.,]+", str(one))]
+        facts = {end: _number(name, end, value) for end, value in facts.items()}
+        missing = [_number(name, "missing", text) for text in _values(line.get("missing"))
+                   if re.fullmatch(r"-?[0-9.,]+", str(text))]
         facts |= {"missing_values": missing} if missing else {}
     if kind == "date":
-        facts = {end: _day(name, end, said) for end, said in facts.items()}
+        facts = {end: _day(name, end, value) for end, value in facts.items()}
         facts |= {"format": line["format"]} if line.get("format") else {}
     if kind == "flag":
         first = str(values[0]).lower() if values else ""
         pair = values[1::-1] if first in NO or FLAGS.get(first) == 0 else values[:2]
-        own = [one if str(one).lower() not in FLAGS else () for one in pair]
+        own = [text if str(text).lower() not in FLAGS else () for text in pair]
         facts = {key: word for key, word in zip(("true", "false"), own, strict=False) if word != ()}
     entry = Proposal(name, kind, facts, says=says)
-    if not entry.open:  # a fault of the book, and not of the draft made from it
+    if not entry.open:  # report faults of the book before a draft is made from it
         known = [item.name for item in fields(_MADE[kind])]
         _MADE[kind](**{"name": name, **{key: facts[key] for key in facts if key in known}})
     return entry
 
 
-def _kind(name: str, said: object, values: Sequence[Any], facts: Mapping[str, Any]) -> str:
-    """The kind that a book's word means; where it says none, what it says else decides."""
-    word = str(said or "").strip().casefold()
+def _kind(name: str, cell: object, values: Sequence[Any], facts: Mapping[str, Any]) -> str:
+    """Return the kind that a word of the book means; guess it without a word."""
+    word = str(cell or "").strip().casefold()
     if not word:
         entry = proposed(name, "other")
         return "category" if values else "number" if facts else entry.why or entry.kind
     for kind, its in _KINDS.items():
         if word in its:
             return "category" if kind == TEXT and values else kind
-    raise DomainError(f"{name!r}: kind is {quoted(said)}; write number, category, flag, date, id "
+    raise DomainError(f"{name!r}: kind is {quoted(cell)}; write number, category, flag, date, id "
                       "or text")
 
 
-def _values(said: object) -> list[str | int]:
-    """Levels or codes: a list, or a text such as `1=male | 2=female`."""
-    if said is None or said == "":
+def _values(cell: object) -> list[str | int]:
+    """Read levels or codes: a list, or a text such as `1=male | 2=female`."""
+    if cell is None or cell == "":
         return []
-    if isinstance(said, list | tuple):
-        parts = [str(one) for one in said]
+    if isinstance(cell, list | tuple):
+        pieces = [str(item) for item in cell]
     else:
-        text = str(said)
-        sign = next((one for one in ("|", ";", "\n", ",") if one in text), "|")
-        parts = [part.partition("=")[0] for part in text.split(sign)]
-    texts = [plain(part.strip()) for part in parts]
+        text = str(cell)
+        sign = next((each for each in ("|", ";", "\n", ",") if each in text), "|")
+        pieces = [piece.partition("=")[0] for piece in text.split(sign)]
+    texts = [plain(piece.strip()) for piece in pieces]
     return [int(text) if is_whole(text) and len(text) < 18 else text for text in texts if text]
 
 
-def _plain(said: object) -> Any:
-    """A cell of a book without blanks; a date or number of a sheet as it is."""
-    return "" if said is None else said.strip() if isinstance(said, str) else said
+def _plain(cell: object) -> Any:
+    """Return a cell of a book without blanks; a date or number of a sheet unchanged."""
+    return "" if cell is None else cell.strip() if isinstance(cell, str) else cell
 
 
-def _number(name: str, key: str, said: object) -> float:
+def _number(name: str, key: str, cell: object) -> float:
     try:
-        number = float(str(said).replace(",", "."))
+        number = float(str(cell).replace(",", "."))
     except ValueError:
-        raise DomainError(f"{name!r}: {key} is {quoted(said)}; write a number") from None
+        raise DomainError(f"{name!r}: {key} is {quoted(cell)}; write a number") from None
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _day(name: str, key: str, said: object) -> dt.date:
-    if isinstance(said, dt.datetime):
-        return said.date()
+def _day(name: str, key: str, cell: object) -> dt.date:
+    if isinstance(cell, dt.datetime):
+        return cell.date()
     try:
-        return dt.date.fromisoformat(str(said))
+        return dt.date.fromisoformat(str(cell))
     except ValueError:
-        raise DomainError(f"{name!r}: {key} is {quoted(said)}; write a date such as "
+        raise DomainError(f"{name!r}: {key} is {quoted(cell)}; write a date such as "
                           "2020-01-01") from None
 
 
 def _headed(rows: Iterator[tuple[int, Sequence[Any]]]) -> Lines:
-    """Rows below a line of names, each by what these mean."""
+    """Yield the rows below a line of names, as mappings from the keys of `_HEADS`."""
     number, head = next(rows, (1, []))
-    words = [str(one or "").strip().casefold() for one in head]
+    words = [str(cell or "").strip().casefold() for cell in head]
     place = {key: words.index(word) for key, its in _HEADS.items() for word in its if word in words}
     if "name" not in place:
         raise DomainError(f"the code book, line {number}: no column is called name (or variable); "
@@ -254,95 +252,95 @@ def _csv_lines(data: bytes) -> Lines:
                 yield before + 1, row
                 before = reader.line_num
         except csv.Error:
-            raise DomainError(f"the code book, line {before + 1}: it is no CSV") from None
+            raise DomainError(f"the code book, line {before + 1}: it is not CSV") from None
 
     return _headed(rows())
 
 
 def _sheet(path: Path) -> Lines:
-    """The first sheet of an Excel file."""
+    """Read the first sheet of an Excel file."""
     openpyxl = import_library("openpyxl", "codebooks", "an Excel file")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
         book.close()
-    except Exception:  # noqa: BLE001  # of a library, about a broken file
-        raise SchemaError("the code book is no Excel file that can be read") from None
+    except Exception:  # noqa: BLE001  # errors of the library about a broken file
+        raise SchemaError("the code book cannot be read as an Excel file") from None
     return _headed(iter(enumerate(rows, 1)))
 
 
 def _frictionless(data: bytes) -> Lines:
-    """The fields of a table schema, or of the first resource of a data package."""
+    """Read the fields of a table schema, or of the first resource of a data package."""
     try:
-        said = json.loads(data)
-        said = said["resources"][0]["schema"] if "resources" in said else said
-        listed, missing = said["fields"], said.get("missingValues", [])
-        found = [(at, one, one.get("constraints", {})) for at, one in enumerate(listed, 1)]
+        schema = json.loads(data)
+        schema = schema["resources"][0]["schema"] if "resources" in schema else schema
+        listed, missing = schema["fields"], schema.get("missingValues", [])
+        described = [(field, field.get("constraints", {})) for field in listed]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        raise SchemaError("the code book is no Frictionless table schema: `fields` is "
+        raise SchemaError("the code book is not a Frictionless table schema: `fields` is "
                           "missing") from None
-    for at, one, limits in found:
-        form = one.get("format", "default")
+    for at, (field, limits) in enumerate(described, 1):
+        form = field.get("format", "default")
         yield at, {
-            "name": one.get("name"), "kind": one.get("type"), "values": limits.get("enum"),
+            "name": field.get("name"), "kind": field.get("type"), "values": limits.get("enum"),
             "low": limits.get("minimum"), "high": limits.get("maximum"),
-            "missing": [*missing, *one.get("missingValues", [])],
+            "missing": [*missing, *field.get("missingValues", [])],
             "format": form if "%" in str(form) else None,
-            "says": one.get("title") or one.get("description")}
+            "says": field.get("title") or field.get("description")}
 
 
 # --- files of statistics programs ----------------------------------------------------------------
 
 def _statistics(path: Path, reader: str) -> list[Proposal]:
-    """Variables of an SPSS, Stata or SAS file, from its dictionary; its rows are not read."""
+    """Read the variables of an SPSS, Stata or SAS file from its dictionary, not from its rows."""
     readers = import_library("pyreadstat", "codebooks", "a file of SPSS, Stata or SAS")
-    # Codes for missing are told by a reader of SPSS only if it is asked for them.
-    more: dict[str, Any] = {"output_format": "dict"}
+    # The reader of SPSS omits missing codes by default.
+    options: dict[str, Any] = {"output_format": "dict"}
     if reader == "read_sav":
-        more["user_missing"] = True
+        options["user_missing"] = True
     try:
-        said = getattr(readers, reader)(str(path), metadataonly=True, **more)[1]
+        book = getattr(readers, reader)(str(path), metadataonly=True, **options)[1]
         if reader == "read_sas7bdat":
-            said.variable_value_labels = _catalogued(path, readers, said.original_variable_types)
-    except Exception:  # noqa: BLE001  # of a library, about a broken file
-        raise SchemaError("the code book is no file of its kind that can be read") from None
-    labels = dict(zip(said.column_names, said.column_labels, strict=True))
-    return [_variable(said, name, str(labels[name] or "")) for name in said.column_names]
+            book.variable_value_labels = _catalogued(path, readers, book.original_variable_types)
+    except Exception:  # noqa: BLE001  # errors of the library about a broken file
+        raise SchemaError("the code book is damaged, or is not a file of its kind") from None
+    labels = zip(book.column_names, book.column_labels, strict=True)
+    return [_variable(book, name, str(label or "")) for name, label in labels]
 
 
 def _catalogued(path: Path, readers: Any, formats: Mapping[str, Any]) -> dict[str, Any]:
-    """Value labels of SAS: they lie in a catalogue, by the names of formats."""
-    for one in (path.with_suffix(".sas7bcat"), path.with_name(_CATALOGUE)):
-        if one.is_file():
-            known = readers.read_sas7bcat(str(one), output_format="dict")[1].value_labels
-            # A variable's format ends in its width; the name of one never ends in a digit.
+    """Read the value labels of SAS from a catalogue, by the names of formats."""
+    for catalogue in (path.with_suffix(".sas7bcat"), path.with_name(_CATALOGUE)):
+        if catalogue.is_file():
+            known = readers.read_sas7bcat(str(catalogue), output_format="dict")[1].value_labels
+            # A variable's format ends in its width; the name of a format never ends in a digit.
             named = {name: re.sub(r"[0-9]+(\.[0-9]*)?$", "", str(shape))
                      for name, shape in formats.items()}
             return {name: known[shape] for name, shape in named.items() if shape in known}
     return {}
 
 
-def _variable(said: Any, name: str, label: str) -> Proposal:
-    """A variable: its kind by its measure, format and value labels."""
-    missing = [one for each in said.missing_ranges.get(name, ()) for one in _ends(each)]
-    labelled = [one for one in said.variable_value_labels.get(name, {})
-                if not _within(one, said.missing_ranges.get(name, ()))]
-    shape = str(said.original_variable_types.get(name, ""))
+def _variable(book: Any, name: str, label: str) -> Proposal:
+    """Propose a variable, with a kind from its measure, format and value labels."""
+    missing = [code for each in book.missing_ranges.get(name, ()) for code in _ends(each)]
+    labelled = [code for code in book.variable_value_labels.get(name, {})
+                if not _within(code, book.missing_ranges.get(name, ()))]
+    shape = str(book.original_variable_types.get(name, ""))
     if re.match(_DATE_FORMAT, shape) and not re.match(_TIME_FORMAT, shape):
         return Proposal(name, "date", says=label)
-    if said.readstat_variable_types.get(name) == "string":
-        values = [str(one) for one in labelled]
+    if book.readstat_variable_types.get(name) == "string":
+        values = [str(code) for code in labelled]
         return Proposal(name, "category", {"values": values}, says=label) if values else replace(
             proposed(name, "text"), says=label)
     facts = {"missing_values": [*map(_whole, missing)]} if missing else {}
-    numbers = [_whole(one) for one in labelled if isinstance(one, int | float)]
-    measure = said.variable_measure.get(name)
-    # Of a scale often the ends alone are named: what lies between is no "other".
+    numbers = [_whole(code) for code in labelled if isinstance(code, int | float)]
+    measure = book.variable_measure.get(name)
+    # Often only the ends of a scale have labels: values in between are not "other".
     scale = measure == "ordinal" or (len(numbers) == 2 and abs(numbers[0] - numbers[1]) > 1)
     if len(numbers) == len(labelled) > 1 and scale:
         return Proposal(name, "number", {"low": min(numbers), "high": max(numbers), **facts},
                      says=label)
-    if len(numbers) > 1 and measure != "scale" and all(isinstance(one, int) for one in numbers):
+    if len(numbers) > 1 and measure != "scale" and all(isinstance(code, int) for code in numbers):
         return Proposal(name, "category", {"values": numbers}, says=label)
     own = proposed(name, "number")
     return replace(own, facts={**own.facts, **facts}, says=label) if own.kind else replace(
@@ -350,17 +348,17 @@ def _variable(said: Any, name: str, label: str) -> Proposal:
 
 
 def _ends(each: Mapping[str, Any]) -> list[float]:
-    """The codes of a range of missing values; of a wide one its whole numbers, if they are few."""
+    """Return the codes of a range of missing values, if they are few."""
     low, high = each["lo"], each["hi"]
     if isinstance(low, str) or low == high:
         return [] if isinstance(low, str) else [low]
     few = abs(low) < 2**31 and abs(high) < 2**31 and 0 < high - low <= 100
-    return [float(one) for one in range(int(low), int(high) + 1)] if few else []
+    return [float(code) for code in range(int(low), int(high) + 1)] if few else []
 
 
 def _within(value: Any, ranges: Iterable[Mapping[str, Any]]) -> bool:
-    return any(one["lo"] <= value <= one["hi"] for one in ranges
-               if isinstance(one["lo"], str) == isinstance(value, str))
+    return any(limits["lo"] <= value <= limits["hi"] for limits in ranges
+               if isinstance(limits["lo"], str) == isinstance(value, str))
 
 
 def _whole(value: float) -> float:

@@ -243,9 +243,9 @@ class Road:
                 pages.ways([words])])
         parts: list[str] = [refused]
         try:
-            shown = outcome_of(plan_words(choices, self.desk.folder, epsilon=False))
+            text = outcome_of(plan_words(choices, self.desk.folder, epsilon=False))
             # Its last part says how to go on in a terminal.
-            parts.append(pages.document(replace(shown, parts=shown.parts[:-1])))
+            parts.append(pages.document(replace(text, parts=text.parts[:-1])))
         except (PrivsieveError, click.ClickException) as error:
             parts.append(pages.refusal(error))
         parts.append(pages.form("/price", [pages.fieldset("The price", [
@@ -363,7 +363,7 @@ class Road:
             Markup("<h2>Notes</h2><ul>{}</ul>").format(Markup("").join(
                 map(Markup("<li>{}</li>").format, notes))) if notes else "",
             Markup('<h2>What may be sent</h2><p>This folder may be sent, as a whole, after '
-                         "whoever answers for the table has signed the form of the report: "
+                         "the person responsible for the table has signed the form of the report: "
                          '<a href="/zip/{0}">{1}.zip</a>. Keep the table, {2}, {3} and {4} here.'
                          "</p><ul>{5}</ul>").format(quote(folder), folder, LEDGER, INSPECTION,
                                                     STATE, links),
@@ -401,7 +401,7 @@ class Road:
     # --- what they share -------------------------------------------------------------------------
 
     def _page(self, step: str, parts: Sequence[str], **options: Any) -> Response:
-        return HTMLResponse(pages.page(step, [part for part in parts if part],
+        return HTMLResponse(pages.page(step, [section for section in parts if section],
                                        file=self.desk.choices.file, **options))
 
     def _domain(self) -> Domain | None:

@@ -84,14 +84,14 @@ def paragraph(text: str) -> Markup:
     return Markup("<p>{}</p>").format(text)
 
 
-def document(shown: Document) -> Markup:
+def document(content: Document) -> Markup:
     """Return the facts and parts of a document."""
     facts = Markup("").join(
         Markup('<tr><th scope="row">{}</th><td>{}</td></tr>').format(
-            *(html.parts([text], shown) for text in (fact.label, fact.text)))
-        for fact in shown.facts)
+            *(html.parts([text], content) for text in (fact.label, fact.text)))
+        for fact in content.facts)
     return Markup('<table class="kv"><tbody>{}</tbody></table>{}').format(
-        facts, html.parts(shown.parts, shown))
+        facts, html.parts(content.parts, content))
 
 
 def ways(commands: Sequence[Sequence[str]], python: Sequence[str] = ()) -> Markup:
@@ -163,11 +163,11 @@ def name(text: str) -> Markup:
     return Markup('<code translate="no"><bdi>{}</bdi></code>').format(clean(text))
 
 
-def columns_fields(shown: TableForm, verdicts: Mapping[str, str]) -> list[Markup]:
+def columns_fields(rows: TableForm, verdicts: Mapping[str, str]) -> list[Markup]:
     """Return the form of the columns, with the verdict of a private inspection beside each."""
-    names = {"": "-", **{row.name: clean(row.name) for row in shown.rows}}
-    written = shown.table.get("csv") or {}
-    unit = shown.table.get("unit", "")
+    names = {"": "-", **{row.name: clean(row.name) for row in rows.rows}}
+    written = rows.table.get("csv") or {}
+    unit = rows.table.get("unit", "")
     return [
         *([fieldset("How the file is written", [
             *(entry(key, words, written_value(written.get(key, "")))
@@ -179,21 +179,21 @@ def columns_fields(shown: TableForm, verdicts: Mapping[str, str]) -> list[Markup
         fieldset("Who is protected", [
             choice("unit", {"": "-", "row": "each row", "person": "each person"}, unit,
                    label="what"),
-            choice("person", names, str(shown.table.get("person", "")),
+            choice("person", names, str(rows.table.get("person", "")),
                    label="column of person ids"),
             entry("rows_per_person", "rows of a person that are used",
-                  shown.table.get("rows_per_person", "")),
+                  rows.table.get("rows_per_person", "")),
             entry("persons", "about how many people, a public figure",
-                  shown.table.get("persons", ""))]),
+                  rows.table.get("persons", ""))]),
         fieldset("Target: what the columns should predict", [
-            choice("target", names, shown.target, label="column"),
-            choice("target-kind", TARGETS, str(shown.target_facts.get("kind", "label")),
+            choice("target", names, rows.target, label="column"),
+            choice("target-kind", TARGETS, str(rows.target_facts.get("kind", "label")),
                    label="kind"),
-            *_bounds("target", shown.target_facts)]),
+            *_bounds("target", rows.target_facts)]),
         fieldset("Columns: bounds and values from a code book, never from this table", [
             table(("column", "kind", "low", "high", "values",
                    *(["PRIVATE inspection"] if verdicts else [])),
-                  (_row(at, row, verdicts) for at, row in enumerate(shown.rows)))])]
+                  (_row(at, row, verdicts) for at, row in enumerate(rows.rows)))])]
 
 
 def _bounds(place: str, facts: Mapping[str, Any]) -> list[Markup]:

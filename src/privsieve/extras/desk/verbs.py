@@ -47,10 +47,10 @@ def python_lines(choices: Choices) -> list[str]:
     """Return the lines of Python that release the same names."""
     wishes = {"always": roles(choices, "always"), "never": roles(choices, "never"),
               "groups": _groups(choices)}
-    more = "".join(f", {name}={value!r}" for name, value in wishes.items() if value)
+    rest = "".join(f", {name}={value!r}" for name, value in wishes.items() if value)
     return [f"ledger = ps.Ledger({LEDGER!r}, population={choices.population!r})",
             (f"sieve = ps.RuleSieve({choices.count}, epsilon={choices.epsilon!r}, "
-             f"domain={DOMAIN!r}, ledger=ledger{more})"),
+             f"domain={DOMAIN!r}, ledger=ledger{rest})"),
             f"sieve.fit({choices.file!r}).release_.save({choices.out!r})"]
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from privsieve.errors import ParameterError
+from privsieve.public.attackers import UNITS, counted
 from privsieve.public.canonical import exact
 from privsieve.public.plan import NOUNS, SENTENCES, UNIT, sentence, unit_text
-from privsieve.public.strangers import UNITS, counted
 from privsieve.release import ANSWERS, what
 from privsieve.report.figures import count
 from privsieve.report.officer import WEAK, Spending, odds, quoted

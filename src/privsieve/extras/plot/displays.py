@@ -1,9 +1,8 @@
-"""Displays: a plan's forecast and a release as figures, in scikit-learn's manner.
+"""Displays: figures of a plan's forecast and of a release, in the style of scikit-learn.
 
-`from_plan` and `from_release` make a display, `plot` draws it; `ax_` and `figure_` are
-Matplotlib's.
-They draw what a plan or a release says, and nothing else: figures of both may be shown to anybody.
-Matplotlib (the extra `plot`) is imported when something is drawn.
+`from_plan` and `from_release` make a display, and `plot` draws it; `ax_` and `figure_` are
+Matplotlib's.  Figures show only facts of a plan or a release, and may be published.  Matplotlib
+(the extra `plot`) is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ if TYPE_CHECKING:
     from privsieve.public.plan import Plan
     from privsieve.release import Release
 
-#: Bars of one figure; of more only the first ones are drawn, and it is said.
+#: The most bars of a figure; a note gives the number of the others.
 MOST = 30
-#: Letters of a name on an axis.
+#: The most letters of a name on an axis.
 _NAME = 32
-#: What is drawn strongly, beside it, and as a limit: apart for most colour-blind people, too.
+#: The colours of important and other marks, and of limits; most colour-blind people can tell them.
 _STRONG, _WEAK, _LIMIT = "C0", "0.65", "C1"
-#: What a forecast of numbers may say, and how its bar is called: of a model, and of weights.
+#: The figures of a forecast with the names of their bars: of a model, and of weights.
 _PREDICTION = {"noise_prediction": "noise on a prediction", "expected_error": "expected error"}
 _NOISES = {"noise_each": "noise on each number", "noise_length": "noise on all of them together",
            "longest": "longest without any noise"}
 
 
 class _Display:
-    """What every display is: something public, and the axes on which it was drawn."""
+    """The base class of displays: draws public facts on axes."""
 
     ax_: Any
     figure_: Any
@@ -56,7 +55,7 @@ class _Display:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            where to draw; a new figure where it is left out.
+            where to draw; by default a new figure.
         """
         if ax is None:
             plt = import_library("matplotlib.pyplot", "plot", "a figure")
@@ -69,7 +68,7 @@ class _Display:
 
 
 class PlanDisplay(_Display):
-    """What a plan forecasts: of a choice how much is found at which cost, else how strong noise is.
+    """Draw the forecast of a plan: the accuracy of a choice by epsilon, or the size of noise.
 
     Examples
     --------
@@ -84,12 +83,12 @@ class PlanDisplay(_Display):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The display of a plan."""
+        """Return the display of a plan."""
         return cls(plan)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, rows: int | None = None) -> Self:
-        """The display of what an estimator plans for a table of so many rows."""
+        """Return the display of an estimator's plan for a table with this number of rows."""
         return cls(estimator.plan(rows=rows))
 
     def _draw(self, ax: Any) -> None:
@@ -133,7 +132,7 @@ def _draw_costs(ax: Any, forecast: Mapping[str, Any], cost: str) -> None:
 
 
 class ReleaseDisplay(_Display):
-    """What was released as numbers: weights with their noise, a model, or counts.
+    """Draw released numbers: weights with their noise, a model, or counts.
 
     Examples
     --------
@@ -150,15 +149,15 @@ class ReleaseDisplay(_Display):
 
     @classmethod
     def from_release(cls, release: Release) -> Self:
-        """The display of a release."""
+        """Return the display of a release."""
         return cls(release)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
-        """The display of what a fitted estimator released."""
+        """Return the display of a fitted estimator's release."""
         release: Release | None = getattr(estimator, "release_", None)
         if release is None:
-            raise ParameterError("the estimator has released nothing yet; fit it first")
+            raise ParameterError("the estimator has no release; fit it first")
         return cls(release)
 
     def _draw(self, ax: Any) -> None:
@@ -171,44 +170,45 @@ class ReleaseDisplay(_Display):
                     Histogram.kind: _counts}[str(body["kind"])]
             draw(ax, body)
         except WRONG:
-            raise SchemaError("the release says nothing that can be drawn; take one as privsieve "
-                              "wrote it") from None
+            raise SchemaError("the release has no numbers to draw; take one as privsieve wrote "
+                              "it") from None
 
 
-def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """What the domain says of a column, or of the target."""
-    parts: list[Mapping[str, Any]] = [*body["domain"]["columns"], body["domain"]["target"] or {}]
-    return next((one for one in parts if one.get("name") == name), {"kind": "group"})
+def _declaration(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the declaration of a column, or of the target."""
+    columns: list[Mapping[str, Any]] = [*body["domain"]["columns"], body["domain"]["target"] or {}]
+    return next((column for column in columns if column.get("name") == name), {"kind": "group"})
 
 
 def _weights(ax: Any, body: Mapping[str, Any]) -> None:
-    """Each weight with a standard deviation of its noise, the largest first."""
-    made = ColumnWeights.read(body)
-    rows = sorted(zip(body["columns"], made.values.doubles, strict=True), key=lambda one: -one[1])
+    """Draw each weight with a standard deviation of its noise, the largest first."""
+    weights = ColumnWeights.read(body)
+    rows = sorted(zip(body["columns"], weights.values.doubles, strict=True),
+                  key=lambda row: -row[1])
     _bars(ax, [name for name, _ in rows], [value for _, value in rows],
-          noise=float(number(made.noise.each)), strong=len(made.selected))
+          noise=float(number(weights.noise.each)), strong=len(weights.selected))
     ax.set(title="Weights as they were released",
            xlabel="weight; the line is one standard deviation of its noise")
 
 
 def _model(ax: Any, body: Mapping[str, Any]) -> None:
-    """The numbers of a model, by size; of one that only answers, its answers."""
+    """Draw the numbers of a model by size, or its answers if the model is not released."""
     model = Regression.read(body)
     if model.answers is not None:
         values = [float(number(text)) for text in model.answers]
         names = [f"question {at}" for at in range(1, len(values) + 1)]
     else:
-        found = sorted(enumerate(model.values.doubles), key=lambda one: -abs(one[1]))
+        ranked = sorted(enumerate(model.values.doubles), key=lambda pair: -abs(pair[1]))
         labels = labels_of(body["domain"]) if model.map == "linear" else [
-            f"number {at}" for at in range(1, len(found) + 1)]
-        names, values = [labels[at] for at, _ in found], [value for _, value in found]
+            f"number {at}" for at in range(1, len(ranked) + 1)]
+        names, values = [labels[at] for at, _ in ranked], [value for _, value in ranked]
     _bars(ax, names, values, noise=float(number(model.noise.each)))
     ax.set(title="The model as it was released",
            xlabel="value; the line is one standard deviation of the noise")
 
 
 def _counts(ax: Any, body: Mapping[str, Any]) -> None:
-    """Counts along the first axis of the table, the others added up."""
+    """Draw counts along the first axis of the table, summed over the other axes."""
     released = Histogram.read(body)
     table = released.cells
     inner = table.many // table.shape[0]
@@ -216,11 +216,13 @@ def _counts(ax: Any, body: Mapping[str, Any]) -> None:
     for at, count in zip(table.places, table.q, strict=True):
         sums[at // inner] += count
     name = table.names[0]
-    ends, part = table.bins.get(name), _part(body, name)
+    ends, column = table.bins.get(name), _declaration(body, name)
     if ends:
         cells = [*(f"{low} to {high}" for low, high in pairwise(ends)), "missing"]
+    elif column["kind"] == "flag":
+        cells = ["no", "yes"]
     else:
-        cells = ["no", "yes"] if part["kind"] == "flag" else [*map(str, part["values"]), "other"]
+        cells = [*map(str, column["values"]), "other"]
     _bars(ax, cells[:len(sums)], sums, noise=float(number(released.noise.each)) * inner ** .5)
     ax.set(title=f"Rows by {_short(name)}, as they were released",
            xlabel="count; the line is one standard deviation of its noise")
@@ -228,21 +230,21 @@ def _counts(ax: Any, body: Mapping[str, Any]) -> None:
 
 def _bars(ax: Any, names: Sequence[str], values: Sequence[float], *, noise: float = 0,
           strong: int | None = None) -> None:
-    """Bars that lie, the first one above; those from `strong` on are pale."""
-    shown = list(zip(names, values, strict=True))[:MOST]
-    dark = len(shown) if strong is None else strong
-    places = range(len(shown))
-    ax.barh(places, [value for _, value in shown], xerr=noise or None, ecolor="0.35",
+    """Draw horizontal bars, the first one on top; bars from `strong` on are pale."""
+    bars = list(zip(names, values, strict=True))[:MOST]
+    dark = len(bars) if strong is None else strong
+    places = range(len(bars))
+    ax.barh(places, [value for _, value in bars], xerr=noise or None, ecolor="0.35",
             color=[_STRONG if at < dark else _WEAK for at in places])
-    more = len(names) - len(shown)
-    ax.set_yticks(places, [_short(name) for name, _ in shown])
+    rest = len(names) - len(bars)
+    ax.set_yticks(places, [_short(name) for name, _ in bars])
     ax.invert_yaxis()
     ax.axvline(0, color="0.35", linewidth=.8)
-    if more:
-        ax.annotate(f"… and {more} more", (0, 0), (0, -42), "axes fraction", "offset points")
+    if rest:
+        ax.annotate(f"… and {rest} more", (0, 0), (0, -42), "axes fraction", "offset points")
 
 
 def _short(name: str) -> str:
-    """A name on an axis: a dollar sign is no formula."""
+    """Return a short name for an axis; dollar signs do not start a formula."""
     text = visible(name)
     return (text if len(text) <= _NAME else f"{text[:_NAME - 1]}…").replace("$", r"\$")

@@ -1,8 +1,8 @@
-"""The ledger's server: PostgreSQL, one connection per operation, one transaction per change.
+"""Server: a ledger in PostgreSQL, with one connection and one transaction per change.
 
-A ledger is the schema `privsieve` of a database, with the tables of a file.  Whoever writes locks
-the row of the population, then the one row of the head, always in this order: what is read after
-that nobody else changes.  What is wrong is said in a sentence that quotes nothing of the server.
+A ledger is the schema `privsieve` of a database, with the tables of a file.  A writer locks the row
+of the population, and then the row of the head, so that others cannot change them.  Errors do not
+quote the server.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from privsieve.ledger.chain import GENESIS, Entry
 if TYPE_CHECKING:
     import psycopg
 
-#: How long to wait for another process, or for a server that starts again, in seconds.
+#: The seconds to wait for another process, or for a server that restarts.
 PATIENCE = 60.0
-#: The rows that a writer has until its transaction ends, in this order.
+#: The rows that a writer locks until its transaction ends, in this order.
 LOCKS = ("SELECT 1 FROM population WHERE id = ? FOR UPDATE",
          "SELECT seq, hash FROM head FOR UPDATE")
 HOW = "`privsieve ledger grant --ledger URL --population NAME --epsilon E`"
 
-# --- where it lies -----------------------------------------------------------------------------
+# --- URLs --------------------------------------------------------------------------------------
 
 _HOST = r"(?:\[[\da-fA-F:.]+\]|[\w.%-]*)(?::\d+)?"
 _URL = (rf"postgres(?:ql)?://(?:[^:@/?#\s]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)"
         r"(?:/[^:@/?#\s]*)?(?:\?(?P<more>[^@?#\s]*))?")
-#: What a URL may say besides; a password, and what could switch safeguards off, is not among it.
+#: The allowed options of a URL, without passwords and without options that weaken safeguards.
 _MAY = {"host", "port", "user", "dbname", "service", "passfile", "sslmode", "sslrootcert",
         "sslcert", "sslkey", "connect_timeout", "target_session_attrs"}
 
 
 def check_url(url: str) -> None:
-    """Refuse a URL that holds a password, or what would weaken the connection."""
-    # Nothing of it is echoed: what is written wrongly may be a password.
-    found = re.fullmatch(_URL, url)
-    options = parse_qsl(found["more"] or "", keep_blank_values=True) if found else []
-    if found is None or any(name not in _MAY for name, _ in options):
+    """Refuse a URL with a password, or with options that weaken the connection."""
+    # The error does not show the URL, which may contain a password.
+    match = re.fullmatch(_URL, url)
+    options = parse_qsl(match["more"] or "", keep_blank_values=True) if match else []
+    if match is None or any(name not in _MAY for name, _ in options):
         raise ParameterError(
-            "the ledger's URL holds a password, or something that is not taken; write "
+            "the ledger's URL has a password, or options that are not allowed; write "
             "postgresql://USER@HOST/DATABASE, with "
-            f"{', '.join(sorted(_MAY))} after a ? where needed.  A password belongs into a file "
-            "for its owner alone: PGPASSFILE, or a service file (PGSERVICE)")
+            f"{', '.join(sorted(_MAY))} after a ? if needed.  Put a password into a private "
+            "file: PGPASSFILE, or a service file (PGSERVICE)")
     need = transport(url)
     if need and any(name == "sslmode" and value != need for name, value in options):
         raise ParameterError("the ledger's server is on another machine, and sslmode is weaker "
@@ -59,16 +59,16 @@ def check_url(url: str) -> None:
 
 
 def transport(url: str) -> str | None:
-    """The sslmode that a URL has to have; None where it names this machine alone.
+    """Return the sslmode that a URL needs; None if it names this machine alone.
 
-    A host that is named elsewhere, in a service file or the environment, may be any.
+    A host from a service file or the environment may be any machine.
 
     >>> transport("postgresql:///budgets?host=/run/postgresql"), transport("postgresql://db/b")
     (None, 'verify-full')
     """
-    found = re.fullmatch(_URL, url)
-    assert found is not None
-    hosts = [found["hosts"], *(value for name, value in parse_qsl(found["more"] or "")
+    match = re.fullmatch(_URL, url)
+    assert match is not None
+    hosts = [match["hosts"], *(value for name, value in parse_qsl(match["more"] or "")
                                if name == "host")]
     names = [unquote(re.sub(r":\d+$", "", name)) for host in hosts for name in host.split(",")
              if host]
@@ -77,9 +77,9 @@ def transport(url: str) -> str | None:
     return None if names and local else "verify-full"
 
 
-# --- the tables, in PostgreSQL's words ----------------------------------------------------------
+# --- the tables of PostgreSQL -------------------------------------------------------------------
 
-#: How the statements of `sql` are written here; all else is the same.
+#: The differences of PostgreSQL's statements from those of `sql`.
 _WORDS = ((r"\bINTEGER\b", "BIGINT"), (r"\bTEXT\b", 'TEXT COLLATE "C"'), (r"\) STRICT$", ")"),
           (r"\bIS NOT (?!NULL)", "IS DISTINCT FROM "),
           (r"\bIS (?!NOT|NULL|DISTINCT)", "IS NOT DISTINCT FROM "), (r"\binstr\(", "0 < strpos("))
@@ -88,7 +88,7 @@ _OWN_TABLES = (
     "CREATE TABLE head(one BIGINT PRIMARY KEY CHECK(one = 1), seq BIGINT NOT NULL, hash TEXT)",
     f"INSERT INTO head VALUES (1, 0, '{GENESIS}')",  # noqa: S608 - constant text
     "CREATE TABLE safeguards(format BIGINT PRIMARY KEY, definition TEXT NOT NULL)")
-#: A writer of grants may change limits; of who may not, the chain takes no entry that does.
+#: The chain refuses entries that change limits from users who may not change limits.
 _FOLLOWS = """
   IF NEW.kind IN ('grant', 'people', 'raise')
      AND NOT has_column_privilege('population', 'lim', 'UPDATE') THEN
@@ -98,7 +98,7 @@ _FOLLOWS = """
   IF NOT FOUND THEN RAISE EXCEPTION 'append-only'; END IF;"""
 _HEAD_STAYS = ("NEW.one <> OLD.one OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (SELECT 1 FROM entry "
                "WHERE seq = NEW.seq AND hash = NEW.hash AND prev = OLD.hash)")
-#: All that makes the tables what they are, a line each.
+#: A line for each constraint, trigger, function and column of the tables.
 _SAFEGUARDS = """
 WITH own AS (SELECT oid, relname FROM pg_class
   WHERE relnamespace = 'privsieve'::regnamespace AND relkind = 'r')
@@ -117,10 +117,10 @@ SELECT string_agg(line, chr(10) ORDER BY line COLLATE "C") FROM (
 
 
 def statements() -> Iterator[str]:
-    """The tables and triggers of a ledger, from those of a file."""
+    """Yield the tables and triggers of a ledger, translated from those of a file."""
     for statement in sql.STATEMENTS:
-        if found := re.fullmatch(_TRIGGER, statement):
-            name, event, table, when = found.groups()
+        if match := re.fullmatch(_TRIGGER, statement):
+            name, event, table, when = match.groups()
             yield from _refused(name, f"BEFORE {event} ON {table}", _said_here(when or "true"))
         else:
             yield _said_here(statement)
@@ -151,14 +151,14 @@ def _called(name: str, event: str, body: str) -> Iterator[str]:
     yield f"CREATE TRIGGER {name} {event} FOR EACH ROW EXECUTE FUNCTION {name}()"
 
 
-# --- what a ledger's place can do ---------------------------------------------------------------
+# --- the store ----------------------------------------------------------------------------------
 
 def create(path: str) -> None:
-    """Make an empty ledger, whole or not at all; leave one that exists."""
+    """Make an empty ledger completely or not at all; leave an existing one."""
     with sql.spoken(_text_of), _begun(path) as db:
-        # One at a time: who comes second finds what the first has made.
+        # One process at a time: the second finds the ledger of the first.
         db.execute("SELECT pg_advisory_xact_lock(?)", (sql.APPLICATION,))
-        if not db.made():
+        if not db.exists():
             if not db.execute("SELECT to_regnamespace('privsieve')").fetchone()[0]:
                 db.execute("CREATE SCHEMA privsieve")
             for statement in statements():
@@ -169,10 +169,10 @@ def create(path: str) -> None:
 
 @contextmanager
 def transaction(path: str, population: str = "") -> Iterator[sql.Database]:
-    """One locked transaction: durable when the block ends, undone when it raises.
+    """Open a locked transaction: durable when the block ends, undone when it raises.
 
-    What does not add up is not written: the first transaction of a process counts from a
-    checkpoint on before it locks the ledger, and each later one what came since.
+    A ledger that does not add up is refused.  The first transaction of a process counts from a
+    checkpoint before it locks the ledger, and each later one counts the new entries.
     """
     if not sql.is_counted(path):
         with reading(path) as db:
@@ -188,14 +188,14 @@ def transaction(path: str, population: str = "") -> Iterator[sql.Database]:
 
 @contextmanager
 def reading(path: str) -> Iterator[sql.Database]:
-    """One consistent view; who may not write can read, too."""
+    """Open one consistent view; it needs no permission to write."""
     with sql.spoken(_text_of), _begun(path, "REPEATABLE READ, READ ONLY") as db:
         db.demand_made()
         yield db
 
 
 def backup(path: str, copy: str) -> NoReturn:  # noqa: ARG001  # as a file is
-    """A server's ledger is copied by the server's own program."""
+    """Refuse: the server's own program copies its ledgers."""
     raise LedgerError("a shared ledger is copied on its server: pg_dump --schema=privsieve; "
                       "`privsieve ledger export` keeps its entries")
 
@@ -204,19 +204,19 @@ def backup(path: str, copy: str) -> NoReturn:  # noqa: ARG001  # as a file is
 
 @dataclass(frozen=True, repr=False)
 class Session:
-    """An open transaction as `sql` uses one: "?" marks, rows as tuples."""
+    """An open transaction in the form of `sql`: "?" marks, rows as tuples."""
 
     raw: psycopg.Connection[Any]
 
-    def execute(self, statement: str, given: Sequence[Any] = ()) -> sql.Answer:
-        """One statement."""
-        if given:
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> sql.Answer:
+        """Execute a statement."""
+        if values:
             statement = statement.replace("%", "%%").replace("?", "%s")
-        answer: sql.Answer = self.raw.execute(statement.encode(), given or None)
+        answer: sql.Answer = self.raw.execute(statement.encode(), values or None)
         return answer
 
     def altered(self) -> bool:
-        """Whether tables, checks, triggers or the head are not what they were made as."""
+        """Return whether tables, checks, triggers or the head were changed."""
         newest = sql.last(self)
         head = (newest.seq, newest.hash) if newest else (0, GENESIS)
         kept = self.execute("SELECT definition FROM safeguards WHERE format = ?",
@@ -225,22 +225,22 @@ class Session:
                 or [head] != list(self.execute("SELECT seq, hash FROM head")))
 
     def safeguards(self) -> str:
-        """The tables, checks and triggers that the schema has."""
+        """Return the tables, checks and triggers of the schema."""
         return str(self.execute(_SAFEGUARDS).fetchone()[0])
 
-    def made(self) -> bool:
-        """Whether there is a ledger; refused where it is of another format."""
+    def exists(self) -> bool:
+        """Return whether there is a ledger; refuse another format."""
         if not self.execute("SELECT to_regclass('privsieve.safeguards')").fetchone()[0]:
             return False
-        found = self.execute("SELECT max(format) FROM safeguards").fetchone()[0]
-        if found != sql.FORMAT:
-            raise LedgerError(f"the ledger has format {found} and this privsieve reads "
+        version = self.execute("SELECT max(format) FROM safeguards").fetchone()[0]
+        if version != sql.FORMAT:
+            raise LedgerError(f"the ledger has format {version} and this privsieve reads "
                               f"{sql.FORMAT}; install the privsieve that wrote it")
         return True
 
     def demand_made(self) -> None:
         """Refuse a database without a ledger."""
-        if not self.made():
+        if not self.exists():
             raise LedgerError(f"there is no ledger in this database; {HOW} makes one")
 
 
@@ -248,24 +248,24 @@ def _connect(path: str) -> psycopg.Connection[Any]:
     import_library("psycopg", "postgres", "a ledger on a server")
     import psycopg
 
-    more: dict[str, Any] = {"sslmode": ssl} if (ssl := transport(path)) else {}
+    options: dict[str, Any] = {"sslmode": ssl} if (ssl := transport(path)) else {}
     if "connect_timeout=" not in path:
-        more["connect_timeout"] = 10
-    # The last: a network that went away is noticed while an answer is waited for.
-    made: psycopg.Connection[Any] = psycopg.connect(
+        options["connect_timeout"] = 10
+    # tcp_user_timeout detects a lost network while waiting for an answer.
+    connection: psycopg.Connection[Any] = psycopg.connect(
         path, autocommit=True, prepare_threshold=None, client_encoding="utf8",
-        application_name="privsieve", tcp_user_timeout=int(PATIENCE * 1000), **more)
-    return made
+        application_name="privsieve", tcp_user_timeout=int(PATIENCE * 1000), **options)
+    return connection
 
 
 @contextmanager
 def _begun(path: str, how: str = "READ COMMITTED") -> Iterator[Session]:
-    """A transaction that the server will keep; what is not committed at the end is undone."""
+    """Begin a durable transaction; undo it unless it is committed at the end."""
     raw = _connect(path)
     try:
         db = Session(raw)
         db.execute(f"BEGIN ISOLATION LEVEL {how}")
-        # `on` waits for the disk, and for standbys where there are any; a stronger one stays.
+        # `on` waits for the disk and for standbys; a stronger setting stays.
         db.execute("SELECT set_config('search_path', 'privsieve, pg_temp', true), "
                    "set_config('lock_timeout', ?, true), "
                    "set_config('idle_in_transaction_session_timeout', ?, true), "
@@ -276,9 +276,9 @@ def _begun(path: str, how: str = "READ COMMITTED") -> Iterator[Session]:
                            "current_setting('session_replication_role'), "
                            "current_setting('server_encoding')").fetchone()
         if facts != ("on", "on", "origin", "UTF8"):
-            raise LedgerError("the ledger's server does not keep what it acknowledges: it needs "
-                              "fsync and full_page_writes on, session_replication_role origin, "
-                              "and a database in UTF8")
+            raise LedgerError("the ledger's server is not durable: it needs fsync and "
+                              "full_page_writes on, session_replication_role origin, and a "
+                              "database in UTF8")
         yield db
     finally:
         raw.close()
@@ -286,7 +286,7 @@ def _begun(path: str, how: str = "READ COMMITTED") -> Iterator[Session]:
 
 @contextmanager
 def _locked(path: str, population: str) -> Iterator[tuple[Session, tuple[int, str]]]:
-    """A transaction that has the rows of the population and of the head; and what the head says."""
+    """Begin a transaction, lock the population and the head, and yield it with the head."""
     import psycopg
 
     until, entered = time.monotonic() + PATIENCE, False
@@ -302,11 +302,11 @@ def _locked(path: str, population: str) -> Iterator[tuple[Session, tuple[int, st
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
             if entered or time.monotonic() > until:
                 raise
-        time.sleep(random.uniform(0.001, 0.05))  # noqa: S311  # no secret: who waits how long
+        time.sleep(random.uniform(0.001, 0.05))  # noqa: S311  # a waiting time is not secret
 
 
 def _commit(path: str, db: Session) -> None:
-    """Commit; where that has no answer, find out on another connection what became of it."""
+    """Commit; without an answer, find out the result on another connection."""
     import psycopg
 
     newest = sql.last(db)
@@ -318,7 +318,7 @@ def _commit(path: str, db: Session) -> None:
             if isinstance(error, psycopg.Error):
                 raise LedgerError(_UNDONE) from None
             raise
-        # Who interrupts is told so, and asks the ledger.
+        # After an interruption the caller asks the ledger.
         if not isinstance(error, psycopg.Error):
             raise
         return
@@ -327,9 +327,9 @@ def _commit(path: str, db: Session) -> None:
 
 
 def _written(path: str, newest: Entry | None) -> bool:
-    """Whether the entry is in the chain, once nobody is at work who could still add it.
+    """Return whether the entry is in the chain, after any commit in progress.
 
-    The row of the head is locked by who commits: who has it after them sees what became of it.
+    A commit holds the lock of the head, so that this sees its result after it.
     """
     import psycopg
 
@@ -338,28 +338,26 @@ def _written(path: str, newest: Entry | None) -> bool:
         try:
             with _locked(path, "") as (db, _):
                 return newest is None or sql.holds(db, newest.seq, newest.hash)
-        except psycopg.OperationalError:  # it may be starting again
+        except psycopg.OperationalError:  # the server may be restarting
             time.sleep(0.1)
     raise LedgerError(_UNKNOWN)
 
 
-# --- what is said -------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------
 
-_GONE = ("the ledger's server cannot be reached, went away, or does not let this user in; nothing "
-         "was written: look at the URL, at the password file and at the server, and try again")
-_UNDONE = ("the ledger's server ended the work while it was being written, and nothing was "
-           "written; try again")
-_UNKNOWN = ("the ledger's server went away while it was being written, and did not come back: "
-            "whether this was written is not known; `privsieve ledger show` and `privsieve "
-            "recover DIR` tell when it is there again")
+_GONE = ("the ledger's server cannot be reached, or does not let this user in, and nothing was "
+         "written; check the URL, the password file and the server, and try again")
+_UNDONE = "the ledger's server ended the transaction, and nothing was written; try again"
+_UNKNOWN = ("the ledger's server stopped during a write, and it is not known whether this was "
+            "written: run `privsieve ledger show` and `privsieve recover DIR` when it is back")
 _BUSY = "other processes kept the ledger busy for a minute; try again"
-#: By the beginning of an error's code.
-_SAID: Mapping[str, str] = {
+#: The text of each error, by the beginning of its code.
+_TEXTS: Mapping[str, str] = {
     "": _GONE, "08": _GONE, "57": _GONE, "40": _BUSY, "55": _BUSY, "25P": _GONE,
-    "42501": "this user may not do that in the shared ledger; docs/ledger.md says what to "
-             "grant to whoever grants, spends or reads",
-    "25006": "the ledger's server only reads; name the one that writes",
-    "53": "the ledger's server has no room: its disk is full, or it has too many connections",
+    "42501": "this user may not do that in the shared ledger; docs/ledger.md lists the rights "
+             "of users who grant, spend or read",
+    "25006": "the ledger's server is read-only; name the one that writes",
+    "53": "the ledger's server has a full disk or too many connections; make room and try again",
 }
 
 
@@ -369,7 +367,6 @@ def _text_of(error: Exception) -> str | None:
     if not isinstance(error, (Error, ValueError)):  # ValueError: damaged text or JSON
         return None
     code = str(getattr(error, "sqlstate", None) or "" if isinstance(error, Error) else "?")
-    said = next((_SAID[code[:width]] for width in (5, 3, 2, 0) if code[:width] in _SAID
+    text = next((_TEXTS[code[:width]] for width in (5, 3, 2, 0) if code[:width] in _TEXTS
                  and (width or not code)), None)
-    return said or ("the shared ledger cannot be used as it is; check it with `privsieve ledger "
-                    "verify`")
+    return text or "the shared ledger cannot be used; check it with `privsieve ledger verify`"

@@ -1,11 +1,12 @@
-"""SQL: columns of one table, and the rows that meet a condition.
+"""Query: select columns of one table, and the rows that meet a condition, by SQL.
 
-A query that casts, divides or calls a function may stop at one cell, and that would be an answer
-after the charge.  So a query names columns of a table, and compares columns with literals.  DuckDB
-reads the text; the query is written again from what was understood of it, and refused unless
-DuckDB reads both as the same.  Conditions are checked here, as no comparison of Arrow can fail.
-DuckDB gives the rows of its own tables, on one thread, so that they keep their order.  It would
-stop at a text of a Parquet file that is not UTF-8, so these are read as without a query.
+A query that casts, divides or calls a function may fail at a cell, which would reveal something
+about rows after the charge.  A query may therefore only name columns of a table, and compare
+columns with literals.  DuckDB parses the text.  The query is written again from the parsed tree,
+and refused unless DuckDB parses both to the same tree.  Conditions are evaluated here with
+comparisons of Arrow, which cannot fail.  DuckDB returns the rows of its own tables on one thread,
+so that their order is kept.  Parquet files are read without DuckDB, which would fail at a text that
+is not UTF-8.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ import pyarrow.compute as pc  # isort: skip
 
 T = TypeVar("T")
 _DATABASES = (".duckdb", ".db")
-#: Nothing is fetched from elsewhere unless the connection file says so.
+#: Extensions are not downloaded unless the connection file does it.
 _HOW: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
-#: What holds whatever a connection file sets; no name and no view is a file, which DuckDB would
-#: look into before the charge.
+#: Settings after those of a connection file; names and views cannot be files, which DuckDB would
+#: read before the charge.
 _KEPT = ("SET threads = 1; SET preserve_insertion_order = true; "
          "SET arrow_large_buffer_size = true; SET enable_external_access = false")
 _PLAIN = ("the query does more than name columns of one table, with a WHERE that compares columns "
           "with literals; write its rows to a Parquet file beforehand, and give that file")
-_TABLE = ("the query's table or a column of it is not there, or is no Parquet file, table of a "
-          "DuckDB database or view that only names columns of one; give the path of a CSV file "
-          "itself, and write other rows to a Parquet file beforehand")
+_TABLE = ("the query's table or column does not exist, or the table is not a Parquet file, a table "
+          "of a DuckDB database, or a view of columns of one; write other rows to a Parquet file "
+          "first, and give a CSV file by its path")
 _SIGNS = {"COMPARE_EQUAL": ("=", pc.equal), "COMPARE_NOTEQUAL": ("<>", pc.not_equal),
           "COMPARE_LESSTHAN": ("<", pc.less), "COMPARE_LESSTHANOREQUALTO": ("<=", pc.less_equal),
           "COMPARE_GREATERTHAN": (">", pc.greater),
@@ -47,7 +48,7 @@ _SIGNS = {"COMPARE_EQUAL": ("=", pc.equal), "COMPARE_NOTEQUAL": ("<>", pc.not_eq
           "OPERATOR_IS_NULL": ("IS NULL", pc.is_null),
           "OPERATOR_IS_NOT_NULL": ("IS NOT NULL", pc.is_valid)}
 _JOINS = {"CONJUNCTION_AND": (" AND ", pc.and_kleene), "CONJUNCTION_OR": (" OR ", pc.or_kleene)}
-#: Of some cells, which meet a condition; null where that is not known, as SQL has it.
+#: Returns which cells meet a condition; null if it is unknown, as in SQL.
 Test = Callable[[Callable[[str], Any]], Any]
 
 
@@ -57,8 +58,8 @@ def open_sql(text: str, connect: Path | None) -> Source:
     query = text.strip().removesuffix(";").rstrip()
     if not query or len(query) > LONGEST_QUERY or not all(
             sign.isprintable() or sign in "\n\t" for sign in query):
-        raise SchemaError(f"the query is empty, longer than {LONGEST_QUERY} characters, or holds "
-                          "signs that cannot be shown; write sql:SELECT ...")
+        raise SchemaError(f"the query is empty, longer than {LONGEST_QUERY} characters, or has "
+                          "unprintable characters; write sql:SELECT ...")
     columns, path, where = _understood(connection, query)
     tested = [] if where is None else _tested(where)
     if len(path) == 1 and path[0].lower().endswith(PARQUET_FILES):
@@ -74,7 +75,7 @@ def open_sql(text: str, connect: Path | None) -> Source:
 
 def _chosen(table: Source, kept: list[int], tested: Mapping[str, int], where: Any, query: str,
             ) -> Source:
-    """The columns of a table that a query keeps, and its rows that meet the condition."""
+    """Return the selected columns of a table, and the rows that meet the condition."""
     assert table.arrow is not None
     types, every = table.arrow.types, table.arrow.parts
     test = where and _test(where, {name: types[j] for name, j in tested.items()})
@@ -92,21 +93,21 @@ def _chosen(table: Source, kept: list[int], tested: Mapping[str, int], where: An
         if test is None:
             return every(wanted, most)
         held = list(dict.fromkeys([*wanted, *tested.values()]))
-        return alone(rows((batch for part in every(held, most) for batch in part.batches()),
+        return alone(rows((batch for stretch in every(held, most) for batch in stretch.batches()),
                           wanted, held))
 
     if test is not None:
         held = list(dict.fromkeys([*kept, *tested.values()]))
         none = pa.record_batch([pa.nulls(0, types[j]) for j in held], list(map(str, held)))
         foreign(lambda: list(rows(iter([none]), kept, held)), SchemaError(
-            "a condition stands beside a column of a type that cannot be compared or left out; "
-            "name the columns that are needed in the query"))
+            "the table has a column of a type that cannot be filtered; name only the needed "
+            "columns in the query"))
     return source_of(schema, table.count, parts, None, path=True, query=query,
                      partitioned=table.partitioned or test is not None, group=table.group)
 
 
 def _connected(connect: Path | None) -> Any:
-    """A database of DuckDB that is only read; or none, after some statements."""
+    """Open a database of DuckDB for reading, or an empty one after some statements."""
     duckdb = import_library("duckdb", "queries", "a query")
     if connect is not None and not connect.is_file():
         raise SchemaError("the connection file does not exist; check the path (--connect)")
@@ -124,28 +125,28 @@ def _connected(connect: Path | None) -> Any:
         # The other half is for rows.
         connection.execute(f"SET memory_limit = '{max(free // 2, LEAST_MEMORY) // 10**6}MB'")
     statements = _opened(lambda: connection.extract_statements(text))
-    # None of these reads a row, but for SET with a query in brackets.
+    # These do not read rows, except SET with a query in brackets.
     if not all(kind in ("ATTACH", "LOAD") or (kind == "SET" and "(" not in statement.query)
                for statement in statements for kind in [statement.type.name]):
-        raise SchemaError("the connection file holds other statements than ATTACH, USE, LOAD, "
-                          "INSTALL and SET; put tables and views into a database of DuckDB "
-                          "beforehand, and attach it")
+        raise SchemaError("the connection file has other statements than ATTACH, USE, LOAD, "
+                          "INSTALL and SET; make tables and views in a database of DuckDB, and "
+                          "attach it")
     _opened(lambda: connection.execute(f"{text}\n;{_KEPT}"))
     return connection
 
 
 def _opened(ask: Callable[[], T]) -> T:
     return foreign(ask, SchemaError(
-        "DuckDB does not take the connection file; close other connections to it, or run it in "
-        "DuckDB by hand (duckdb -init FILE) and see what it says"))
+        "DuckDB cannot use the connection file; close other connections to it, or run it in "
+        "DuckDB by hand (duckdb -init FILE) to see the error"))
 
 
 def _understood(connection: Any, query: str) -> tuple[list[str] | None, list[str], Any]:
-    """The columns of a query, or all; its table; and its condition, if any."""
+    """Return the columns of a query, or None for all, its table, and its condition, if any."""
     tree = _parsed(connection, query)
     if tree["error"]:
         raise SchemaError("the query cannot be read as SELECT; correct it, or run it in DuckDB by "
-                          "hand and see what it says")
+                          "hand to see the error")
 
     def read() -> tuple[list[str] | None, list[str], Any]:
         (statement,) = tree["statements"]
@@ -162,7 +163,7 @@ def _understood(connection: Any, query: str) -> tuple[list[str] | None, list[str
 
 
 def _parsed(connection: Any, query: str) -> Any:
-    """What DuckDB reads, without the places of words."""
+    """Return DuckDB's tree of a query, without the places of words."""
     return foreign(lambda: json.loads(
         _first(connection, "SELECT system.main.json_serialize_sql(?)", query),
         object_hook=lambda node: {key: value for key, value in node.items()
@@ -184,18 +185,18 @@ def _name(node: Any) -> str:
 
 
 def _parts(node: Any) -> list[Any]:
-    """What a condition joins, or the column of a comparison and its literals."""
+    """Return the joined conditions, or the column of a comparison with its literals."""
     names = {"COMPARISON": ("left", "right"), "BETWEEN": ("input", "lower", "upper")}
     return [node[name] for name in names.get(node["class"], ())] or node.get("children", [])
 
 
 def _tested(node: Any) -> list[str]:
-    """The columns of a condition."""
-    return node.get("column_names") or [name for part in _parts(node) for name in _tested(part)]
+    """Return the columns of a condition."""
+    return node.get("column_names") or [name for item in _parts(node) for name in _tested(item)]
 
 
 def _written(node: Any) -> str:
-    """A condition as SQL; what is not on the list is a KeyError."""
+    """Write a condition as SQL; raise KeyError if it is not allowed."""
     word, parts = node["type"], _parts(node)
     if word in _JOINS:
         return f"({_JOINS[word][0].join(map(_written, parts))})"
@@ -215,15 +216,15 @@ def _cell(node: Any) -> str:
 
 
 def _test(node: Any, types: Mapping[str, Any]) -> Test:
-    """What checks a condition."""
+    """Make the test of a condition."""
     word, parts = node["type"], _parts(node)
     if word in _JOINS:
-        return _joined(_JOINS[word][1], [_test(part, types) for part in parts])
+        return _joined(_JOINS[word][1], [_test(item, types) for item in parts])
     if word == "OPERATOR_NOT":
         test = _test(parts[0], types)
         return lambda cells: pc.invert(test(cells))
     name = _name(parts[0])
-    values = [_literal(types[name], part["literal"], name) for part in parts[1:]]
+    values = [_literal(types[name], item["literal"], name) for item in parts[1:]]
     if word == "COMPARE_IN":
         return _joined(pc.or_kleene, [_compared(name, "COMPARE_EQUAL", value) for value in values])
     if word == "COMPARE_BETWEEN":
@@ -237,7 +238,7 @@ def _joined(join: Callable[[Any, Any], Any], tests: Sequence[Test]) -> Test:
 
 
 def _compared(name: str, word: str, *value: Any) -> Test:
-    """A comparison with a literal; NaN is above all numbers, as DuckDB has it."""
+    """Make a comparison with a literal; NaN is above all numbers, as in DuckDB."""
     def test(cells: Callable[[str], Any]) -> Any:
         held = cells(name)
         if pa.types.is_dictionary(held.type):
@@ -250,10 +251,10 @@ def _compared(name: str, word: str, *value: Any) -> Test:
 
 
 def _literal(kind: Any, literal: Mapping[str, str], name: str) -> Any:
-    """A literal as a cell of its column's type: no cell is cast."""
+    """Convert a literal to its column's type, so that cells are not cast."""
     return foreign(lambda: _scalar(kind, literal["kind"], literal["text"]), SchemaError(
-        f"a literal beside the column {name!r} is no value of its type; write '...' for texts and "
-        "dates, whole numbers for whole numbers, true or false for these"))
+        f"a literal for the column {name!r} does not have its type; write '...' for texts and "
+        "dates, whole numbers for whole numbers, true or false for flags"))
 
 
 def _scalar(kind: Any, word: str, text: str) -> Any:
@@ -276,7 +277,7 @@ def _scalar(kind: Any, word: str, text: str) -> Any:
 
 
 def _table(connection: Any, path: Sequence[str], columns: Sequence[str] | None) -> Source:
-    """A table of DuckDB, or a view of some columns of one."""
+    """Open a table of DuckDB, or a view of some columns of one."""
     unique = columns and list({name.casefold(): name for name in columns}.values())
     select = _select(unique, path)
     counted = f"SELECT count(*) FROM ({select})"  # noqa: S608  # names alone
@@ -294,7 +295,7 @@ def _table(connection: Any, path: Sequence[str], columns: Sequence[str] | None) 
         return connection.sql(f"{select} LIMIT 0").to_arrow_table().schema
 
     def parts(positions: Sequence[int], most: int) -> Iterator[Stretch]:
-        # Of its own, for a reading that was left off keeps its connection.
+        # A new cursor: an unfinished reading keeps its connection.
         reader = connection.cursor()
         reader.execute(f"SET search_path = '{search}'")
         return cut(reader.sql(select).to_arrow_reader(most), positions, most)
@@ -304,5 +305,5 @@ def _table(connection: Any, path: Sequence[str], columns: Sequence[str] | None) 
 
 
 def _first(connection: Any, text: str, *cells: str) -> Any:
-    """The only cell of a result."""
+    """Return the only cell of a result."""
     return connection.execute(text, cells).fetchall()[0][0]

@@ -1,7 +1,7 @@
-"""A summary on a cluster: workers make the parts of each stage, and the sum of them comes here.
+"""Cluster: a summary on a cluster; workers compute the terms of each stage, and send their sums.
 
-What travels is written by hand: a worker's bytes are numbers and their shapes, never objects that
-run when they are read.  What each of them is says the same stage for no rows, which is made here.
+The bytes of a worker are numbers and their shapes, never objects that could run code.  The driver
+computes the same stage for no rows, which gives the types of the numbers.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ from privsieve.summaries.stages import Stage, Stages
 if TYPE_CHECKING:
     from privsieve.public.plan import Plan
 
-#: A summary of no rows takes at most so many bytes, or it is not sent.
+#: The most bytes of a summary of no rows.
 MOST_BYTES = 100_000_000
 _WAY_OUT = "write the frame to Parquet, and give the file"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pass:
-    """One stage, as workers do it.
+    """One stage on workers.
 
     Examples
     --------
     >>> rows = np.arange(3, dtype=np.uint64)
     >>> batch = Batch(np.ones((3, 2), np.uint16), np.zeros(3, np.int32), rows, rows)
-    >>> one = Pass(lambda rows, key, before: sum(int(batch.codes.sum()) for batch in rows), 7)
-    >>> one.total([one.plus([one.of([batch]), one.of([batch, batch])])])
+    >>> task = Pass(lambda rows, key, before: sum(int(batch.codes.sum()) for batch in rows), 7)
+    >>> task.total([task.plus([task.of([batch]), task.of([batch, batch])])])
     18
     """
 
     stage: Stage
     key: int
-    found: tuple[Any, ...] = ()
+    before: tuple[Any, ...] = ()
 
     def of(self, batches: Iterable[Batch]) -> bytes:
-        """What the stage comes to over some rows."""
+        """Return the result of the stage for some rows."""
         total = self.zero()
         for batch in batches:
-            total = total + self.stage([batch], self.key, self.found)
+            total = total + self.stage([batch], self.key, self.before)
         return written(total)
 
     def plus(self, answers: Iterable[bytes]) -> bytes:
-        """What it comes to over the rows of all of them."""
+        """Return the result for the rows of all answers."""
         return written(self.total(answers))
 
     def zero(self) -> Any:
-        """What it comes to over no rows."""
-        return self.stage([], self.key, self.found)
+        """Return the result for no rows."""
+        return self.stage([], self.key, self.before)
 
     def total(self, answers: Iterable[bytes]) -> Any:
-        """The sum of what was sent."""
+        """Return the sum of answers."""
         total = zero = self.zero()
         for answer in answers:
             total = total + read(answer, zero)
@@ -69,51 +69,51 @@ class Pass:
 
 
 def demand_sum(plan: Plan, source: Source) -> None:
-    """Refuse, before the charge, what a cluster cannot add up."""
+    """Refuse, before the charge, a summary that a cluster cannot add up."""
     assert source.cluster is not None
     stages = plan.summarise
     if plan.domain.person is not None:
-        raise ParameterError("the domain protects persons, whose rows lie in many parts of a Spark "
-                             f"frame; {_WAY_OUT}")
+        raise ParameterError("the domain protects persons, whose rows are in many partitions of a "
+                             f"Spark frame; {_WAY_OUT}")
     if not isinstance(stages, Stages):
-        raise ParameterError(f"the summary of {plan.method} is no sum over rows, and a Spark frame "
-                             f"is read by sums alone; {_WAY_OUT}, or try joint=pair or NoisyTopK")
+        raise ParameterError(f"the summary of {plan.method} is not a sum over rows, which a Spark "
+                             f"frame needs; {_WAY_OUT}, or try joint=pair or NoisyTopK")
     if stages.placed:
         if not plan.domain.replaces:
-            raise ParameterError(f"{plan.method} breaks ties by a tag of each row, and under "
-                                 "add-remove each run of a Spark query would draw others; "
-                                 f"{_WAY_OUT}, or say neighbours = replace-one")
+            raise ParameterError(f"{plan.method} breaks ties by a tag of each row, which under "
+                                 "add-remove would differ in each run of a Spark query; "
+                                 f"{_WAY_OUT}, or write neighbours = replace-one")
         if not source.cluster.placed:
-            raise ParameterError(f"{plan.method} needs a place of each row that no run of a query "
-                                 "changes, and only the rows of Parquet files have one; write the "
-                                 "frame to Parquet, and give spark.read.parquet(...) as it is")
+            raise ParameterError(f"{plan.method} needs a constant place of each row, which only "
+                                 "rows of Parquet files have; write the frame to Parquet, and "
+                                 "give spark.read.parquet(...) as it is")
     if len(Pass(stages.each[0], 0).of(())) > MOST_BYTES:
         raise ParameterError(f"the summary of {plan.method} takes more than {MOST_BYTES // 10**6} "
-                             "MB for each part of a Spark frame; name fewer columns, or "
+                             "MB for each partition of a Spark frame; name fewer columns, or "
                              f"{_WAY_OUT}")
     source.cluster.demand()
 
 
 def on_workers(plan: Plan, source: Source, key: int) -> Any:
-    """The summary of a frame; its rows stay where they are."""
+    """Return the summary of a frame; its rows stay on the workers."""
     cluster, stages = source.cluster, plan.summarise
     assert cluster is not None
     assert isinstance(stages, Stages)
     names = needed(plan.coding, source)
     rows = plan.units if plan.domain.rows_are_public else None
     places = cluster.places() if stages.placed else None
-    found: tuple[Any, ...] = ()
+    results: tuple[Any, ...] = ()
     for stage in stages.each:
-        one = Pass(stage, key, found)
-        came, answers = cluster.run(one, names, plan.coding, rows=rows, places=places)
-        answers += [one.of(_missing(plan, source, came))] * (rows is not None)
-        found = (*found, one.total(answers))
-    return stages.ended(found)
+        task = Pass(stage, key, results)
+        came, answers = cluster.run(task, names, plan.coding, rows=rows, places=places)
+        answers += [task.of(_missing(plan, source, came))] * (rows is not None)
+        results = (*results, task.total(answers))
+    return stages.ended(results)
 
 
 # [exactly]
 def _missing(plan: Plan, source: Source, came: int) -> Iterator[Batch]:
-    """Default records after those that came, up to the public number; more than it never come."""
+    """Yield default records up to the public number; refuse more rows than that."""
     if came > plan.units:
         raise ReleaseFailed
     empty = Source(source.columns, source.types, "name", None, lambda _at, _rows: iter(()))
@@ -124,52 +124,52 @@ def _missing(plan: Plan, source: Source, came: int) -> Iterator[Batch]:
 
 
 def written(value: Any) -> bytes:
-    """A summary as bytes: what it is made of, then its numbers.
+    """Write a summary as bytes: its structure, and then its numbers.
 
     >>> read(written((None, 2**70, {"a": np.arange(2)})), (None, 0, {"a": np.zeros(0, int)}))
     (None, 1180591620717411303424, {'a': array([0, 1])})
     """
     arrays: list[bytes] = []
 
-    def form(part: Any) -> Any:
-        if part is None:
+    def form(node: Any) -> Any:
+        if node is None:
             return None
-        if isinstance(part, int | np.integer):
-            return str(int(part))
-        if isinstance(part, np.ndarray) and part.dtype.kind in "biu":
-            arrays.append(part.tobytes())
-            return [part.dtype.str, list(part.shape)]
-        if isinstance(part, np.ndarray):
-            return [list(map(form, part.ravel().tolist())), list(part.shape)]
-        return {"parts": [form(one) for one in _parts(part)]}
+        if isinstance(node, int | np.integer):
+            return str(int(node))
+        if isinstance(node, np.ndarray) and node.dtype.kind in "biu":
+            arrays.append(node.tobytes())
+            return [node.dtype.str, list(node.shape)]
+        if isinstance(node, np.ndarray):
+            return [list(map(form, node.ravel().tolist())), list(node.shape)]
+        return {"parts": [form(item) for item in _parts(node)]}
 
     head = json.dumps(form(value)).encode()
     return b"".join([len(head).to_bytes(8), head, *arrays])
 
 
 def read(data: bytes, like: Any) -> Any:
-    """What was written, of the types that a summary of no rows has."""
+    """Read a summary, with the types of a summary of no rows."""
     at = 8 + int.from_bytes(data[:8])
     head = json.loads(data[8:at])
 
     def array(held: str | list[str], shape: list[int]) -> npt.NDArray[Any]:
         nonlocal at
         if isinstance(held, list):
-            # Whole numbers of any size; None keeps NumPy from giving them one.
+            # Whole numbers of any size; None makes NumPy keep them as objects.
             return np.array([None, *map(int, held)], object)[1:].reshape(shape)
-        found = np.frombuffer(data, held, int(np.prod(shape)), at)
-        at += found.nbytes
-        return found.reshape(shape).copy()  # kernels ask for memory in line
+        numbers = np.frombuffer(data, held, int(np.prod(shape)), at)
+        at += numbers.nbytes
+        return numbers.reshape(shape).copy()  # kernels need contiguous memory
 
-    def made(form: Any, like: Any) -> Any:
+    def build(form: Any, like: Any) -> Any:
         if isinstance(form, dict):
-            parts = [made(*both) for both in zip(form["parts"], _parts(like), strict=True)]
+            parts = [build(*both) for both in zip(form["parts"], _parts(like), strict=True)]
             return _joined(parts, like)
         if isinstance(form, list):
             return array(*form)
         return None if form is None else int(form)
 
-    return made(head, like)
+    return build(head, like)
 
 
 def _joined(parts: list[Any], like: Any) -> Any:
@@ -180,7 +180,7 @@ def _joined(parts: list[Any], like: Any) -> Any:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What a summary is made of; what is none of these is no summary."""
+    """Return the components of a summary."""
     if is_dataclass(value):
         return [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, Mapping):

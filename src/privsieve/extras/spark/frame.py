@@ -1,12 +1,12 @@
-"""Spark: a frame whose rows stay with its workers, which code them and send back sums.
+"""Frame: a Spark frame whose rows stay on its workers, which code them and return sums.
 
-Of a frame this process sees names and types, how many rows there are where that is public, and the
-bytes that `Cluster.run` brings: of each part of the rows one answer, added up by workers before it
-comes.  A task that Spark runs again, or twice, or on another executor, has its answer once: Spark
-takes of each partition the first that is finished, and no number of a partition comes twice.
+This process reads names and types of a frame, the number of rows if it is public, and the bytes of
+`Cluster.run`: one answer for each partition, which workers add up first.  A partition is counted
+once, even if Spark runs its task again: Spark uses the first finished task of a partition, and
+`_add` refuses a repeated partition.
 
-Frames are queries, and a query that computes may stop at a row.  So only those are taken that read
-rows as they are; and a row has a place only in a frame that is nothing but files of Parquet.
+Frames are queries, and a query that computes may fail at a row.  Only queries that read rows
+unchanged are accepted.  A row has a place only in a frame that consists of Parquet files.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from privsieve.public.domain import Domain
     from privsieve.public.plan import Plan
 
-#: What a task sends: of which part, of how many rows, and its answer; none where it failed.
+#: The output of a task: partition, number of rows, and answer, which is empty after a failure.
 ANSWER = "part int, n long, s binary"
-#: So many answers come to the driver, however many tasks there are.
+#: The number of answers for the driver.
 ANSWERS = 4
 _TYPES: dict[str, Type] = {
     "boolean": "flag", "date": "date", "timestamp": "date", "timestamp_ntz": "date",
@@ -45,39 +45,38 @@ _TYPES: dict[str, Type] = {
     **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), "number"),
     **dict.fromkeys(("string", "char", "varchar", "binary"), "text"),
 }
-#: Steps of a query that make no cell: no row can stop them.
+#: Steps of a query that do not compute cells, and so cannot fail at a row.
 _PLAIN = (
     r"(Project|Filter|SubqueryAlias|View|Repartition|RepartitionByExpression|Sort|Union|Join"
     r"|Relation|LocalRelation|Range)\b")
-#: Steps that leave each row in its place.
+#: Steps that keep each row in its place.
 _STILL = r"(Project|SubqueryAlias|View|Relation \[.*\] parquet$)\b"
-#: A function, arithmetic, a place in a list; a check for null, and a number that is written as one
-#: of another type, are none.
+#: Signs of a computation: a function, arithmetic, a place in a list.  Checks for null and casts of
+#: constants are harmless.
 _HARMLESS = r"\b(?:isnotnull|isnull)(?=\()|\bcast\(-?[0-9.]+ as [a-z]+\)"
 _COMPUTES = (r"\w\(| (?:[-+*/%|^&]|div) |(?<!\w)-\w+#|#[0-9]+L?\[|subquery"
              r"|\.\.\. [0-9]+ more field")
-#: One thread at a time changes a setting of Spark, or the logs; who reads now, and the first one's
-#: levels of logs.
+#: The lock for settings of Spark and logs, the current readers, and the log levels before them.
 _turn, _reading, _logs = threading.Lock(), list[int](), list[Any]()
-_COMPUTED = ("X is a Spark query that computes, and one row could stop it while it is read; write "
-             "it to Parquet, and give spark.read.parquet(...)")
+_COMPUTED = ("X is a Spark query that computes, so it could fail at a row; write it to Parquet, "
+             "and give spark.read.parquet(...)")
 
 
 class Work(Protocol):
-    """What workers do with rows; both functions go to the cluster with all that they hold."""
+    """The work on rows; both functions are sent to the cluster with their data."""
 
     def of(self, batches: Iterable[Batch]) -> bytes:
-        """The answer of some of the rows."""
+        """Return the answer for some of the rows."""
 
     def plus(self, answers: Iterable[bytes]) -> bytes:
-        """The answer of all rows of some answers."""
+        """Return the answer for all rows of some answers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
-    """The workers that can read a frame.
+    """The workers that read a frame.
 
-    placed : whether each row has a place that no other row and no run of the query changes.
+    placed : whether each row has a constant place, in every run of the query.
     """
 
     frame: Any
@@ -92,22 +91,22 @@ class Cluster:
         return cluster.on_workers(plan, source, key)
 
     def demand(self) -> None:
-        """Refuse workers that cannot do our work; a frame of their own shows it, without a row."""
-        found = foreign(lambda: self.frame.sparkSession.range(0, 1, 1, 1).mapInArrow(
+        """Refuse workers without privsieve; the test uses a frame of its own, without rows."""
+        versions = foreign(lambda: self.frame.sparkSession.range(0, 1, 1, 1).mapInArrow(
             _version, "version string").toArrow().to_pylist(), ParameterError(
             "the workers of the Spark cluster cannot import privsieve, or have another Python than "
             "this one; install privsieve there, and set PYSPARK_PYTHON"))
-        if found != [{"version": __version__}]:
+        if versions != [{"version": __version__}]:
             raise ParameterError("the workers of the Spark cluster have another version of "
                                  f"privsieve than this one, {__version__}; install the same")
 
     def places(self) -> dict[str, int]:
-        """Of each file of the frame, the place of its first row: files go by their paths."""
+        """Return the place of the first row of each file, with files sorted by path."""
         with _quiet():
-            found = self.frame.selectExpr("_metadata.file_path p", "_metadata.row_index r").groupBy(
+            table = self.frame.selectExpr("_metadata.file_path p", "_metadata.row_index r").groupBy(
                 "p").agg({"r": "max", "*": "count"}).toArrow()
-        files = sorted(zip(*(column.to_pylist() for column in found.columns), strict=True))
-        # A file that is read twice has two rows in one place.
+        files = sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        # A file that is read twice would have two rows in one place.
         if any(last + 1 != rows for _file, last, rows in files):
             raise ReleaseFailed
         starts = accumulate((rows for _file, _last, rows in files), initial=0)
@@ -115,16 +114,16 @@ class Cluster:
 
     def run(self, task: Work, names: Sequence[str], domain: Domain, *, rows: int | None,
             places: dict[str, int] | None) -> tuple[int, list[bytes]]:
-        """How many rows there are, and answers that are all of theirs.
+        """Return the number of rows, and answers for all of them.
 
-        rows : those whose place is not below it are no part of it; None: all are.
-        places : of each file, where its rows begin; None: no place is asked for.
+        rows : rows at this place or later are ignored; None reads all.
+        places : the first place of each file; None if places are not needed.
         """
         def of(pieces: Iterator[Any]) -> Iterator[Any]:
-            return _of(_Share(pieces, domain, rows, places), task)
+            return _answer(_Share(pieces, domain, rows, places), task)
 
         def plus(pieces: Iterator[Any]) -> Iterator[Any]:
-            return _plus(pieces, task)
+            return _add(pieces, task)
 
         wanted = [f"{_quoted(name)} c{j}" for j, name in enumerate(names)]
         if places is not None:
@@ -132,22 +131,22 @@ class Cluster:
         with _quiet():
             answers = self.frame.selectExpr(*wanted).mapInArrow(of, ANSWER).repartition(
                 ANSWERS, "part").mapInArrow(plus, ANSWER).toArrow()
-        found = answers.column("s").to_pylist()
-        if not all(found):
+        results = answers.column("s").to_pylist()
+        if not all(results):
             raise ReleaseFailed
-        return sum(answers.column("n").to_pylist()), found
+        return sum(answers.column("n").to_pylist()), results
 
 
 def open_spark(frame: Any, y: Any) -> Source:
-    """A frame of Spark, classic or Connect: its names and types, and who reads it."""
+    """Open a Spark frame, classic or Connect: its names and types, and its workers."""
     if y is not None:
-        raise SchemaError("X is a Spark frame and y came apart; put the target into the frame, "
-                          "under the name that the domain gives it")
+        raise SchemaError("X is a Spark frame and y is separate; put the target into the frame, "
+                          "with its name in the domain")
     if not hasattr(frame, "mapInArrow"):
-        raise SchemaError("X is of Spark and no frame; give a DataFrame (of pandas on Spark: its "
+        raise SchemaError("X is of Spark and not a frame; give a DataFrame (from pandas on Spark: "
                           "to_spark())")
     import_library("pyspark", "spark", "a Spark frame")
-    refusal = SchemaError("the Spark frame gives no schema; its query or its session is broken")
+    refusal = SchemaError("the Spark frame has no schema; check its query and its session")
     schema, live = foreign(lambda: (frame.schema, frame.isStreaming), refusal)
     if live:
         raise SchemaError("X is a stream of Spark, which has no end; write it to Parquet, and give "
@@ -158,7 +157,7 @@ def open_spark(frame: Any, y: Any) -> Source:
 
     def count() -> int:
         return int(foreign(frame.count, SchemaError(
-            "the rows of the Spark frame cannot be counted; look at what Spark says of it")))
+            "the rows of the Spark frame cannot be counted; see the error of Spark")))
 
     types = [_TYPES.get(field.dataType.typeName(), "unreadable") for field in schema.fields]
     names = tuple(field.name for field in schema.fields)
@@ -167,25 +166,25 @@ def open_spark(frame: Any, y: Any) -> Source:
 
 
 def _steps(frame: Any) -> list[str]:
-    """The steps of a query as Spark prints them, with all of their columns."""
+    """Return the steps of a query as Spark prints them, with all of their columns."""
     conf, key = frame.sparkSession.conf, "spark.sql.debug.maxToStringFields"
-    with _turn:  # two that restored what the other had set would leave it set
+    with _turn:  # one thread at a time changes and restores the setting
         before = conf.get(key)
         conf.set(key, str(2**30))
         try:
-            # `explain` prints it, and only a change of `sys.stdout` would catch that.
-            told: str = frame._explain_string(extended=True) if hasattr(  # noqa: SLF001
+            # The public `explain` only prints.
+            text: str = frame._explain_string(extended=True) if hasattr(  # noqa: SLF001
                 frame, "_explain_string") else frame._sc._jvm.PythonSQLUtils.explainString(  # noqa: SLF001
                     frame._jdf.queryExecution(), "extended")  # noqa: SLF001
         finally:
             conf.set(key, before)
-    told = told.split("== Analyzed Logical Plan ==\n")[1]
-    told = told.split("\n== Optimized Logical Plan ==")[0]
-    return [line.lstrip(" :+-") for line in told.splitlines()[1:] if line]
+    text = text.split("== Analyzed Logical Plan ==\n")[1]
+    text = text.split("\n== Optimized Logical Plan ==")[0]
+    return [line.lstrip(" :+-") for line in text.splitlines()[1:] if line]
 
 
 def _plain(step: str) -> bool:
-    """Whether no row can stop a step.
+    """Return whether a step cannot fail at a row.
 
     >>> _plain("Filter (age#3 > 40)"), _plain("Filter (cast(age#3 as int) > 40)")
     (True, False)
@@ -199,7 +198,7 @@ def _plain(step: str) -> bool:
 
 
 def _quoted(name: str) -> str:
-    """A name as a query writes it.
+    """Return a name as a query writes it.
 
     >>> _quoted("a`b.c")
     '`a``b.c`'
@@ -209,11 +208,11 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No log while rows are read: what Spark says of a task that fails may hold a cell.
+    """Turn logs off while rows are read, since Spark's message about a task may contain a cell.
 
-    Where it fails, the log of a JVM that this process started (for a classic session, or for a
-    Connect server of its own) stays off: other tasks may fail after it.  Of several threads the
-    first turns logs off, and the last turns them on.
+    After a failure the log of a JVM that this process started (for a classic session, or for its
+    own Connect server) stays off, since other tasks may fail later.  The first of several threads
+    turns logs off, and the last turns them on.
     """
     known = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     context = getattr(known, "_active_spark_context", None)
@@ -240,13 +239,13 @@ def _quiet() -> Iterator[None]:
 
 
 def _levels(log4j: Any) -> dict[str, tuple[Any, Any, Callable[[str, Any], None]]]:
-    """Each logger that the JVM has configured: its level, none at all, and what sets it."""
-    found = log4j.LogManager.getContext(False).getConfiguration().getLoggers()  # Java's
+    """Return each configured logger of the JVM: the level "off", its level, and its setter."""
+    loggers = log4j.LogManager.getContext(False).getConfiguration().getLoggers()  # Java's
     change = log4j.core.config.Configurator.setLevel
-    return {name: (log4j.Level.OFF, found[name].getLevel(), change) for name in found}
+    return {name: (log4j.Level.OFF, loggers[name].getLevel(), change) for name in loggers}
 
 
-# What runs on a worker.  Nothing here raises: the text of an exception goes to the driver.
+# Code on a worker.  It must not raise: the text of an exception goes to the driver.
 
 
 def _version(pieces: Iterator[Any]) -> Iterator[Any]:
@@ -258,7 +257,7 @@ def _version(pieces: Iterator[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Share:
-    """The rows that a task is given."""
+    """The rows of a task."""
 
     pieces: Iterable[Any]
     domain: Domain
@@ -266,7 +265,7 @@ class _Share:
     places: dict[str, int] | None
 
     def batches(self, seen: list[int]) -> Iterator[Batch]:
-        """Rows as integers; how many there are is added to `seen`."""
+        """Yield rows as integers, and add their numbers to `seen`."""
         size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(self.domain.columns)))
         yield from joined(coded(self._read(seen), self.domain, os.urandom), size)
 
@@ -284,7 +283,7 @@ class _Share:
             yield [column(piece.column(j)) for j in range(width)], row
 
     def _row(self, piece: Any, at: int) -> Any:
-        """The place of each row; where none is asked for, any."""
+        """Return the place of each row; any place if places are not needed."""
         if self.places is None:
             return np.arange(at, at + piece.num_rows, dtype=np.uint64)
         file = piece.column(piece.num_columns - 2).dictionary_encode()
@@ -293,46 +292,46 @@ class _Share:
         return starts[file.indices.to_numpy()] + index.to_numpy().astype(np.uint64)
 
 
-def _of(rows: _Share, task: Work) -> Iterator[Any]:
-    """The answer of one task."""
-    part, answer = -1, b""
+def _answer(rows: _Share, task: Work) -> Iterator[Any]:
+    """Yield the answer of one task."""
+    partition, answer = -1, b""
     seen: list[int] = []
     try:
         from pyspark import TaskContext
 
         with np.errstate(all="ignore"):
             context: Any = TaskContext.get()
-            part = context.partitionId()
+            partition = context.partitionId()
             answer = task.of(rows.batches(seen))
-    except BaseException:  # noqa: BLE001  # its text could speak of rows, whatever its type
+    except BaseException:  # noqa: BLE001  # its text could contain values of rows
         answer = b""
-    yield _sent(part, sum(seen), answer)
+    yield _sent(partition, sum(seen), answer)
 
 
-def _plus(pieces: Iterable[Any], task: Work) -> Iterator[Any]:
-    """What the answers of some tasks come to."""
-    parts: set[int] = set()
+def _add(pieces: Iterable[Any], task: Work) -> Iterator[Any]:
+    """Yield the sum of the answers of some tasks."""
+    partitions: set[int] = set()
     counts: list[int] = []
 
     def answers() -> Iterator[bytes]:
         for piece in pieces:
-            for part, n, answer in zip(*(column.to_pylist() for column in piece.columns),
+            for partition, n, answer in zip(*(column.to_pylist() for column in piece.columns),
                                        strict=True):
-                if part in parts or not answer:
+                if partition in partitions or not answer:
                     raise ReleaseFailed
-                parts.add(part)
+                partitions.add(partition)
                 counts.append(n)
                 yield answer
 
     try:
-        found = task.plus(answers())
+        total = task.plus(answers())
     except BaseException:  # noqa: BLE001  # as above
-        found = b""
-    yield _sent(0, sum(counts), found)
+        total = b""
+    yield _sent(0, sum(counts), total)
 
 
-def _sent(part: int, n: int, answer: bytes) -> Any:
+def _sent(partition: int, n: int, answer: bytes) -> Any:
     import pyarrow as pa
 
-    return pa.record_batch([pa.array([part], pa.int32()), pa.array([n], pa.int64()),
+    return pa.record_batch([pa.array([partition], pa.int32()), pa.array([n], pa.int64()),
                             pa.array([answer], pa.binary())], ["part", "n", "s"])

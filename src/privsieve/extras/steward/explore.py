@@ -28,8 +28,8 @@ from privsieve.extras.steward.exploring import (
     shut,
 )
 from privsieve.kernels.patterns import Rule
+from privsieve.public.attackers import COUNTED
 from privsieve.public.option import File
-from privsieve.public.strangers import COUNTED
 
 #: Seconds of the search by default.
 SECONDS = 300

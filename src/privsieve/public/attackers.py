@@ -1,7 +1,7 @@
-"""Attackers: what a claim says that an outsider may know about a person, in words.
+"""Attackers: what an attacker may know about a person, according to a claim, in words.
 
-The guarantee, the page and the form all use these words.  `roles` of a claim name columns of the
-table; the claimed columns are items made of them (`origins`, one for each).
+The guarantee, the page and the form use these words.  `roles` of a claim name columns of the table.
+The claimed columns are items of these columns; `origins` names the column of each item.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from privsieve.public.canonical import quoted
 
-#: How each role is called.
+#: The name of each role.
 PRESENCES = "known, presences only"
 BOTH = "known, presences and absences"
 SENSITIVE = "sensitive, not published"
@@ -20,7 +20,7 @@ SENSITIVE_OUT = "sensitive, published, declared unknown"
 TARGET_KNOWN = "target, published, known"
 TARGET_UNKNOWN = "target, published, declared unknown"
 TARGET_INSIDE = "target, not published"
-#: What each attacker knows, by the key under which a release stores the measurement.
+#: The knowledge of each attacker, by its key in a release.
 WHO = {
     "known": "what may be known of the columns",
     "known_class": "that and the class ({target})",
@@ -28,19 +28,19 @@ WHO = {
     "all_class": "all cells and the class ({target})",
     "everything": "all that is published of a person",
 }
-#: What k counts, by the word of a claim (rows where it has none): the word for it, and for many.
+#: The unit that k counts, singular and plural, by the word of a claim; rows if it has none.
 COUNTED = {"sources": ("source", "sources"), "persons": ("person", "people")}
-#: The same as what a publication protects.
+#: The unit that a publication protects.
 UNITS = {"row": "one row of the table", "source": "one source of rows",
          "person": "one person, who may have any number of rows"}
-#: So many names stand in a sentence; of more only the number.
+#: The most names in a sentence; of more names it gives the number.
 _FEW = 6
-#: Averages of chances have this many decimal parts.
+#: Average probabilities are stored in units of 1 / this.
 _PARTS = 10**9
 
 
 def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Each role that some column has, in words, and these columns.
+    """Return each role that columns have, in words, with these columns.
 
     >>> spoken({"columns": ["a"], "origins": ["a"], "model": "containment", "target": "ill",
     ...         "sensitive": [], "roles": {"presences": ["a"], "both": [], "sensitive": [],
@@ -49,7 +49,7 @@ def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """
     roles = claim["roles"]
     used, out = set(claim["origins"]), claim["sensitive"]
-    found = {
+    columns = {
         PRESENCES: [name for name in roles["presences"] if name in used],
         BOTH: [name for name in roles["both"] if name in used],
         SENSITIVE_OUT: out,
@@ -57,23 +57,23 @@ def spoken(claim: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     }
     if roles["target"] is not None:
         inside = claim["target"] is None
-        said = TARGET_KNOWN if roles["target_known"] else TARGET_UNKNOWN
-        found[TARGET_INSIDE if inside else said] = [roles["target"]]
-    return tuple((role, tuple(names)) for role, names in found.items() if names)
+        outside = TARGET_KNOWN if roles["target_known"] else TARGET_UNKNOWN
+        columns[TARGET_INSIDE if inside else outside] = [roles["target"]]
+    return tuple((role, tuple(names)) for role, names in columns.items() if names)
 
 
 def limits(claim: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The limits that every group keeps, in words, and digits of the claim."""
-    asked, classes = claim["limits"], claim["l_diversity"]
+    """Return the limits of every group, each in words and with its value in the claim."""
+    settings, classes = claim["limits"], claim["l_diversity"]
     known = (("different values, at least", classes if classes > 1 else None),
-             ("share of one value, at most", asked["share"]),
-             ("entropy l, at least", asked["entropy"]),
-             ("distance to the whole table, at most", asked["closeness"]))
+             ("share of one value, at most", settings["share"]),
+             ("entropy l, at least", settings["entropy"]),
+             ("distance to the whole table, at most", settings["closeness"]))
     return [(words, str(limit)) for words, limit in known if limit is not None]
 
 
 def counted(claim: Mapping[str, Any]) -> tuple[str, str]:
-    """What k counts, and its plural.
+    """Return the unit that k counts, and its plural.
 
     >>> counted({"counted": "persons"}), counted({})
     (('person', 'people'), ('row', 'rows'))
@@ -82,7 +82,7 @@ def counted(claim: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def promise(claim: Mapping[str, Any]) -> str:
-    """What is promised of published columns, in one sentence.
+    """Return the promise about published columns, in one sentence.
 
     >>> promise({"columns": ["a", "b=1"], "origins": ["a", "b"], "model": "containment", "k": 5,
     ...          "target": "ill", "sensitive": [], "absent": ["b=1"],
@@ -115,9 +115,9 @@ def known(claim: Mapping[str, Any]) -> str:
 
 
 def describe_sizes(sizes: Mapping[int, int], k: int) -> dict[str, Any]:
-    """Return what a release says of groups: `sizes` are the rows with a group of each size.
+    """Return a release's figures about groups: `sizes` counts the rows in groups of each size.
 
-    The average chance that a row is found is exact, and rounded up.
+    The average probability to find a row is exact, and rounded up.
 
     >>> describe_sizes({1: 1, 3: 2}, 2)["bins"]
     [[1, 1, 1], [2, None, 2]]
@@ -141,8 +141,8 @@ def describe_sizes(sizes: Mapping[int, int], k: int) -> dict[str, Any]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """Names in a sentence: all of few, else how many."""
-    shown = [name if name.isprintable() else quoted(name) for name in names]
-    if len(shown) > _FEW:
-        return f"{len(shown)} columns"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    """Join a few names for a sentence, or give the number of many."""
+    texts = [name if name.isprintable() else quoted(name) for name in names]
+    if len(texts) > _FEW:
+        return f"{len(texts)} columns"
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
