@@ -58,8 +58,8 @@ def cli(capsys):
     def call(*args):
         capsys.readouterr()
         code = run([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return call
 

@@ -48,7 +48,9 @@ def check_readme(text: str) -> None:
             continue
         for line in body.splitlines():
             words = line.partition("#")[0].split()
-            if words[:1] == ["privsieve"]:
+            if words[:2] == ["privsieve", "start"]:
+                print("skipped: privsieve start, which asks questions")
+            elif words[:1] == ["privsieve"]:
                 run(*words[1:])
 
 

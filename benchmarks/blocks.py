@@ -32,8 +32,8 @@ def table(rows=ROWS):
 def summary(X, y):
     """What `fit` does between the charge and the noise."""
     domain = Domain.box(0, 1, columns=COLUMNS)
-    made = plan("block-fwell", domain, k=10, epsilon=1, rows=len(X))
-    return made.summarise(batches(open_source(X, y), domain, rows=len(X), entropy=bytes), 12345)
+    planned = plan("block-fwell", domain, k=10, epsilon=1, rows=len(X))
+    return planned.summarise(batches(open_source(X, y), domain, rows=len(X), entropy=bytes), 12345)
 
 
 def above(rows):
@@ -52,13 +52,13 @@ def _kilobytes(name):
 
 def goals(*, short):
     """1,000,000 x 100 float32, reading included; all threads count."""
-    made = []
+    lines = []
     if sys.platform == "linux":
         # A process of its own: what this one has held and given back would be in the figure.
-        found = subprocess.run([sys.executable, __file__], check=True, text=True,
-                               capture_output=True)
-        made.append(Goal("peak memory above the array / the array", float(found.stdout), 0.6,
-                         "codes take 0.5"))
+        process = subprocess.run([sys.executable, __file__], check=True, text=True,
+                                 capture_output=True)
+        lines.append(Goal("peak memory above the array / the array", float(process.stdout), 0.6,
+                          "codes take 0.5"))
     X, y = table()
     runs = 3 if short else 7
     # In turns, because the machine is shared.
@@ -68,9 +68,9 @@ def goals(*, short):
         ratios.append((ours / f, f, ours))
     ratio, f, ours = sorted(ratios)[runs // 2]
     size = f"{ROWS} x {COLUMNS}, {kernels.implementation()}"
-    made.append(Goal("blocks of 6, twice / f_classif", ratio, 3,
-                     f"{size}: f_classif {f:.2f} s, ours {ours:.2f} s"))
-    return made
+    lines.append(Goal("blocks of 6, twice / f_classif", ratio, 3,
+                      f"{size}: f_classif {f:.2f} s, ours {ours:.2f} s"))
+    return lines
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ BESIDE, LIMIT = 2, 1.2
 
 @contextmanager
 def beside():
-    """So many busy processes, while it lasts."""
+    """Keep this number of processes busy, while it lasts."""
     running = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                for _ in range(BESIDE)]
     try:
         yield
     finally:
-        for one in running:
-            one.kill()
-            one.wait()
+        for process in running:
+            process.kill()
+            process.wait()
 
 
 def goals(*, short):

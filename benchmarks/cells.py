@@ -29,7 +29,7 @@ from privsieve.rows import open_source
 from privsieve.rows.batch import batches
 
 WARDS = [f"ward {chr(65 + at)}" for at in range(12)]
-#: At most so many times the CPU of the fastest peer: one kind of cell, and a mixed table.
+#: At most this number of times the CPU of the fastest peer: one kind of cell, and a mixed table.
 ONE, MIXED = 1.5, 1.2
 
 
@@ -46,13 +46,13 @@ def goal(name, limit, runs, own, peers):
     """The median ratio to the fastest of some peers, all in turns."""
     for peer in (own, *peers.values()):
         peer()
-    found = []
+    seconds = []
     for _ in range(runs):
         spent = {peer: call_once(read) for peer, read in peers.items()}
         fastest = min(spent, key=spent.get)
         ours = call_once(own)
-        found.append((ours / spent[fastest], ours, spent[fastest], fastest))
-    ratio, ours, theirs, fastest = sorted(found)[len(found) // 2]
+        seconds.append((ours / spent[fastest], ours, spent[fastest], fastest))
+    ratio, ours, theirs, fastest = sorted(seconds)[len(seconds) // 2]
     return Goal(f"{name} to codes / the fastest of {', '.join(peers)}", ratio, limit,
                 f"ours {ours:.3f} s, {fastest} {theirs:.3f} s, CPU")
 
@@ -140,9 +140,9 @@ def days_of(rng, n):
 
 def dates(folder, rows, runs, form=None, columns=10):
     """Dates in one form."""
-    said = form or "%Y-%m-%d"
+    format_ = form or "%Y-%m-%d"
     frame = frame_of(rows, columns, days_of)
-    path, names = written(folder, frame, date_format=said), list(frame)
+    path, names = written(folder, frame, date_format=format_), list(frame)
     domain = [ps.Date(name, "1970-01-01", "2030-01-01", format=form) for name in names]
     parsers = {} if form is None else {"timestamp_parsers": [form]}
     kind = pa.date32() if form is None else pa.timestamp("s")
@@ -153,8 +153,8 @@ def dates(folder, rows, runs, form=None, columns=10):
         table = pl.read_csv(path, schema=dict.fromkeys(names, pl.String))
         return table.select(pl.all().str.to_date(form, strict=False))
 
-    return goal(f"dates, {said}", ONE, runs, partial(ours, path, domain), {
-        "pandas": lambda: pd.read_csv(path, parse_dates=names, date_format=said),
+    return goal(f"dates, {format_}", ONE, runs, partial(ours, path, domain), {
+        "pandas": lambda: pd.read_csv(path, parse_dates=names, date_format=format_),
         "polars": polars,
         "pyarrow": lambda: arrow_csv(path, dict.fromkeys(names, kind), **parsers)})
 

@@ -39,20 +39,20 @@ def goals(*, short):
             *archives(1 if short else 5), *few(300_000 if short else 1_000_000)]
 
 
-#: Of 30 columns so many ones each: few, half, and from few to half.
+#: Ones in each of 30 columns: few, half, and from few to half.
 DENSITIES = {"few ones": 0.15, "half ones": 0.5, "few to half": np.linspace(0.02, 0.5, 30)}
-#: A level of ten times the rows takes at most so many times as long: rows times log rows is 12.
+#: The time of a level with ten times the rows: at most this factor; rows times log rows is 12.
 GROWTH = 14
 
 
 def growth(rows=100_000):
     """How much longer a level takes of ten times the rows; wall, median of three."""
-    found = []
+    seconds = []
     for name, density in DENSITIES.items():
         few, many = (wall(table_of_ones(size, density)) for size in (rows, 10 * rows))
-        found.append(Goal(f"level of {10 * rows:,} x 30, {name} / of {rows:,} x 30", many / few,
-                          GROWTH, f"{few:.3f} s, {many:.3f} s"))
-    return found
+        seconds.append(Goal(f"level of {10 * rows:,} x 30, {name} / of {rows:,} x 30", many / few,
+                            GROWTH, f"{few:.3f} s, {many:.3f} s"))
+    return seconds
 
 
 def table_of_ones(rows, density):
@@ -135,12 +135,12 @@ run(c.Items(indptr, indices, len(y), names, names), y)
 print(peak() - before, indptr.nbytes + indices.nbytes)
 """
     with tempfile.TemporaryDirectory() as folder:
-        for name, part in (("indptr", items.indptr), ("indices", items.indices), ("y", y)):
-            np.save(f"{folder}/{name}.npy", part)
+        for name, array in (("indptr", items.indptr), ("indices", items.indices), ("y", y)):
+            np.save(f"{folder}/{name}.npy", array)
         path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-        found = subprocess.run([sys.executable, "-c", code, folder, work], check=True, text=True,
-                               capture_output=True, env={**os.environ, "PYTHONPATH": path})
-    peak, arrays = (int(part) for part in found.stdout.split())
+        process = subprocess.run([sys.executable, "-c", code, folder, work], check=True, text=True,
+                                 capture_output=True, env={**os.environ, "PYTHONPATH": path})
+    peak, arrays = (int(number) for number in process.stdout.split())
     return peak, arrays
 
 
@@ -174,7 +174,7 @@ def archives(runs, rows=100_000, columns=2000):
     """Archives of SciPy, against the same matrix in memory.
 
     Not compressed where columns are in order: there is nothing to do but to look at them.  To
-    inflate one takes longer than that, whoever does it.
+    inflate one takes longer than that, in any program.
     """
     from scipy import sparse
 
@@ -182,17 +182,17 @@ def archives(runs, rows=100_000, columns=2000):
     ones = np.ones(len(items.indices), np.int8)
     matrix = sparse.csc_matrix((ones, items.indices, items.indptr.astype(np.int32)),
                                shape=(rows, columns))
-    found = []
+    sizes = []
     with tempfile.TemporaryDirectory() as folder:
         for form, compressed in (("csc", False), ("csr", True)):
-            given = matrix.asformat(form)
-            sparse.save_npz(f"{folder}/{form}.npz", given, compressed=compressed)
-            ratio, theirs, ours = paired(partial(in_memory, given),
+            archive = matrix.asformat(form)
+            sparse.save_npz(f"{folder}/{form}.npz", archive, compressed=compressed)
+            ratio, theirs, ours = paired(partial(in_memory, archive),
                                          partial(items_of, f"{folder}/{form}.npz"), runs)
             how = "compressed" if compressed else "as it is"
-            found.append(Goal(f"{rows:,} x {columns:,}: {form} npz {how} / items_of(matrix)", ratio,
+            sizes.append(Goal(f"{rows:,} x {columns:,}: {form} npz {how} / items_of(matrix)", ratio,
                               10, f"matrix {theirs:.4f} s, npz {ours:.4f} s"))
-    return found
+    return sizes
 
 
 def email():
@@ -244,13 +244,13 @@ def against(name, ours, order, rule, table):
 
 def literal_level(dense, chosen):
     """AC of the projection: distinct rows, and for each the rows that contain it."""
-    found, count = np.unique(dense[:, chosen], axis=0, return_counts=True)
-    return min(int(count[(found >= one).all(1)].sum()) for one in found)
+    groups, count = np.unique(dense[:, chosen], axis=0, return_counts=True)
+    return min(int(count[(groups >= group).all(1)].sum()) for group in groups)
 
 
 def literal_distinct(dense, y, chosen):
     """DistCnt of the projection: cross-class pairs less those of equal pattern."""
-    found, which = np.unique(dense[:, chosen], axis=0, return_inverse=True)
-    positive = np.bincount(which.ravel(), y, len(found))
-    size = np.bincount(which.ravel(), minlength=len(found))
+    groups, which = np.unique(dense[:, chosen], axis=0, return_inverse=True)
+    positive = np.bincount(which.ravel(), y, len(groups))
+    size = np.bincount(which.ravel(), minlength=len(groups))
     return int(y.sum()) * int((1 - y).sum()) - int((positive * (size - positive)).sum())

@@ -40,12 +40,12 @@ def solver(short):
     cells, y, w = table(rows, columns, (0.05, 0.4))
     rule, peer = Rule(5, 2), opinion()
     start = time.process_time()
-    said = peer.search(cells, y, w, rule)
+    peer_search = peer.search(cells, y, w, rule)
     other = time.process_time() - start
-    ours, found = call(lambda: search(cells, y, w, rule), 3), search(cells, y, w, rule)
-    assert (found.value, found.proved) == (said.value, said.proved)
+    ours, our_search = call(lambda: search(cells, y, w, rule), 3), search(cells, y, w, rule)
+    assert (our_search.value, our_search.proved) == (peer_search.value, peer_search.proved)
     return [Goal("exact / OR-Tools, both proved", ours / other, 1 / 2,
-                 f"{rows} x {columns}, {found.nodes} nodes: {ours:.3f} s and {other:.2f} s, "
+                 f"{rows} x {columns}, {our_search.nodes} nodes: {ours:.3f} s and {other:.2f} s, "
                  "its own Python included")]
 
 

@@ -42,7 +42,7 @@ def against(rows, columns, density, runs):
     X, y = table(rows, columns, density)
     listed = sparse.csr_array(X.astype(np.int32))
     packed = np.packbits(X.astype(np.uint8), axis=1)
-    # The product alone: whoever looks for the nearest goes through it afterwards.  Where hardly any
+    # The product alone: a search for the nearest goes through it afterwards.  Where hardly any
     # are ones, it has hardly anything to do.
     peers = [("SciPy's sparse X @ X.T", lambda: listed @ listed.T, 1 / 2 if density > 0.005 else 1)]
     if faiss is not None:

@@ -16,7 +16,7 @@ from privsieve.methods import plan
 from privsieve.public.domain import Domain
 from privsieve.public.plan import Cost, terms
 
-#: Bare transactions come to this part of the time at least; and releases that came before.
+#: Bare transactions take this part of the time at least; and releases that came before.
 LEAST, BEFORE = 0.4, 200
 
 
@@ -40,11 +40,11 @@ def charged(path):
     """A charge with the terms of a real plan, and its commit."""
     ledger = Ledger(path, population="people")
     ledger.grant(1000)
-    made = plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon="0.1", rows=569)
-    said = terms(made, {"privsieve": "bench"})
+    planned = plan("rule-sieve", Domain.box(0, 1, columns=30), k=3, epsilon="0.1", rows=569)
+    text = terms(planned, {"privsieve": "bench"})
 
     def work():
-        ledger.commit(ledger.reserve(Cost.of("0.1"), said), "ab" * 32)
+        ledger.commit(ledger.reserve(Cost.of("0.1"), text), "ab" * 32)
 
     for _ in range(BEFORE):
         work()
@@ -52,7 +52,7 @@ def charged(path):
 
 
 def wall(work, times):
-    """Seconds of so many calls: a transaction waits for the disk, which takes no CPU."""
+    """Seconds of `count` calls: a transaction waits for the disk, which takes no CPU."""
     gc.collect()
     start = time.perf_counter()
     for _ in range(times):
@@ -66,8 +66,8 @@ def goals(*, short):
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
         peer, ours = bare(f"{folder}/bare.db"), charged(f"{folder}/budget.db")
         pairs = [(wall(ours, times), wall(peer, times)) for _ in range(runs)]
-    spent, theirs = (statistics.median(part) / times for part in zip(*pairs, strict=True))
-    ratio = statistics.median(one / other for one, other in pairs)
+    spent, theirs = (statistics.median(series) / times for series in zip(*pairs, strict=True))
+    ratio = statistics.median(first / other for first, other in pairs)
     yield Goal(f"reserve and commit after {BEFORE} / two bare durable transactions", ratio,
                1 / LEAST, f"ours {1000 * spent:.2f} ms, bare {1000 * theirs:.2f} ms: "
                f"{1 / ratio:.2f} of the rate")

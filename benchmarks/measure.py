@@ -59,7 +59,7 @@ def program(command, runs, cwd=None):
     spent = []
     for _ in range(runs + 1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([str(part) for part in command], check=True, cwd=cwd,
+        subprocess.run([str(word) for word in command], check=True, cwd=cwd,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        env=environment)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

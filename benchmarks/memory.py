@@ -108,28 +108,28 @@ def child(case):
     if case["data"]:
         data = status("self")["VmData"] + case["data"]
         resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    found = {"asked": None}
+    report = {"asked": None}
     try:
         room = Room.usual(case["limit"] or None, case["jobs"])
         whole, need = demanded(plan, source, room)
-        found.update(whole=whole, asked=need, jobs=room.jobs, memory=room.memory)
+        report.update(whole=whole, asked=need, jobs=room.jobs, memory=room.memory)
         fit(plan, source, room=room)
-        found["ended"] = "released"
+        report["ended"] = "released"
     except ReleaseFailed:
-        found["ended"] = "FAILED"
+        report["ended"] = "FAILED"
     except ParameterError as why:
-        found["ended"], found["why"] = "refused", str(why)
-    print(json.dumps(found), flush=True)
+        report["ended"], report["why"] = "refused", str(why)
+    print(json.dumps(report), flush=True)
 
 
 def demanded(plan, source, room):
     """Whether all rows are to be there at once, and the bytes that a plan asks for."""
     from privsieve.rows.batch import spilled
 
-    told, spend = [], room.spend
-    room.spend = lambda need, *, whole: told.append((whole, need)) or spend(need, whole=whole)
+    demands, spend = [], room.spend
+    room.spend = lambda need, *, whole: demands.append((whole, need)) or spend(need, whole=whole)
     spilled(plan, source, room)
-    return told[-1]
+    return demands[-1]
 
 
 def shape(rows, columns, classes, method="rule-sieve", source="parquet", limit=None, jobs=2,
@@ -168,14 +168,16 @@ def table():
     print("| rows x columns, classes | method | source | limit | it asks for | it takes | ratio |")
     print("|---|---|---|---|---|---|---|")
     for case in GRID:
-        found = measured(case)
-        took = max(found[name] for name in MEASURED) / 1e6
-        said = " ".join([case["method"], *(f"{name}={value}" for name, value
+        measurement = measured(case)
+        took = max(measurement[name] for name in MEASURED) / 1e6
+        text = " ".join([case["method"], *(f"{name}={value}" for name, value
                                            in case["options"].items())])
-        end = (f"{found['asked'] / 1e6:.0f} MB{'' if found['whole'] else ', and rows'} | "
-               f"{took:.0f} MB | {found['asked'] / 1e6 / took:.2f}"
-               if found["ended"] == "released" else f"{found.get('why', found['ended'])[:30]} | | ")
-        print(f"| {case['rows']} x {case['columns']}, {case['classes']} | {said} | "
+        rows = "" if measurement["whole"] else ", and rows"
+        end = (f"{measurement['asked'] / 1e6:.0f} MB{rows} | "
+               f"{took:.0f} MB | {measurement['asked'] / 1e6 / took:.2f}"
+               if measurement["ended"] == "released"
+               else f"{measurement.get('why', measurement['ended'])[:30]} | | ")
+        print(f"| {case['rows']} x {case['columns']}, {case['classes']} | {text} | "
               f"{case['source']} | {case['limit']} | {end} |", flush=True)
 
 

@@ -30,13 +30,13 @@ def goals(*, short):
     """Goals of the referee's page; the short form leaves the lowest dense support out."""
     if kernels.implementation() != "native":
         return []  # the twins are held to no speed
-    found = []
+    lines = []
     for name, supports, limit in SUPPORTS:
         table = dense() if name == "dense" else stored(f"fimi_{name}")
         for k in supports[: 1 if short and name == "dense" else None]:
-            found += [] if table is None else compared(f"{name} {k}", table, k, limit, short=short)
+            lines += [] if table is None else compared(f"{name} {k}", table, k, limit, short=short)
     email = stored("pu1")
-    return found if email is None else [*found, heaviest(email, short=short)]
+    return lines if email is None else [*lines, heaviest(email, short=short)]
 
 
 def stored(name):
@@ -65,7 +65,7 @@ def lists(table):
     """A sparse table as pyfim takes it."""
     rows = table.tocsr()
     rows.sort_indices()
-    return [part.tolist() for part in np.split(rows.indices, rows.indptr[1:-1])]
+    return [items.tolist() for items in np.split(rows.indices, rows.indptr[1:-1])]
 
 
 def compared(name, table, k, limit, *, short):

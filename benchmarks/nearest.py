@@ -29,7 +29,7 @@ except ImportError:
 
 #: Of the loops for older machines: no more than this of faiss's time, which takes its newest.
 OLDER = 1 / 2
-#: A column of outliers: no more than so many times the table without it.
+#: A column of outliers: no more than this number of times the table without it.
 HEAVY = 8
 #: Rows, columns, and how many rows the peers look up.
 SIZES = ((569, 30, 569), (3343, 20, 3343), (203, 12600, 203), (20000, 50, 500))
@@ -44,20 +44,20 @@ def table(rows, columns):
     return np.ascontiguousarray(X), (rng.random(rows) < 0.4).astype(np.int32)
 
 
-def by_sklearn(X, y, asked):
+def by_sklearn(X, y, points):
     """Two of the nearest of each class: one of them may be the row itself."""
     for label in (0, 1):
         peer = NearestNeighbors(n_neighbors=2, algorithm="brute", metric="manhattan")
-        peer.fit(X[y == label]).kneighbors(X[:asked])
+        peer.fit(X[y == label]).kneighbors(X[:points])
 
 
-def by_faiss(X, y, asked):
+def by_faiss(X, y, points):
     """The same in float32, and not checked again."""
     X = X.astype(np.float32)
     for label in (0, 1):
         index = faiss.IndexFlat(X.shape[1], faiss.METRIC_L1)
         index.add(X[y == label])
-        index.search(X[:asked], 2)
+        index.search(X[:points], 2)
 
 
 def peak(runs):
@@ -69,9 +69,9 @@ def peak(runs):
         program = Path(folder) / "peak"
         subprocess.run([compiler, "-O3", "-march=native", "-std=c++17", "-Wno-psabi",
                         str(Path(__file__).with_name("peak.cpp")), "-o", str(program)], check=True)
-        found = [float(subprocess.run([str(program)], check=True, text=True,
+        peaks = [float(subprocess.run([str(program)], check=True, text=True,
                                       capture_output=True).stdout) for _ in range(runs)]
-    return sorted(found)[runs // 2]
+    return sorted(peaks)[runs // 2]
 
 
 def above_peak(runs):
@@ -86,16 +86,16 @@ def above_peak(runs):
                f"|a - b| in a CPU second: a tight loop {able / 1e9:.0f} G, ours {done / 1e9:.0f} G")
 
 
-def against(rows, columns, asked, runs):
+def against(rows, columns, points, runs):
     """Whole calls, all rows; a peer that looks up some of them is charged for all."""
     X, y = table(rows, columns)
     peers = [("scikit-learn, brute", by_sklearn, 1 / 15 if rows == 569 else 1 / 20)]
     if faiss is not None:
         peers.append(("faiss, flat L1", by_faiss, 1 / 5))
     for name, peer, limit in peers:
-        ratio, theirs, ours = paired(partial(peer, X, y, asked), lambda: several(X, y), runs)
-        yield Goal(f"nearest hit and miss, {rows} x {columns} / {name}", ratio / 4 * asked / rows,
-                   limit, f"{kernels.implementation()}: {theirs * rows / asked:.4f} s, "
+        ratio, theirs, ours = paired(partial(peer, X, y, points), lambda: several(X, y), runs)
+        yield Goal(f"nearest hit and miss, {rows} x {columns} / {name}", ratio / 4 * points / rows,
+                   limit, f"{kernels.implementation()}: {theirs * rows / points:.4f} s, "
                           f"ours {ours / 4:.4f} s")
 
 
@@ -105,7 +105,7 @@ def several(X, y):
         nearest(X, y, "manhattan")
 
 
-def older(rows, columns, asked, runs):
+def older(rows, columns, points, runs):
     """The loops that older machines run, against faiss on this one."""
     names = native.nearest_loops() if native is not None and faiss is not None else []
     X, y = table(rows, columns)
@@ -113,7 +113,7 @@ def older(rows, columns, asked, runs):
         if k == 0:
             continue
         loops = partial(native.nearest, X, y, "manhattan", None, 1, 0, k)
-        ratio, theirs, ours = paired(partial(by_faiss, X, y, asked), loops, runs)
+        ratio, theirs, ours = paired(partial(by_faiss, X, y, points), loops, runs)
         yield Goal(f"nearest hit and miss by {name} loops, {rows} x {columns} / faiss, flat L1",
                    ratio, OLDER, f"{theirs:.4f} s, ours {ours:.4f} s")
 

@@ -45,9 +45,9 @@ def goals(*, short):
     X, y = table(n, COLUMNS)
     domain = ps.Domain.box(0, 1, columns=COLUMNS, target=(-1.5, 1.5))
     source, kernel = open_source(X, y), Kernel.of(domain, "rbf", 0.5)
-    asked = np.zeros((1, COLUMNS), np.uint16)
+    points = np.zeros((1, COLUMNS), np.uint16)
     task = Task("one", kernel, Cost.of("0.01").epsilon, n, Cost.of(1),
-                *Basis.of(coordinates(asked, domain), kernel), asked)
+                *Basis.of(coordinates(points, domain), kernel), points)
     peer = KernelRidge(kernel="rbf", gamma=0.5, alpha=0.01 * n)
 
     def ours():
@@ -67,14 +67,14 @@ def our_errors(epsilon):
     X, y = table(RECORDS, COLUMNS)
     Z, truth = table(5000, COLUMNS, 1)
     domain = ps.Domain.box(0, 1, columns=COLUMNS, target=(-1.5, 1.5))
-    found = []
+    errors_found = []
     for _ in range(DRAWS):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = ps.PrivateKernelRidge("linear", epsilon=epsilon, lam="auto",
                                           domain=domain).fit(X, y)
-        found.append(float(np.mean((model.predict(Z) - truth) ** 2)))
-    return found
+        errors_found.append(float(np.mean((model.predict(Z) - truth) ** 2)))
+    return errors_found
 
 
 PROGRAM = """
@@ -110,8 +110,8 @@ def their_errors(place):
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = (done.stderr.strip() or "no word").splitlines()[-1]
-            return f"skipped: {' '.join(step[1:4])[:40]} failed ({said[:120]})"
+            message = (done.stderr.strip() or "no word").splitlines()[-1]
+            return f"skipped: {' '.join(step[1:4])[:40]} failed ({message[:120]})"
     return json.loads(done.stdout)
 
 
@@ -127,12 +127,12 @@ def errors():
     yield (f"mean squared error, {RECORDS} rows, {COLUMNS} columns, {DRAWS} draws; least squares "
            f"without noise {plain:.3f}, the mean {np.mean((truth - y.mean()) ** 2):.3f}")
     for epsilon in EPSILONS:
-        made = {"PrivateKernelRidge": our_errors(epsilon)}
+        errors_by_method = {"PrivateKernelRidge": our_errors(epsilon)}
         if isinstance(theirs, dict):
-            made["diffprivlib"] = theirs[str(epsilon)]
+            errors_by_method["diffprivlib"] = theirs[str(epsilon)]
         yield f"epsilon {epsilon}: " + ", ".join(
             "{} {:.3f} [{:.3f}, {:.3f}]".format(name, *np.quantile(each, [0.5, 0.25, 0.75]))
-            for name, each in made.items())
+            for name, each in errors_by_method.items())
     if not isinstance(theirs, dict):
         yield f"diffprivlib {theirs}"
 
@@ -141,9 +141,9 @@ if __name__ == "__main__":
     for goal in goals(short="--short" in sys.argv):
         print(f"{goal.ratio:.3f} of {goal.limit}  {goal.name}  [{goal.detail}]", flush=True)
     if "--errors" in sys.argv:
-        said = "\n".join(errors())
-        print(said)
+        text = "\n".join(errors())
+        print(text)
         today = dt.datetime.now(dt.UTC).date()
         (Path(__file__).parent / "results" / f"regression_errors_{today}.md").write_text(
             f"# {today}\n\n`python benchmarks/regression.py --errors`; {', '.join(PEER)}\n\n"
-            f"```\n{said}\n```\n", encoding="utf-8")
+            f"```\n{text}\n```\n", encoding="utf-8")

@@ -42,23 +42,24 @@ def scored(batch, order, grid):
 def wide_goals(runs):
     """Few rows and many columns: scores against a wrapper, and a whole choice against the clock."""
     rng = np.random.default_rng(0)
-    made = []
+    lines = []
     for rows, columns in ((64, 2000), (70, 12_000)):
         X, y = rng.random((rows, columns)), (rng.random(rows) < 0.5).astype(np.int32)
         row = np.arange(rows, dtype=np.uint64)
         batch = Batch(np.asfortranarray((X * 65535).astype(np.uint16)), y, row, row)
         deep, grid = branches.depth(branches.Extent(rows, columns), None, branches.MAX_OPS)
         ours = call(partial(scored, batch, deep, grid), runs)
-        made.append((X, y, deep, grid, ours))
-    X, y, deep, grid, ours = made[0]
+        lines.append((X, y, deep, grid, ours))
+    X, y, deep, grid, ours = lines[0]
     rfe = call(lambda: RFE(LogisticRegression(), n_features_to_select=5, step=.1).fit(X, y), runs)
     yield Goal("scores of 64 x 2000 / RFE, steps of a tenth, or .3 s", ours / max(rfe, .3), 1,
                f"RFE {rfe:.2f} s, ours {ours:.2f} s, order {deep}, grid {grid}")
-    *_, deep, grid, ours = made[1]
+    *_, deep, grid, ours = lines[1]
     yield Goal("scores of 70 x 12000 / 20 s", ours / 20, 1,
                f"ours {ours:.1f} s, order {deep}, grid {grid}")
-    said = branches.takes(branches.Extent(70, 12_000), deep=deep, grid=grid).seconds
-    yield Goal("scores of 70 x 12000 / what plan says", ours / said, 1.2, f"{said:.1f} s said")
+    seconds = branches.takes(branches.Extent(70, 12_000), deep=deep, grid=grid).seconds
+    yield Goal("scores of 70 x 12000 / what plan says", ours / seconds, 1.2,
+               f"{seconds:.1f} s said")
 
 
 def words_goals(runs):

@@ -51,7 +51,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="fewer runs, threefold slack")
     short = parser.parse_args().short
-    goals = [goal for part in PARTS for goal in part.goals(short=short)]
+    goals = [goal for benchmark in PARTS for goal in benchmark.goals(short=short)]
     slack = SLACK if short else 1
     lines = [f"{'ok  ' if goal.holds(slack) else 'FAIL'} {goal.ratio:9.4f} of {goal.limit:7.4f}"
              f"{f' x {slack}' if slack > 1 else ''}  {goal.name}  [{goal.detail}]"

@@ -1,6 +1,6 @@
 """Tables that do not fit: whole processes in a limit of memory, against polars' streaming means.
 
-Each of ours is a process of its own that may take so much data and no more (`RLIMIT_DATA`); what
+Each of ours is a process of its own that may take a limit of data and no more (`RLIMIT_DATA`); what
 it cannot hold lies in a private file.  The peer reads the same Parquet file and gives the mean of
 each column by class, in a stream.
 
@@ -53,18 +53,18 @@ def goals(*, short):
     if kernels.implementation() != "native":
         return []  # the twins are held to no speed
     rows, runs = (4_000_000, 1) if short else (20_000_000, 3)
-    found = []
+    lines = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         write(path, rows, COLUMNS)
         peer = program([sys.executable, "-c", PEER, path], runs)
         for method, most in LIMITS.items():
             own = program(ours(method, path, GIB), runs)
-            found.append(Goal(f"{method}, {rows} x {COLUMNS} in 1 GiB / polars' streaming means",
+            lines.append(Goal(f"{method}, {rows} x {COLUMNS} in 1 GiB / polars' streaming means",
                               own / peer, most, f"ours {own:.1f} s, polars {peer:.1f} s, CPU"))
-        found += both_cores(path, rows, runs)
-        found.append(planes(Path(folder) / "flags.parquet", rows // 10))
-    return found
+        lines += both_cores(path, rows, runs)
+        lines.append(planes(Path(folder) / "flags.parquet", rows // 10))
+    return lines
 
 
 def planes(path, rows):
@@ -96,7 +96,7 @@ def many(folder=None):
         write(path, rows, columns, levels=100)
         for method in LIMITS:
             start, before = time.perf_counter(), os.times()
-            subprocess.run([str(part) for part in ours(method, path, 2 * GIB, 2)], check=True,
+            subprocess.run([str(row) for row in ours(method, path, 2 * GIB, 2)], check=True,
                            env={**os.environ, "TMPDIR": place})
             after = os.times()
             spent = sum(after[2:4]) - sum(before[2:4])
@@ -124,16 +124,16 @@ def each(rows=4_000_000):
         path = Path(place) / "table.parquet"
         write(path, int(rows), COLUMNS)
         for method in EACH:
-            told = [subprocess.run([sys.executable, __file__, "one", method, path, *memory],
-                                   check=True, capture_output=True, text=True).stdout.split()
-                    for memory in ((), (SOME,))]
-            (free, _), (tight, most) = ([float(word) for word in one] for one in told)
+            outputs = [subprocess.run([sys.executable, __file__, "one", method, path, *memory],
+                                      check=True, capture_output=True, text=True).stdout.split()
+                       for memory in ((), (SOME,))]
+            (free, _), (tight, most) = ([float(word) for word in output] for output in outputs)
             cells = int(rows) * COLUMNS
             print(f"| {method} | {1e9 * free / cells:.1f} ns | {1e9 * tight / cells:.1f} ns | "
                   f"{most / 1e6:.0f} MB |", flush=True)
 
 
-def one(method, path, memory=None):
+def single_run(method, path, memory=None):
     """CPU seconds of one release, by one thread, and the most memory that no file stands behind."""
     warnings.simplefilter("ignore")  # nothing is signed here
     domain = ps.Domain([ps.Number(f"x{j}", 0, 1) for j in range(COLUMNS)],
@@ -164,22 +164,23 @@ def both_cores(path, rows, runs):
     Cores that share what they are made of slow each other: two processes at once say how much.
     """
     for method in ("noisy-top-k", "rule-sieve"):
-        one, two = (ours(method, path, GIB, jobs) for jobs in (1, 2))
+        first, two = (ours(method, path, GIB, jobs) for jobs in (1, 2))
         # In turns: a shared machine has slow minutes.
-        found = np.array([(*wall(one), *wall(two), max(wall(one, one))) for _ in range(runs)])
-        alone, threads, beside = np.median(found, axis=0)
+        values = np.array([(*wall(first), *wall(two), max(wall(first, first)))
+                           for _ in range(runs)])
+        alone, threads, beside = np.median(values, axis=0)
         yield Goal(f"{method}, {rows} x {COLUMNS}: two threads / one, wall time",
                    threads / alone, .6, f"{threads:.1f} s, {alone:.1f} s; two processes at once, "
-                   f"which share nothing, would come to {beside / 2 / alone:.2f}")
+                   f"which share nothing, would take {beside / 2 / alone:.2f}")
 
 
 def wall(*commands):
     """Seconds that processes say they took once their modules were there; they must succeed."""
-    started = [subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+    started = [subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
                for command in commands]
-    told = [process.communicate()[0] for process in started]
+    outputs = [process.communicate()[0] for process in started]
     assert not any(process.returncode for process in started)
-    return [float(text.split()[-1]) for text in told]
+    return [float(text.split()[-1]) for text in outputs]
 
 
 def ours(method, path, limit, jobs=1):
@@ -188,7 +189,7 @@ def ours(method, path, limit, jobs=1):
 
 
 def write(path, rows, columns, levels=None):
-    """Numbers from 0 to 1, or so many levels; the first four matter for the class."""
+    """Numbers from 0 to 1, or some levels; the first four matter for the class."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -218,9 +219,9 @@ def main(method, path, limit, jobs):
                        target=ps.Label("y", [0, 1]))
     domain = resolve(domain, source.shape(count_rows=True))
     # Of fewer rows "auto" looks at sets, too, as long as `max_ops` lasts.
-    asked = {"noisy-histogram": {"columns": ["x0", "x1"], "bins": 16},
-             "rule-sieve": {"k": 4, "joint": "none"}}.get(method, {"k": 4})
-    plan = ps.plan(method, domain, rows=source.count(), epsilon=1, **asked)
+    options = {"noisy-histogram": {"columns": ["x0", "x1"], "bins": 16},
+               "rule-sieve": {"k": 4, "joint": "none"}}.get(method, {"k": 4})
+    plan = ps.plan(method, domain, rows=source.count(), epsilon=1, **options)
     release = fit(plan, source, room=Room.usual(jobs=int(jobs)))
     print(*(release.selected or [len(release.bytes)]), time.perf_counter() - start)
 
@@ -235,7 +236,7 @@ def columns_of(path):
 
 
 if __name__ == "__main__":
-    verbs = {"many": many, "each": each, "one": one}
+    verbs = {"many": many, "each": each, "one": single_run}
     if sys.argv[1] in verbs:
         verbs[sys.argv[1]](*sys.argv[2:])
     else:

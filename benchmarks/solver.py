@@ -72,9 +72,9 @@ def goals(*, short):
             assert minimise(Z, lam).gradient <= REACHED
             ours = call(lambda Z=Z, lam=lam: minimise(Z, lam), runs)
             spent = sorted(peers(Z, lam, 3 if short else runs))
-            said = ", ".join(f"{solver} {seconds * 1000:.2f} ms" for seconds, solver in spent)
+            text = ", ".join(f"{solver} {seconds * 1000:.2f} ms" for seconds, solver in spent)
             yield Goal(f"solver / scikit-learn's fastest, {n} x {d}, lam {lam}",
-                       ours / spent[0][0], limit, f"ours {ours * 1000:.2f} ms, {said}")
+                       ours / spent[0][0], limit, f"ours {ours * 1000:.2f} ms, {text}")
 
 
 if __name__ == "__main__":

@@ -31,10 +31,10 @@ ROWS, COLUMNS = 10_000_000, 50
 def timed(plan, table):
     """One release, its wall time, and the CPU time that this process itself took."""
     start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-    made = fit(plan, open_source(table), noise=replay(1), room=Room.usual())
+    model = fit(plan, open_source(table), noise=replay(1), room=Room.usual())
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return made.bytes, time.perf_counter() - start, cpu
+    return model.bytes, time.perf_counter() - start, cpu
 
 
 def main(rows=ROWS, columns=COLUMNS):
@@ -47,9 +47,10 @@ def main(rows=ROWS, columns=COLUMNS):
         path = Path(folder) / "table.parquet"
         write(path, int(rows), int(columns))
         frame = session.read.parquet(str(path))
-        for made in (ps.NoisyTopK(5, epsilon=1, domain=domain),
-                     ps.NoisyHistogram(columns=["x0", "x1"], bins=16, epsilon=1, domain=domain)):
-            plan = made.plan(rows=int(rows))
+        for estimator in (ps.NoisyTopK(5, epsilon=1, domain=domain),
+                          ps.NoisyHistogram(columns=["x0", "x1"], bins=16, epsilon=1,
+                                            domain=domain)):
+            plan = estimator.plan(rows=int(rows))
             here, wall, cpu = timed(plan, path)
             there, slower, driver = timed(plan, frame)
             assert here == there

@@ -38,11 +38,11 @@ def timed(work, threads):
 
 def shared(name, work):
     """The median over pairs of two threads beside one, in turns."""
-    found = np.array([(*timed(work, 1), *timed(work, 2)) for _ in range(PAIRS)])
-    (wall, own), (one, _, two, _) = np.median(found[:, 2:] / found[:, :2], axis=0), np.median(
-        found, axis=0)
+    values = np.array([(*timed(work, 1), *timed(work, 2)) for _ in range(PAIRS)])
+    (wall, own), (single, _, two, _) = np.median(values[:, 2:] / values[:, :2], axis=0), np.median(
+        values, axis=0)
     return Goal(f"{name}: two threads / one, wall time", wall, LIMIT,
-                f"{one:.3f} s, {two:.3f} s; CPU of the thread that asks: {own:.2f}")
+                f"{single:.3f} s, {two:.3f} s; CPU of the thread that asks: {own:.2f}")
 
 
 def goals(*, short):
@@ -54,17 +54,17 @@ def goals(*, short):
     codes = rng.integers(0, 65536, (COLUMNS, rows), np.uint16)
     batch = Batch(codes.T, (rng.random(rows) < .5).astype(np.int32), row, row)
     domain, weights = Domain.box(0, 1, columns=COLUMNS), np.array([[-1, 1]])
-    made, layout = rule_tables([batch], 7, domain=domain, order=3, grid=16), Layout.of(domain)
+    tables, layout = rule_tables([batch], 7, domain=domain, order=3, grid=16), Layout.of(domain)
     size = f"{rows} x {COLUMNS}"
-    for name, work in (("gains of pairs", partial(made.bins.gain, weights, 16, layout)),
-                       ("values of pairs", partial(made.bins.pairs, weights, 16, layout)),
-                       ("products of three", partial(made.signs.best, 3, weights))):
+    for name, work in (("gains of pairs", partial(tables.bins.gain, weights, 16, layout)),
+                       ("values of pairs", partial(tables.bins.pairs, weights, 16, layout)),
+                       ("products of three", partial(tables.signs.best, 3, weights))):
         yield shared(f"{name}, {size}", work)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         scale.write(path, rows, COLUMNS)
-        one, two = (scale.ours("rule-sieve", path, 4 * scale.GIB, jobs) for jobs in (1, 2))
-        pairs = [(*scale.wall(one), *scale.wall(two)) for _ in range(PAIRS)]
+        single, two = (scale.ours("rule-sieve", path, 4 * scale.GIB, jobs) for jobs in (1, 2))
+        pairs = [(*scale.wall(single), *scale.wall(two)) for _ in range(PAIRS)]
     yield Goal(f"rule-sieve, {size}, from the file to the release: two threads / one, wall time",
                statistics.median(after / before for before, after in pairs), LIMIT,
                "{:.2f} s, {:.2f} s".format(*np.median(pairs, axis=0)))

@@ -31,7 +31,7 @@ def bars(groups: list[Group], legend: list[str]) -> str:
         top = 40 + place * (SCALE + 50)
         parts.append(_text(10, top, panel, 13))
         x, floor = 40, top + SCALE + 8
-        for group in (one for one in groups if one.panel == panel):
+        for group in (group for group in groups if group.panel == panel):
             for shade, height in zip(SHADES, group.heights, strict=False):
                 tall = max(0.0, (height - LOW) / (1 - LOW) * SCALE)
                 parts.append(f'<rect x="{x}" y="{floor - tall:.1f}" width="{WIDTH}" height='

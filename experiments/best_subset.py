@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parent / "results"
 #: Columns that matter, how much stronger they are than noise, and what all is clipped at.
 K, SNR, CLIP = 5, 5, 0.5
-#: The rival's ridge and the length of its weights; of the others it tries so many beside some.
+#: The rival's ridge and the length of its weights; of the others it tries this number beside some.
 RIDGE, RADIUS, OTHERS, TRIED = 120.0, 1.1, 25, 400
 RHOS = (0.1, 0.5, 0.8)
 ROWS = {100: (1000, 2000, 3000, 5000, 10_000, 20_000), 1000: (3000, 5000, 10_000)}
@@ -59,7 +59,7 @@ class Hits(NamedTuple):
     """The share of draws that name all that matter and nothing else, and of these columns found."""
 
     exact: float
-    found: float
+    share: float
 
 
 def autoregressive(seed: Sequence[int], n: int, p: int, rho: float) -> Table:
@@ -80,9 +80,9 @@ def summarised(table: Table, *bounds: float, **options: object) -> tuple[Plan, o
     n, p = table.X.shape
     target = Number("y", *bounds) if table.y.dtype.kind == "f" else Label("y", (-1, 1))
     domain = Domain([Number(f"x{j}", *bounds) for j in range(p)], target=target)
-    made = plan(domain=domain, k=K, epsilon=1, rows=n, **options)  # type: ignore[arg-type]
-    rows = batches(open_source(table.X, table.y), made.coding, rows=n, entropy=replay(1).bytes)
-    return made, made.summarise(rows, 1)
+    planned = plan(domain=domain, k=K, epsilon=1, rows=n, **options)  # type: ignore[arg-type]
+    rows = batches(open_source(table.X, table.y), planned.coding, rows=n, entropy=replay(1).bytes)
+    return planned, planned.summarise(rows, 1)
 
 
 def drawn(scores: Sequence[int], race: Race, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -101,8 +101,8 @@ def hits(named: np.ndarray, planted: tuple[int, ...]) -> Hits:
 
 def by_sieve(table: Table, **options: object) -> Hits:
     """RuleSieve, by draws of its whole mechanism; no bounds."""
-    made, summary = summarised(table, method="rule-sieve", **options)
-    named = [made.mechanism(summary, replay(seed))
+    planned, summary = summarised(table, method="rule-sieve", **options)
+    named = [planned.mechanism(summary, replay(seed))
              for seed in range(WHOLE.get(table.X.shape[1], 2))]
     return hits(np.array(named), table.planted)
 
@@ -114,8 +114,8 @@ def by_default(table: Table, _rng: np.random.Generator) -> Hits:
 
 def by_correlation(table: Table, rng: np.random.Generator) -> Hits:
     """NoisyTopK; bounds clip."""
-    made, moments = summarised(table, -CLIP, CLIP, method="noisy-top-k", score="correlation")
-    terms = made.mechanism.keywords["terms"]  # type: ignore[attr-defined]
+    planned, moments = summarised(table, -CLIP, CLIP, method="noisy-top-k", score="correlation")
+    terms = planned.mechanism.keywords["terms"]  # type: ignore[attr-defined]
     race = replace(terms.race, sensitivity=terms.scored.sensitivity(None))
     return hits(drawn(terms.scored.values(moments, None), race, DRAWS, rng), table.planted)
 
@@ -149,8 +149,8 @@ class Fit(NamedTuple):
             over = (side**2 / (lam + middle[:, None])**2).sum(axis=1) > RADIUS**2
             low, high = np.where(over, middle, low), np.where(over, high, middle)
         beta = side / (lam + np.where(long, high, 0.0)[:, None])
-        told: np.ndarray = self.square + (beta * (lam * beta - 2 * side)).sum(axis=1)
-        return told / (2 * self.n)
+        full_losses: np.ndarray = self.square + (beta * (lam * beta - 2 * side)).sum(axis=1)
+        return full_losses / (2 * self.n)
 
     @property
     def moves(self) -> float:
@@ -164,7 +164,7 @@ def by_rival(table: Table, _rng: np.random.Generator) -> tuple[Hits, Hits]:
     It is in their favour: the best sets with several mistakes are looked for among 25 columns
     and up to 400 of their sets, and what is found is never better than the best there is.
     """
-    X, y = (np.clip(part, -CLIP, CLIP) for part in (table.X, table.y))
+    X, y = (np.clip(array, -CLIP, CLIP) for array in (table.X, table.y))
     return chances_of_rival(Fit(X.T @ X, X.T @ y, float(y @ y), len(y)), table.planted)
 
 
@@ -197,20 +197,20 @@ COLUMNS = (*list(WAYS)[:-1], "rival, best R", "rival, mistakes")
 
 def row(p: int, rho: float, n: int, tables: int) -> str:
     """A line of the result."""
-    found: list[list[Hits]] = []
+    counts: list[list[Hits]] = []
     for seed in range(tables):
         table = autoregressive((seed, p, n, int(10 * rho)), n, p, rho)
         rng = np.random.default_rng([seed, n])
-        told: list[Hits] = []
+        shares: list[Hits] = []
         for way in WAYS.values():
-            made = way(table, rng)
-            told += [made] if isinstance(made, Hits) else made
-        found.append(told)
+            result = way(table, rng)
+            shares += [result] if isinstance(result, Hits) else result
+        counts.append(shares)
     cells = []
     for at in range(len(COLUMNS)):
-        exact, part = np.array([told[at] for told in found]).T
+        exact, hits = np.array([share[at] for share in counts]).T
         error = exact.std(ddof=1) / math.sqrt(tables) if tables > 1 else math.nan
-        share = "" if math.isnan(part[0]) else f"; {part.mean():.2f}"
+        share = "" if math.isnan(hits[0]) else f"; {hits.mean():.2f}"
         cells.append(f"{exact.mean():.2f} ({error:.2f}){share}")
     return f"| {p} | {rho} | {n:,} | " + " | ".join(cells) + " |"
 
@@ -220,22 +220,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--short", action="store_true", help="one table, few rows")
     parser.add_argument("--columns", nargs="*", type=int, default=list(ROWS))
-    asked = parser.parse_args()
-    tables = {100: 1, 1000: 1} if asked.short else TABLES
+    arguments = parser.parse_args()
+    tables = {100: 1, 1000: 1} if arguments.short else TABLES
     lines = [f"| p | rho | n | {' | '.join(COLUMNS)} |", "|---" * (3 + len(COLUMNS)) + "|"]
-    for p in asked.columns:
+    for p in arguments.columns:
         for rho in RHOS:
-            for n in ROWS[p][:2] if asked.short else ROWS[p]:
+            for n in ROWS[p][:2] if arguments.short else ROWS[p]:
                 began = time.process_time()
                 lines.append(row(p, rho, n, tables[p]))
                 print(lines[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    many = " and ".join(f"{tables[p]} tables of {p}" for p in asked.columns)
+    many = " and ".join(f"{tables[p]} tables of {p}" for p in arguments.columns)
     text = (f"# The best subset of five, at epsilon 1 ({many} columns a line)\n\nShare of draws "
             "with exactly the planted columns (standard error over tables); share of the five. "
-            f"{' and '.join(str(WHOLE[p]) for p in asked.columns)} draws of RuleSieve, {DRAWS} of "
-            "NoisyTopK; the rival in closed form.\n\n" + "\n".join(lines) + "\n")
-    if set(asked.columns) == set(ROWS):
-        ending = "_short" if asked.short else ""
+            f"{' and '.join(str(WHOLE[p]) for p in arguments.columns)} draws of RuleSieve, {DRAWS} "
+            "of NoisyTopK; the rival in closed form.\n\n" + "\n".join(lines) + "\n")
+    if set(arguments.columns) == set(ROWS):
+        ending = "_short" if arguments.short else ""
         today = dt.datetime.now(dt.UTC).date().isoformat()
         (RESULTS / f"best_subset{ending}_{today}.md").write_text(text, encoding="utf-8")
 

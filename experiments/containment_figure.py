@@ -3,7 +3,7 @@
     python experiments/containment_figure.py [--short] [--only pu1]
 
 The paper does not say which of three budgets its bars have (see `papers/dp_baselines.py`);
-each is measured.  Nor does it say on which rows it tests; "add instances, then cross-validate"
+each is measured.  It does not say on which rows it tests; "add instances, then cross-validate"
 tests on made-up rows, whose labels are partly noise.  Here both: inside the made-up rows, and on
 true rows that neither step has seen.  Beside them our own release with as many columns: RuleSieve
 and a noisy table, charged as one.  `--short` takes epsilon 1 and two runs, a minute; without it
@@ -60,8 +60,8 @@ class Ours:
         """Columns, and rows that are made of their noisy table, as many as there were."""
         domain = Domain([Flag(f"x{j}") for j in range(matrix.shape[1])],
                         target=Label("y", (0, 1)))
-        made = plan("noisy-histogram", domain, k=self.columns, epsilon=self.epsilon, rows=len(y))
-        body = fit(made, open_source(matrix, y), noise=replay(run)).body
+        planned = plan("noisy-histogram", domain, k=self.columns, epsilon=self.epsilon, rows=len(y))
+        body = fit(planned, open_source(matrix, y), noise=replay(run)).body
         rows = CountTable.of(body).sample(len(y), np.random.default_rng(run))
         held = np.column_stack([rows[name] for name in body["selected"]])
         return Synthetic(tuple(int(name[1:]) for name in body["selected"]), held, rows["y"])
@@ -76,16 +76,16 @@ def rows_made(method: Baseline | Ours, matrix: Any, y: np.ndarray, run: int) -> 
 
 def measured(table: protocol.Table, method: Baseline | Ours, run: int) -> list[float]:
     """AUC inside and on true rows, and the share of the best columns that was found."""
-    made = rows_made(method, table.matrix, table.y, run)
+    new_rows = rows_made(method, table.matrix, table.y, run)
     top = greedy_hamdist(table.items, table.y, K).selected
-    rows = sp.csr_matrix(made.held.astype(np.float64))
-    inside = [protocol.svm(rows[train], made.y[train], rows[test], made.y[test])
-              for train, test in protocol.splits(made.y, run)]
+    rows = sp.csr_matrix(new_rows.held.astype(np.float64))
+    inside = [protocol.svm(rows[train], new_rows.y[train], rows[test], new_rows.y[test])
+              for train, test in protocol.splits(new_rows.y, run)]
     train, test = list(protocol.splits(table.y, run))[run % protocol.FOLDS]
     mine = rows_made(method, table.matrix[train], table.y[train], run)
     outside = protocol.svm(sp.csr_matrix(mine.held.astype(np.float64)), mine.y,
                            table.matrix[test][:, list(mine.selected)], table.y[test])
-    return [float(np.mean(inside)), outside, len(set(top) & set(made.selected)) / len(top)]
+    return [float(np.mean(inside)), outside, len(set(top) & set(new_rows.selected)) / len(top)]
 
 
 def lines(table: protocol.Table, epsilons: tuple[Fraction, ...], runs: int,
@@ -101,14 +101,14 @@ def lines(table: protocol.Table, epsilons: tuple[Fraction, ...], runs: int,
         for epsilon in epsilons:
             method = (Ours(columns, epsilon) if mechanism == "ours"
                       else Baseline(mechanism, reading, columns, epsilon))
-            found = np.array([memory.cell((mechanism, reading, epsilon, run),
-                                          lambda m=method, run=run: measured(table, m, run))
-                              for run in range(runs)])
-            inside, outside, top = found.mean(axis=0)
+            values = np.array([memory.cell((mechanism, reading, epsilon, run),
+                                           lambda m=method, run=run: measured(table, m, run))
+                               for run in range(runs)])
+            inside, outside, top = values.mean(axis=0)
             heights.append(float(outside))
             text += (f"| {table.name} | {columns} | {mechanism} | {reading} | {float(epsilon)} "
                      f"| {float(method.spent):g} | {inside:.3f} | {outside:.3f} ± "
-                     f"{protocol.corrected_error(found[:, 1]):.3f} | {top:.2f} |\n")
+                     f"{protocol.corrected_error(values[:, 1]):.3f} | {top:.2f} |\n")
             print(text.splitlines()[-1], flush=True)
         drawn.append(Group(f"{table.name}, {mechanism}", reading, heights))
     return text, drawn
@@ -121,12 +121,12 @@ def main() -> None:
     parser.add_argument("--only", choices=DATA)
     options = parser.parse_args()
     epsilons = EPSILONS[1:2] if options.short else EPSILONS
-    found = [lines(protocol.load(name), epsilons, 2 if options.short else 10)
-             for name in DATA if options.only in (None, name)]
-    text = "## Figure 1: Laplace-DP and Exponential-DP\n\n" + HEAD + "".join(t for t, _ in found)
+    curves = [lines(protocol.load(name), epsilons, 2 if options.short else 10)
+              for name in DATA if options.only in (None, name)]
+    text = "## Figure 1: Laplace-DP and Exponential-DP\n\n" + HEAD + "".join(t for t, _ in curves)
     protocol.write("containment_figure", text, short=options.short)
     if not options.short:
-        picture = bars([group for _, groups in found for group in groups],
+        picture = bars([group for _, groups in curves for group in groups],
                        [f"ε {float(e):g}" for e in epsilons])
         (protocol.RESULTS / "containment_figure.svg").write_text(picture, "utf-8")
 

@@ -95,11 +95,11 @@ def exposed(table: Table, columns: list[int], rule: Rule) -> list[int]:
 
     The last two are for who knows the class, too.
     """
-    part = table.items.take(columns)
+    rows = table.items.take(columns)
     absent = None if rule.absent is None else rule.absent[columns]
-    everything = Knowledge(part).groups().equals()
-    labelled = Knowledge(part, None, (table.y,)).groups().equals()
-    group = Knowledge(part, absent, (table.y,) if rule.labelled else ()).groups().sizes()
+    everything = Knowledge(rows).groups().equals()
+    labelled = Knowledge(rows, None, (table.y,)).groups().equals()
+    group = Knowledge(rows, absent, (table.y,) if rule.labelled else ()).groups().sizes()
     return [int(group.min()), int((everything < rule.k).sum()), int((everything == 1).sum()),
             int((labelled < rule.k).sum()), int((labelled == 1).sum())]
 
@@ -124,7 +124,7 @@ def row(memory: protocol.Memory, name: str, k: int, profile: str, role: str, fol
     level, *risks = np.min(figures, axis=0)[0], *np.mean(figures, axis=0)[1:]
     return (f"| {name} | {k} | {profile} | {role} | {len(cuts)} | {np.mean(scores):.4f} ± "
             f"{protocol.corrected_error(scores):.4f} | {np.mean(sizes):.1f} | {level} | "
-            + " | ".join(f"{one:.0f}" for one in risks) + " |\n")
+            + " | ".join(f"{risk:.0f}" for risk in risks) + " |\n")
 
 
 def main() -> None:
@@ -134,17 +134,18 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=DATA, help="this table")
     parser.add_argument("--profile", action="append", choices=list(PROFILES), help="this profile")
     parser.add_argument("--folds", type=int, help="the first folds only")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     text = HEAD
-    for name in asked.only or DATA:
+    for name in arguments.only or DATA:
         memory = protocol.Memory(f"containment_roles_{name}")
-        for k, profile, role in product(KS[:1] if asked.short else KS, asked.profile or PROFILES,
+        for k, profile, role in product(KS[:1] if arguments.short else KS,
+                                        arguments.profile or PROFILES,
                                         ROLES):
-            folds = asked.folds or SLOW.get((name, profile), protocol.FOLDS)
-            line = row(memory, name, k, profile, role, min(2, folds) if asked.short else folds)
+            folds = arguments.folds or SLOW.get((name, profile), protocol.FOLDS)
+            line = row(memory, name, k, profile, role, min(2, folds) if arguments.short else folds)
             text += line
             print(line, end="", flush=True)
-    protocol.write("containment_roles", text, short=asked.short)
+    protocol.write("containment_roles", text, short=arguments.short)
 
 
 if __name__ == "__main__":

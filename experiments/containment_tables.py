@@ -83,7 +83,7 @@ TABLES = (
 
 HEAD = """\
 | method | k | paper AUC (columns) | as the paper: AUC (columns) | honest: AUC ± error (columns) \
-| level | equal rows | unique | found: worst / average | one-class groups | below k without hubs |
+| level | equal rows | unique | found: worst / average | one-class groups | below k, large cut |
 |---|---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -92,7 +92,7 @@ HEAD = """\
 class Bench:
     """One table on its data, with the memory of its cells."""
 
-    asked: Asked
+    settings: Asked
     table: protocol.Table
     memory: protocol.Memory
     repeats: int
@@ -117,7 +117,7 @@ class Bench:
         """AUC of the classifier on these columns in one fold."""
         rows, y = self.table.matrix[:, columns], self.labels(repeat)
         train, test = list(protocol.splits(y, repeat))[fold]
-        return self.asked.score(rows[train], y[train], rows[test], y[test])
+        return self.settings.score(rows[train], y[train], rows[test], y[test])
 
     def row(self, name: str, method: Method, k: int) -> str:
         """One line of the table."""
@@ -133,7 +133,7 @@ class Bench:
                 (name, k, "honest", repeat, fold), partial(self.score, mine, repeat, fold)))
         return line(name, "" if method is everything else k, self.paper(name, k),
                     f"{np.mean(leaky):.3f} ({np.mean(whole):g})",
-                    f"{told(honest)} ({np.mean(sizes):.1f})",
+                    f"{full_text(honest)} ({np.mean(sizes):.1f})",
                     *self.memory.cell((name, k, "protection"), lambda: self.protection(
                         self.chosen(name, method, k, 0, -1), k)))
 
@@ -150,13 +150,14 @@ class Bench:
         """The line of RF: flips on all rows, then on training rows with true test rows."""
         leaky, honest, share = [], [], []
         for run in range(runs):
-            found = self.memory.cell(("RF", rule, k, run), partial(self.flipped, rule, k, run))
-            leaky += found[0]
-            honest += found[1]
-            share.append(found[2])
+            actual_share = self.memory.cell(("RF", rule, k, run),
+                                            partial(self.flipped, rule, k, run))
+            leaky += actual_share[0]
+            honest += actual_share[1]
+            share.append(actual_share[2])
         printed = self.paper("RF", k) if rule == "member" else ""
         return line(f"RF ({rule})", k, printed, f"{np.mean(leaky):.3f} ({np.mean(share):.2%})",
-                    told(honest), "", f"≥ {k}", "0.0%", f"≤ {1 / k:.3f}", "", "")
+                    full_text(honest), "", f"≥ {k}", "0.0%", f"≤ {1 / k:.3f}", "", "")
 
     def flipped(self, rule: Any, k: int, run: int) -> list[Any]:
         """AUCs of both protocols, and the share of flipped cells."""
@@ -165,19 +166,20 @@ class Bench:
         matrix = sp.csr_matrix(flipped.matrix.astype(np.float64))
         leaky, honest = [], []
         for train, test in protocol.splits(y, run):
-            leaky.append(self.asked.score(matrix[train], y[train], matrix[test], y[test]))
+            leaky.append(self.settings.score(matrix[train], y[train], matrix[test], y[test]))
             mine = random_flips(protocol.items_of_rows(table.matrix[train]), k, rule=rule,
                                 random_state=run)
-            honest.append(self.asked.score(sp.csr_matrix(mine.matrix.astype(np.float64)), y[train],
+            honest.append(self.settings.score(sp.csr_matrix(mine.matrix.astype(np.float64)),
+                                              y[train],
                                            table.matrix[test], y[test]))
         return [leaky, honest, flipped.share]
 
     def paper(self, name: str, k: int) -> str:
         """What the paper prints in this place."""
-        return self.asked.printed[name][KS.index(k)] if name in self.asked.printed else ""
+        return self.settings.printed[name][KS.index(k)] if name in self.settings.printed else ""
 
 
-def told(scores: list[float]) -> str:
+def full_text(scores: list[float]) -> str:
     """A mean with its corrected standard error."""
     return f"{np.mean(scores):.3f} ± {protocol.corrected_error(scores):.3f}"
 
@@ -187,13 +189,13 @@ def line(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |\n"
 
 
-def written(asked: Asked, methods: Sequence[str], *, short: bool, shuffled: bool) -> str:
+def written(options: Asked, methods: Sequence[str], *, short: bool, shuffled: bool) -> str:
     """One table of the paper as Markdown, of these methods; of all if none is named."""
-    name, table = f"table {asked.number}", protocol.load(asked.data)
+    name, table = f"table {options.number}", protocol.load(options.data)
     memory = protocol.Memory(f"{name} shuffled" if shuffled else name)
-    bench = Bench(asked, table, memory, DEALS if shuffled else 1 if short else asked.repeats,
+    bench = Bench(options, table, memory, DEALS if shuffled else 1 if short else options.repeats,
                   shuffled)
-    text = f"## Table {asked.number}: {asked.title}\n\n{HEAD}"
+    text = f"## Table {options.number}: {options.title}\n\n{HEAD}"
     for k in KS[:1] if short else KS:
         for name, method in {**PRINTED, **OURS}.items():
             if (methods and name not in methods) or (method is everything and k != KS[0]):
@@ -210,12 +212,12 @@ def main() -> None:
     """Measure what is asked for and write it down."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="k = 5 and one repeat")
-    parser.add_argument("--only", action="append", choices=sorted({one.data for one in TABLES}))
+    parser.add_argument("--only", action="append", choices=sorted({table.data for table in TABLES}))
     parser.add_argument("--method", action="append", default=[], choices=[*PRINTED, *OURS])
     parser.add_argument("--shuffled", action="store_true", help="labels dealt out anew")
     options = parser.parse_args()
-    tables = [written(asked, options.method, short=options.short, shuffled=options.shuffled)
-              for asked in TABLES if not options.only or asked.data in options.only]
+    tables = [written(request, options.method, short=options.short, shuffled=options.shuffled)
+              for request in TABLES if not options.only or request.data in options.only]
     kind = "_shuffled" * options.shuffled + "_some" * bool(options.method)
     protocol.write(f"containment_tables{kind}", "\n".join(tables), short=options.short)
 

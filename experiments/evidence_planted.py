@@ -34,6 +34,8 @@ from privsieve.noise.streams import replay
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privsieve.public.plan import Plan
+
 #: The ridge of the paper's hinge loss, the steps of its solver, and sets that are solved at once.
 HINGE_RIDGE, STEPS, BLOCK = 100.0, 30, 64
 #: Rows by half and number of columns, and tables of each size; all first tables come first.
@@ -95,18 +97,27 @@ def _hinge(rows: np.ndarray) -> np.ndarray:
     return best
 
 
-def by_kendall(table: base.Table, rng: np.random.Generator) -> base.Hits:
-    """DPKendall at epsilon 1; it needs no bounds."""
-    sizes = RankCorrelations(table.X, table.y)
-    return base.hits(np.array([choose_by_kendall(sizes, base.K, 1.0, rng) for _ in range(DRAWS)]),
-                     table.planted)
+def by_default(table: base.Table, _rng: np.random.Generator) -> base.Hits:
+    """RuleSieve with its defaults; it gets no bounds."""
+    return draw_releases(table, *base.summarised(table, method="rule-sieve"))
 
 
 def by_means(table: base.Table, _rng: np.random.Generator) -> base.Hits:
     """NoisyTopK by mean-difference; bounds clip."""
-    plan, summary = base.summarised(table, -base.CLIP, base.CLIP, method="noisy-top-k",
-                                    score="mean-difference")
-    return base.hits(np.array([plan.mechanism(summary, replay(seed)) for seed in range(DRAWS)]),
+    return draw_releases(table, *base.summarised(
+        table, -base.CLIP, base.CLIP, method="noisy-top-k", score="mean-difference"))
+
+
+def draw_releases(table: base.Table, plan: Plan, summary: object) -> base.Hits:
+    """Return what some draws of the whole mechanism name."""
+    named = [plan.mechanism(summary, replay(seed)) for seed in range(DRAWS)]
+    return base.hits(np.array(named), table.planted)
+
+
+def by_kendall(table: base.Table, rng: np.random.Generator) -> base.Hits:
+    """DPKendall at epsilon 1; it needs no bounds."""
+    sizes = RankCorrelations(table.X, table.y)
+    return base.hits(np.array([choose_by_kendall(sizes, base.K, 1.0, rng) for _ in range(DRAWS)]),
                      table.planted)
 
 
@@ -118,10 +129,10 @@ def by_hinge_rival(table: base.Table, _rng: np.random.Generator) -> tuple[base.H
 
 #: Each way, and the names of what it returns.
 WAYS: dict[str, dict[tuple[str, ...], Callable]] = {
-    "squares": {("RuleSieve",): base.by_default, ("NoisyTopK, correlation",): base.by_correlation,
+    "squares": {("RuleSieve",): by_default, ("NoisyTopK, correlation",): base.by_correlation,
                 ("Kendall",): by_kendall,
                 ("best subset, top R", "best subset, mistakes"): base.by_rival},
-    "hinge": {("RuleSieve",): base.by_default, ("NoisyTopK, mean-difference",): by_means,
+    "hinge": {("RuleSieve",): by_default, ("NoisyTopK, mean-difference",): by_means,
               ("Kendall",): by_kendall,
               ("best subset, top R", "best subset, mistakes"): by_hinge_rival},
 }

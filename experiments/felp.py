@@ -37,26 +37,26 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
-    asked = by_epsilon.SHORT if options.short else by_epsilon.FULL
+    request = by_epsilon.SHORT if options.short else by_epsilon.FULL
     names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
-    first = {name: by_epsilon.measured(name, local.ENSEMBLES, asked, "felp_epsilon")
+    first = {name: by_epsilon.measured(name, local.ENSEMBLES, request, "felp_epsilon")
              for name in names}
     number = by_number.SHORT if options.short else by_number.FULL
     second = {name: by_number.measured(name, local.ENSEMBLES, number, "felp_features")
               for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws, few=number.draws)
+    text = HEAD.format(folds=request.folds, draws=request.draws, few=number.draws)
     text += local.absent(NAMES) + "# By epsilon: the best tenth of the columns\n\n"
-    text += "".join(by_epsilon.table(name, found, asked) for name, found in first.items())
+    text += "".join(by_epsilon.table(name, curve, request) for name, curve in first.items())
     text += "# By the number of columns: epsilon .01\n\n"
-    text += "".join(by_number.table(name, found) for name, found in second.items())
+    text += "".join(by_number.table(name, curve) for name, curve in second.items())
     protocol.write("felp" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        for ending, made, title in (
-                ("epsilon", by_epsilon.drawing(0, first, asked), "FELP: accuracy by epsilon"),
+        for ending, picture, title in (
+                ("epsilon", by_epsilon.drawing(0, first, request), "FELP: accuracy by epsilon"),
                 ("features", by_number.drawing(0, second),
                  "FELP: accuracy by the number of columns, ε 0.01")):
             place = protocol.RESULTS / f"felp_{ending}.svg"
-            place.write_text(panels(made, title), "utf-8")
+            place.write_text(panels(picture, title), "utf-8")
 
 
 if __name__ == "__main__":

@@ -68,9 +68,9 @@ def forecast() -> list[str]:
     for d, k in SIZES:
         cells = []
         for strength in STRENGTHS:
-            made = [Forecast(Race(d, m, 1, Fraction(1)), d, m, Fraction(strength), k)
-                    for m in range(1, k + 1)]
-            best, all_of_them = max(made, key=lambda one: one.f1), made[-1]
+            forecasts = [Forecast(Race(d, m, 1, Fraction(1)), d, m, Fraction(strength), k)
+                         for m in range(1, k + 1)]
+            best, all_of_them = max(forecasts, key=lambda forecast: forecast.f1), forecasts[-1]
             shares = [share(all_of_them.mean), *([] if best.k == k else [share(best.mean)])]
             cells.append(f"{best.k} ({', '.join(shares)})")
         lines.append(f"| {d} | {k} | " + " | ".join(cells) + " |")
@@ -86,7 +86,8 @@ def share(value: float) -> str:
     return f"{value:.2f}".removeprefix("0")
 
 
-def one(case: Case, seed: int, draws: int) -> dict[tuple[str, bool], tuple[float, float, float]]:
+def run_case(case: Case, seed: int, draws: int) -> dict[tuple[str, bool],
+                                                        tuple[float, float, float]]:
     """By epsilon, and whether fewer may be named: how many are, the share right, and quality."""
     X, y, planted = case.make(seed) if case.make else (*protocol.scaled(case.name), None)
     judge = Judge(X, y, None, seed)
@@ -95,38 +96,38 @@ def one(case: Case, seed: int, draws: int) -> dict[tuple[str, bool], tuple[float
     source = open_source(X[rows], y=y[rows])
     summaries: dict[str, Any] = {}
 
-    def named(epsilon, draw, **more):
-        made = plan("rule-sieve", domain, k=case.k, epsilon=epsilon, rows=len(rows),
-                    **OPTIONS, **more)
-        key = json.dumps([made.settings.get(name) for name in ("order", "grid", "branches")])
+    def named(epsilon, draw, **options):
+        planned = plan("rule-sieve", domain, k=case.k, epsilon=epsilon, rows=len(rows),
+                       **OPTIONS, **options)
+        key = json.dumps([planned.settings.get(name) for name in ("order", "grid", "branches")])
         if key not in summaries:
-            summaries[key] = made.summarise(batches(
-                source, made.coding, rows=len(rows), entropy=replay(seed).bytes), seed + 1)
-        found = made.mechanism(summaries[key], replay(1000 * seed + draw))
-        return tuple(getattr(found, "positions", found))
+            summaries[key] = planned.summarise(batches(
+                source, planned.coding, rows=len(rows), entropy=replay(seed).bytes), seed + 1)
+        output = planned.mechanism(summaries[key], replay(1000 * seed + draw))
+        return tuple(getattr(output, "positions", output))
 
     best = planted or set(named(NO_NOISE, 0, allow_weak=True))
-    made = {}
+    values = {}
     for epsilon in EPSILONS:
         for fewer in (False, True):
             chosen = [named(epsilon, draw, **({"fewer": "auto"} if fewer else {}))
                       for draw in range(draws)]
-            made[epsilon, fewer] = (float(len(chosen[0])),
-                                    float(np.mean([len(best & set(them)) / len(them)
-                                                   for them in chosen])),
-                                    float(np.mean([judge(them) for them in chosen])))
-    return made
+            values[epsilon, fewer] = (float(len(chosen[0])),
+                                      float(np.mean([len(best & set(them)) / len(them)
+                                                     for them in chosen])),
+                                      float(np.mean([judge(them) for them in chosen])))
+    return values
 
 
 def measured(case: Case, seeds: range, draws: int) -> list[str]:
     """The lines of a case; a standard error counts that splits of one table overlap."""
-    made = [one(case, seed, draws) for seed in seeds]
-    factor = (1 / len(made) + (0 if case.make else 3 / 7)) ** .5
+    outcomes = [run_case(case, seed, draws) for seed in seeds]
+    factor = (1 / len(outcomes) + (0 if case.make else 3 / 7)) ** .5
     lines = []
     for epsilon in EPSILONS:
         cells = []
         for fewer in (False, True):
-            values = np.array([found[epsilon, fewer] for found in made])
+            values = np.array([outcome[epsilon, fewer] for outcome in outcomes])
             means, errors = values.mean(axis=0), factor * values.std(axis=0, ddof=1)
             cells += [f"{means[0]:.0f}", *(f"{share(means[i])} ({share(errors[i])})"
                                            for i in (1, 2))]
@@ -161,14 +162,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", nargs="*")
-    given = parser.parse_args()
-    tables, draws = (2, 2) if given.short else (TABLES, DRAWS)
+    arguments = parser.parse_args()
+    tables, draws = (2, 2) if arguments.short else (TABLES, DRAWS)
     lines = [HEAD.format(forecast="\n".join(forecast()), tables=tables, draws=draws).rstrip()]
     for case in CASES:
-        if not given.only or case.name in given.only:
+        if not arguments.only or case.name in arguments.only:
             lines += measured(case, range(300, 300 + tables), draws)
             print("\n".join(lines[-len(EPSILONS):]), flush=True)
-    protocol.write("fewer_columns", "\n".join(lines) + "\n", short=given.short)
+    protocol.write("fewer_columns", "\n".join(lines) + "\n", short=arguments.short)
 
 
 if __name__ == "__main__":

@@ -52,57 +52,57 @@ FULL, SHORT = Asked(local.FOLDS, 10, EPSILONS), Asked(3, 1, ("0.01", "1", "100")
 SMALL = ("sonar", "soybean", "wdbc")
 
 
-def measured(name: str, methods: dict[str, Method], asked: Asked, memory: str) -> Found:
+def measured(name: str, methods: dict[str, Method], options: Asked, memory: str) -> Found:
     """All cells of a table; those that are remembered are not computed."""
-    known, found = protocol.Memory(f"{memory}_{name}"), {}
-    for fold in local.folds(name, asked.folds):
-        k, draws = local.tenth(fold.train[0]), local.enough(asked.draws, fold)
+    known, results = protocol.Memory(f"{memory}_{name}"), {}
+    for fold in local.folds(name, options.folds):
+        k, draws = local.tenth(fold.train[0]), local.enough(options.draws, fold)
         for method in methods.items():
-            for epsilon in local.grid(method[0], asked.epsilons):
+            for epsilon in local.grid(method[0], options.epsilons):
                 values = known.cell((fold.number, draws, method[0], epsilon), partial(
                     local.drawn, fold, method, epsilon, k, draws))
                 if values:
-                    found.setdefault((method[0], epsilon), []).append(values)
+                    results.setdefault((method[0], epsilon), []).append(values)
         print(name, fold.number, flush=True)
-    return found
+    return results
 
 
-def table(name: str, found: Found, asked: Asked) -> str:
+def table(name: str, results: Found, options: Asked) -> str:
     """The accuracies of one data set, and the share of FWELL's columns, with errors."""
     text = f"## {local.TITLES[name]}\n\n"
     for place, what in enumerate((*local.CLASSIFIERS, "share of FWELL's own columns")):
-        text += (f"| {what} | no epsilon | {' | '.join(asked.epsilons)} |\n"
-                 + "|---" * (len(asked.epsilons) + 2) + "|\n")
-        for method in dict.fromkeys(method for method, _ in found):
-            cells = [local.cell([fold[place] for fold in found[method, epsilon]])
-                     if (method, epsilon) in found else "" for epsilon in ("", *asked.epsilons)]
+        text += (f"| {what} | no epsilon | {' | '.join(options.epsilons)} |\n"
+                 + "|---" * (len(options.epsilons) + 2) + "|\n")
+        for method in dict.fromkeys(method for method, _ in results):
+            cells = [local.cell([fold[place] for fold in results[method, epsilon]])
+                     if (method, epsilon) in results else "" for epsilon in ("", *options.epsilons)]
             text += f"| {method} | {' | '.join(cells)} |\n"
         text += "\n"
     return text
 
 
-def curves(found: Found, place: int, ends: tuple[float, ...]) -> Curves:
+def curves(results: Found, place: int, ends: tuple[float, ...]) -> Curves:
     """Means over folds; what has no epsilon is a level line between the ends."""
     drawn: Curves = {}
-    for (method, epsilon), folds in found.items():
+    for (method, epsilon), folds in results.items():
         height = float(np.mean([fold[place] for fold in folds]))
         for x in (float(epsilon),) if epsilon else ends:
             drawn.setdefault(method, []).append((x, height))
     return drawn
 
 
-def drawing(first: int, found: dict[str, Found], asked: Asked) -> list[Panel]:
+def drawing(first: int, results: dict[str, Found], options: Asked) -> list[Panel]:
     """A panel for each classifier and table, numbered as the paper's figures from `first`."""
-    ends = float(asked.epsilons[0]), float(asked.epsilons[-1])
-    made = []
+    ends = float(options.epsilons[0]), float(options.epsilons[-1])
+    panels = []
     for place, classifier in enumerate(local.CLASSIFIERS):
-        for name, cells in found.items():
+        for name, cells in results.items():
             drawn = curves(cells, place, ends)
             heights = [height for points in drawn.values() for _, height in points]
             number = f"{first + place * len(NAMES) + NAMES.index(name)}: " if first else ""
-            made.append(Panel(f"{number}{local.TITLES[name]}, {classifier}", drawn,
-                              min(heights), max(heights)))
-    return made
+            panels.append(Panel(f"{number}{local.TITLES[name]}, {classifier}", drawn,
+                                min(heights), max(heights)))
+    return panels
 
 
 def noise_of(fold: Fold, draws: int) -> list[list[float]]:
@@ -124,13 +124,13 @@ def _noise(fold: Fold, w: np.ndarray, lam: float, draws: int) -> list[float]:
     return [lam, float(len(w) * claim / 0.01 / np.linalg.norm(w)), *map(float, shares)]
 
 
-def needed(names: Iterable[str], asked: Asked) -> str:
+def needed(names: Iterable[str], options: Asked) -> str:
     """What the printed noise leaves at epsilon .01, and what the claim would take."""
     text = NEEDS
     for name in names:
         known = protocol.Memory(f"fwell_noise_{name}")
-        rows = np.array([known.cell((fold.number, asked.draws), partial(
-            noise_of, fold, asked.draws)) for fold in local.folds(name, asked.folds)])
+        rows = np.array([known.cell((fold.number, options.draws), partial(
+            noise_of, fold, options.draws)) for fold in local.folds(name, options.folds)])
         rows_there, d = protocol.scaled(name)[0].shape
         n, chance = rows_there * (1 - 1 / local.FOLDS), max(1, d // 10) / d
         level = chance + PART * (1 - chance)
@@ -157,7 +157,7 @@ NEEDS = """\
 Noise and weights are compared by their lengths, for the minimiser with the printed noise at epsilon
 .01; 8d/(n epsilon) is the least for any lambda. "Four fifths": the epsilon at which the noise lets
 through four fifths of the way from a guess to all of the columns that the same weights name without
-noise. The noise knows n epsilon only: so many rows would do at epsilon .01, with lambda 1.
+noise. The noise depends on n epsilon only: this many rows would do at epsilon .01, lambda 1.
 
 | data | rows that choose | columns | 8d/(n .01) | lambda, tuned (median) | noise / weights \
 | four fifths from epsilon | lambda 1: noise / weights | four fifths from epsilon | rows for that \
@@ -172,15 +172,16 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
-    asked = SHORT if options.short else FULL
+    request = SHORT if options.short else FULL
     names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
-    found = {name: measured(name, local.METHODS, asked, "fwell_epsilon") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
-    text += needed(names, asked)
-    text += "".join(table(name, cells, asked) for name, cells in found.items())
+    results = {name: measured(name, local.METHODS, request, "fwell_epsilon") for name in names}
+    text = HEAD.format(folds=request.folds, draws=request.draws) + local.absent(NAMES)
+    text += needed(names, request)
+    text += "".join(table(name, cells, request) for name, cells in results.items())
     protocol.write("fwell_epsilon" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        picture = panels(drawing(1, found, asked), "Accuracy by epsilon: printed, true, no noise")
+        picture = panels(drawing(1, results, request),
+                         "Accuracy by epsilon: printed, true, no noise")
         (protocol.RESULTS / "fwell_epsilon.svg").write_text(picture, "utf-8")
 
 

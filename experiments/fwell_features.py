@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EPSILON = "0.01"
 #: The same at an epsilon at which something can be found.
 LARGER = {"BlockFWELL, true noise": "1"}
-#: Above so many columns, some numbers only.
+#: Above this number of columns, some numbers only.
 EACH, SOME = 60, 8
 FULL, SHORT = Asked(local.FOLDS, 5, (EPSILON,)), Asked(3, 1, (EPSILON,))
 
@@ -52,52 +52,52 @@ def drawn(fold: Fold, method: tuple[str, Method], epsilon: str, draws: int) -> l
             for k in counts(fold.train[0].shape[1])]
 
 
-def measured(name: str, methods: dict[str, Method], asked: Asked, memory: str) -> Found:
+def measured(name: str, methods: dict[str, Method], options: Asked, memory: str) -> Found:
     """All curves of a table; cells that are remembered are not computed."""
-    known, found = protocol.Memory(f"{memory}_{name}"), {}
-    for fold in local.folds(name, asked.folds):
-        draws = local.enough(asked.draws, fold)
+    known, results = protocol.Memory(f"{memory}_{name}"), {}
+    for fold in local.folds(name, options.folds):
+        draws = local.enough(options.draws, fold)
         for method in methods.items():
-            first = local.grid(method[0], asked.epsilons)
+            first = local.grid(method[0], options.epsilons)
             for epsilon in dict.fromkeys((*first, LARGER.get(method[0], first[0]))):
                 label = f"{method[0]}, ε {epsilon}" if epsilon not in first else method[0]
-                found.setdefault(label, []).append(known.cell(
+                results.setdefault(label, []).append(known.cell(
                     (fold.number, draws, method[0], epsilon),
                     partial(drawn, fold, method, epsilon, draws)))
         print(name, fold.number, flush=True)
-    return found
+    return results
 
 
-def table(name: str, found: Found) -> str:
+def table(name: str, results: Found) -> str:
     """Accuracies at some numbers of columns, with errors, and the mean over all of them."""
     numbers = counts(protocol.scaled(name)[0].shape[1])
-    shown = sorted({int(i) for i in np.linspace(0, len(numbers) - 1, 7)})
+    numbers_shown = sorted({int(i) for i in np.linspace(0, len(numbers) - 1, 7)})
     text = f"## {local.TITLES[name]}\n\n"
     for place, what in enumerate(local.CLASSIFIERS):
-        text += (f"| {what}, columns | {' | '.join(str(numbers[i]) for i in shown)} | mean of "
-                 f"{len(numbers)} |\n" + "|---" * (len(shown) + 2) + "|\n")
-        for label, folds in found.items():
+        text += (f"| {what}, columns | {' | '.join(str(numbers[i]) for i in numbers_shown)} | mean "
+                 f"of {len(numbers)} |\n" + "|---" * (len(numbers_shown) + 2) + "|\n")
+        for label, folds in results.items():
             values = np.array(folds)[:, :, place]
-            cells = [local.cell(values[:, i]) for i in shown]
+            cells = [local.cell(values[:, i]) for i in numbers_shown]
             text += f"| {label} | {' | '.join(cells)} | {local.cell(values.mean(axis=1))} |\n"
         text += "\n"
     return text
 
 
-def drawing(first: int, found: dict[str, Found]) -> list[Panel]:
+def drawing(first: int, results: dict[str, Found]) -> list[Panel]:
     """A panel for each classifier and table, numbered as the paper's figures from `first`."""
-    made = []
+    panels = []
     for place, classifier in enumerate(local.CLASSIFIERS):
-        for name, curves in found.items():
+        for name, curves in results.items():
             numbers = counts(protocol.scaled(name)[0].shape[1])
             heights = {label: np.array(folds)[:, :, place].mean(axis=0)
                        for label, folds in curves.items()}
             every = np.concatenate(list(heights.values()))
             number = f"{first + place * len(NAMES) + NAMES.index(name)}: " if first else ""
-            made.append(Panel(f"{number}{local.TITLES[name]}, {classifier}", {
+            panels.append(Panel(f"{number}{local.TITLES[name]}, {classifier}", {
                 label: list(zip(map(float, numbers), map(float, height), strict=True))
                 for label, height in heights.items()}, float(every.min()), float(every.max())))
-    return made
+    return panels
 
 
 HEAD = """\
@@ -116,13 +116,13 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
     names = local.there(tuple(options.only or (SMALL if options.short else NAMES)))
-    asked = SHORT if options.short else FULL
-    found = {name: measured(name, local.METHODS, asked, "fwell_features") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
-    text += "".join(table(*one) for one in found.items())
+    request = SHORT if options.short else FULL
+    results = {name: measured(name, local.METHODS, request, "fwell_features") for name in names}
+    text = HEAD.format(folds=request.folds, draws=request.draws) + local.absent(NAMES)
+    text += "".join(table(*result) for result in results.items())
     protocol.write("fwell_features" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        picture = panels(drawing(13, found), "Accuracy by the number of columns, ε 0.01")
+        picture = panels(drawing(13, results), "Accuracy by the number of columns, ε 0.01")
         (protocol.RESULTS / "fwell_features.svg").write_text(picture, "utf-8")
 
 

@@ -6,7 +6,7 @@ Our copy of the paper ends before its experiments; its abstract says that noise 
 always classifies better.  Here on the best tenth of the columns of the four narrow tables, with the
 signs that are meant: both with the printed noise, both with the least noise that would do if a
 margin were of one record alone, which it is not, and both with noise that keeps to its epsilon.
-How long noise is by itself stands in `objective_and_output.py`.  `--short` takes three folds, some
+`objective_and_output.py` measures how long noise is by itself.  `--short` takes three folds, some
 seconds; without it five minutes.  A run that is cut off goes on.
 """
 
@@ -85,15 +85,15 @@ METHODS: dict[str, local.Method] = {
 }
 
 
-def better(found: by_epsilon.Found, asked: by_epsilon.Asked) -> str:
+def better(results: by_epsilon.Found, options: by_epsilon.Asked) -> str:
     """How much more accurate noise in the objective is than in the weights, fold by fold."""
-    text = (f"| objective less output | {' | '.join(asked.epsilons)} |\n"
-            + "|---" * (len(asked.epsilons) + 1) + "|\n")
+    text = (f"| objective less output | {' | '.join(options.epsilons)} |\n"
+            + "|---" * (len(options.epsilons) + 1) + "|\n")
     for place, classifier in enumerate(local.CLASSIFIERS):
         for noise, (output, inside) in PAIRS.items():
             gains = [local.cell([b[place] - a[place] for a, b in zip(
-                found[output, epsilon], found[inside, epsilon], strict=True)])
-                for epsilon in asked.epsilons]
+                results[output, epsilon], results[inside, epsilon], strict=True)])
+                for epsilon in options.epsilons]
             text += f"| {noise}, {classifier} | {' | '.join(gains)} |\n"
     return text + "\n"
 
@@ -104,16 +104,17 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", action="append", choices=NAMES)
     options = parser.parse_args()
-    asked = by_epsilon.SHORT if options.short else by_epsilon.FULL
+    request = by_epsilon.SHORT if options.short else by_epsilon.FULL
     names = local.there(tuple(options.only or NAMES))
-    found = {name: by_epsilon.measured(name, METHODS, asked, "fwell_objective") for name in names}
-    text = HEAD.format(folds=asked.folds, draws=asked.draws) + local.absent(NAMES)
-    for name, cells in found.items():
-        text += by_epsilon.table(name, cells, asked)
-        text += better(cells, asked)
+    results = {name: by_epsilon.measured(name, METHODS, request, "fwell_objective")
+               for name in names}
+    text = HEAD.format(folds=request.folds, draws=request.draws) + local.absent(NAMES)
+    for name, cells in results.items():
+        text += by_epsilon.table(name, cells, request)
+        text += better(cells, request)
     protocol.write("fwell_objective" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        picture = panels(by_epsilon.drawing(0, found, asked), "Noise in objective or weights")
+        picture = panels(by_epsilon.drawing(0, results, request), "Noise in objective or weights")
         (protocol.RESULTS / "fwell_objective.svg").write_text(picture, "utf-8")
 
 

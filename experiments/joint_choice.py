@@ -46,16 +46,18 @@ REAL = (("wdbc", 3, ("1", "3", "10")), ("soybean", 3, ("1", "3", "10")),
 def choices(drawn, rows, way, k, epsilon, *, key, draws):
     """What some draws of noise choose; rows are read again only where a plan needs other sums."""
     method, options = way
-    made = plan(method, drawn.domain, k=k, epsilon=epsilon, rows=len(rows), allow_weak=True,
-                **options)
-    known = repr([made.settings.get(name) for name in ("branches", "class_prior", "order", "grid")])
+    planned = plan(method, drawn.domain, k=k, epsilon=epsilon, rows=len(rows), allow_weak=True,
+                   **options)
+    known = repr([planned.settings.get(name) for name in ("branches", "class_prior", "order",
+                                                          "grid")])
     held = drawn.held.setdefault((method, key, known), [])
     if not held:
         source = open_source(drawn.X[rows], drawn.y[rows])
-        held.append(made.summarise(batches(source, made.coding, rows=len(rows), entropy=bytes),
-                                   key))
+        held.append(planned.summarise(batches(source, planned.coding, rows=len(rows),
+                                              entropy=bytes),
+                                      key))
     noise = replay(1000 * key + round(100 * float(epsilon)))
-    return [tuple(made.mechanism(held[0], noise)) for _ in range(draws)]
+    return [tuple(planned.mechanism(held[0], noise)) for _ in range(draws)]
 
 
 class Table(Drawn):
@@ -95,34 +97,35 @@ def quality(X, y, train, test, chosen):
     scaler = StandardScaler().fit(X[train][:, chosen])
     learn, ask = (scaler.transform(X[rows][:, chosen]) for rows in (train, test))
     machines = KNeighborsClassifier(3), LinearSVC(dual=False, class_weight="balanced")
-    return float(np.mean([balanced_accuracy_score(y[test], one.fit(learn, y[train]).predict(ask))
-                          for one in machines]))
+    return float(np.mean([balanced_accuracy_score(y[test],
+                                                  machine.fit(learn, y[train]).predict(ask))
+                          for machine in machines]))
 
 
 def real(name, k, epsilons, splits, draws, first=FRESH):
     """Mean qualities by way and epsilon: a row for each split."""
     X, y = protocol.scaled(name)
     drawn = table(Drawn(X, y, Domain.box(0, 1, columns=X.shape[1], classes=[0, 1]), None))
-    found = {(way, epsilon): [] for way in WAYS for epsilon in epsilons}
+    qualities = {(way, epsilon): [] for way in WAYS for epsilon in epsilons}
     guessed = []
     for seed in range(first, first + splits):
         train, test = split(y, seed)
         judge = cache(lambda chosen, train=train, test=test: quality(X, y, train, test,
                                                                      list(chosen)))
         drawn.held.clear()
-        for (way, epsilon), held in found.items():
+        for (way, epsilon), held in qualities.items():
             held.append(np.mean([judge(chosen) for chosen in choices(
                 drawn, train, WAYS[way], k, epsilon, key=seed, draws=draws)]))
         rng = np.random.default_rng(seed)
         guessed.append(np.mean([judge(tuple(sorted(rng.choice(X.shape[1], k, replace=False))))
                                 for _ in range(10)]))
-    return {way: np.array(held) for way, held in found.items()}, np.array(guessed)
+    return {way: np.array(held) for way, held in qualities.items()}, np.array(guessed)
 
 
 def real_lines(splits, draws, cases):
     """One table for each set."""
     for name, k, epsilons in cases:
-        found, guessed = real(name, k, epsilons, splits, draws)
+        qualities, guessed = real(name, k, epsilons, splits, draws)
 
         def cell(values):
             return f"{values.mean():.3f} ({OVERLAP * values.std(ddof=1) / len(values)**.5:.3f})"
@@ -130,10 +133,10 @@ def real_lines(splits, draws, cases):
         yield f"\n### {name}, k = {k}; random columns {cell(guessed)}\n"
         yield "| | " + " | ".join(epsilons) + " |\n" + "|---" * (len(epsilons) + 1) + "|"
         for way in WAYS:
-            yield f"| {way} | " + " | ".join(cell(found[way, e]) for e in epsilons) + " |"
+            yield f"| {way} | " + " | ".join(cell(qualities[way, e]) for e in epsilons) + " |"
             if way != "auto":
                 yield f"| auto less {way} | " + " | ".join(
-                    cell(found["auto", e] - found[way, e]) for e in epsilons) + " |"
+                    cell(qualities["auto", e] - qualities[way, e]) for e in epsilons) + " |"
 
 
 CASE_HEAD = """\
@@ -150,8 +153,8 @@ the second never smaller than .65 of the deviation from split to split.
 
 def case(name, k, epsilon, splits, draws):
     """One bar by itself: each way, and how far "auto" is ahead of it, with two errors."""
-    found, guessed = real(name, k, (epsilon,), splits, draws, CASE)
-    ways = {way: found[way, epsilon] for way in WAYS}
+    qualities, guessed = real(name, k, (epsilon,), splits, draws, CASE)
+    ways = {way: qualities[way, epsilon] for way in WAYS}
     lines = {**ways, "random columns": guessed,
              **{f"auto less {way}": ways["auto"] - ways[way] for way in ways if way != "auto"}}
     return CASE_HEAD.format(name=name, k=k, epsilon=epsilon, splits=splits, draws=draws) + "".join(
@@ -204,15 +207,15 @@ NEEDS = {
 def curve(make, sizes, options, tables, draws):
     """The mean recall by epsilon, and units times epsilon for four fifths of what can be gained."""
     k, strengths = sizes
-    found = []
+    points = []
     for seed in range(FRESH, FRESH + tables):
         drawn = table(make(np.random.default_rng([seed, 41])))
         n, d = drawn.X.shape
-        found.append([np.mean([drawn.quality(chosen) for chosen in choices(
+        points.append([np.mean([drawn.quality(chosen) for chosen in choices(
             drawn, np.arange(n), ("rule-sieve", options), k, f"{strength / n:.6f}", key=seed,
             draws=draws)]) for strength in strengths])
-    return need(list(map(float, strengths)), np.mean(found, axis=0), k / d + .8 * (1 - k / d)), (
-        np.array(found))
+    return need(list(map(float, strengths)), np.mean(points, axis=0), k / d + .8 * (1 - k / d)), (
+        np.array(points))
 
 
 def needs_lines(tables, draws):
@@ -221,12 +224,12 @@ def needs_lines(tables, draws):
            "|---|---|---|---|")
     for name, (make, k, share, strengths) in NEEDS.items():
         for way in ("auto", "none"):
-            needed, found = curve(make, (k, strengths), {"class_prior": share, "joint": way},
-                                  tables, draws)
-            error = found.std(0, ddof=1) / len(found)**.5
+            needed, points = curve(make, (k, strengths), {"class_prior": share, "joint": way},
+                                   tables, draws)
+            error = points.std(0, ddof=1) / len(points)**.5
             yield f"| {name} | {way} | {needed:.0f} | " + ", ".join(
                 f"{s}: {mean:.2f} ({se:.2f})" for s, mean, se in zip(
-                    strengths, found.mean(0), error, strict=True)) + " |"
+                    strengths, points.mean(0), error, strict=True)) + " |"
 
 
 def causes(rng, classes):
@@ -244,8 +247,8 @@ def causes(rng, classes):
         y = np.searchsorted(np.quantile(total, np.arange(1, many) / many), total)
     X = rng.standard_normal((n, 30))
     X[:, :12] = np.repeat(cause, 4, axis=1) + .3 * rng.standard_normal((n, 12))
-    made = box(np.clip(X / 8 + .5, 0, 1), y.astype(int), set())
-    return Drawn(made.X, made.y, made.domain,
+    domain = box(np.clip(X / 8 + .5, 0, 1), y.astype(int), set())
+    return Drawn(domain.X, domain.y, domain.domain,
                  lambda chosen: len({j // 4 for j in chosen if j < 12}) / 3)
 
 
@@ -255,12 +258,12 @@ def causes_lines(tables, draws):
     yield "\n| classes | way | " + " | ".join(epsilons) + " |\n" + "|---" * 6 + "|"
     for classes in ("two", "four, in order", "four, by two questions", "four, nearest"):
         for way in ("auto", "none"):
-            _, found = curve(partial(causes, classes=classes),
-                             (3, [3000 * float(e) for e in epsilons]), {"joint": way}, tables,
-                             draws)
+            _, points = curve(partial(causes, classes=classes),
+                              (3, [3000 * float(e) for e in epsilons]), {"joint": way}, tables,
+                              draws)
             yield f"| {classes} | {way} | " + " | ".join(
                 f"{mean:.3f} ({se:.3f})" for mean, se in zip(
-                    found.mean(0), found.std(0, ddof=1) / len(found)**.5, strict=True)) + " |"
+                    points.mean(0), points.std(0, ddof=1) / len(points)**.5, strict=True)) + " |"
 
 
 HEAD = """\
@@ -278,26 +281,26 @@ def main():
     parser.add_argument("--only", choices=("real", "needs", "causes"))
     parser.add_argument("--case", nargs=3, metavar=("TABLE", "K", "EPSILON"))
     parser.add_argument("--splits", type=int, default=400)
-    given = parser.parse_args()
-    if given.case:
-        name, k, epsilon = given.case
-        protocol.write(f"joint_choice_{name}_{k}", case(name, int(k), epsilon, given.splits, 2),
+    arguments = parser.parse_args()
+    if arguments.case:
+        name, k, epsilon = arguments.case
+        protocol.write(f"joint_choice_{name}_{k}", case(name, int(k), epsilon, arguments.splits, 2),
                        short=False)
         return
-    splits, draws, tables, table_draws = (3, 1, 3, 1) if given.short else (16, 2, 24, 2)
+    splits, draws, tables, table_draws = (3, 1, 3, 1) if arguments.short else (16, 2, 24, 2)
     parts = {"real": lambda: real_lines(splits, draws, REAL),
              "needs": lambda: needs_lines(tables, table_draws),
              "causes": lambda: causes_lines(tables, table_draws)}
     text = HEAD.format(OVERLAP=OVERLAP, splits=splits, draws=draws, tables=tables,
                        table_draws=table_draws)
     for name, lines in parts.items():
-        if given.only in (None, name):
+        if arguments.only in (None, name):
             text += f"\n## {name}\n"
             for line in lines():
                 print(line, flush=True)
                 text += line + "\n"
-    if given.only is None:
-        protocol.write("joint_choice", text, short=given.short)
+    if arguments.only is None:
+        protocol.write("joint_choice", text, short=arguments.short)
 
 
 if __name__ == "__main__":

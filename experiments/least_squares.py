@@ -69,14 +69,14 @@ class World:
     def moments(self, m: int, seed: int) -> Moments:
         """Sums of products of a fresh table of m records."""
         rng = np.random.default_rng([m, seed, round(100 * self.r)])
-        made = Moments(np.zeros((FEATURES, FEATURES)), np.zeros(FEATURES), 0.0, 0)
+        new_moments = Moments(np.zeros((FEATURES, FEATURES)), np.zeros(FEATURES), 0.0, 0)
         for at in range(0, m, CHUNK):
             x = rng.random(min(CHUNK, m - at))
             e = np.sqrt(2) * np.cos(np.pi * np.outer(x, np.arange(1, FEATURES + 1)))
             y = e @ self.truth + rng.uniform(-0.5, 0.5, len(x))
-            made = Moments(made.products + e.T @ e, made.target + e.T @ y,
-                           made.square + float(y @ y), made.m + len(x))
-        return made
+            new_moments = Moments(new_moments.products + e.T @ e, new_moments.target + e.T @ y,
+                                  new_moments.square + float(y @ y), new_moments.m + len(x))
+        return new_moments
 
     def excess(self, coefficients: np.ndarray) -> float:
         """Exactly how much worse than the truth a function is, over all x."""
@@ -237,14 +237,14 @@ def gap(m: int, epsilon: float, repeats: int) -> tuple[float, float]:
     The noise is the same on both sides; it enters the bound, through the mean of what is averaged.
     """
     world, lam = World(0.5), suggest_lambda(m, epsilon)
-    found, whole = [], []
+    gaps, whole = [], []
     for seed in range(repeats):
         table = world.moments(m, seed)
         by = table.fit(lam, world.eigenvalues)
         everywhere = world.excess(by) + world.floor
-        found.append(everywhere - table.error(by))
+        gaps.append(everywhere - table.error(by))
         whole.append(everywhere + our_noise(m, epsilon, lam))
-    return float(np.mean(found)), generalisation_gap(epsilon, float(np.mean(whole)))
+    return float(np.mean(gaps)), generalisation_gap(epsilon, float(np.mean(whole)))
 
 
 def report(*, short: bool) -> str:

@@ -45,13 +45,14 @@ def error(fitted, test):
 
 def cell(options, n, epsilon, seeds):
     """Errors of one release on each of some tables."""
-    found = []
+    errors = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         X, y = table(rng, n)
-        made = plan("kernel-ridge", DOMAIN, epsilon=epsilon, rows=n, **options)
-        found.append(error(fit(made, open_source(X, y), noise=replay(seed)), table(rng, 10_000)))
-    return np.array(found)
+        planned = plan("kernel-ridge", DOMAIN, epsilon=epsilon, rows=n, **options)
+        errors.append(error(fit(planned, open_source(X, y), noise=replay(seed)),
+                            table(rng, 10_000)))
+    return np.array(errors)
 
 
 def main():
@@ -66,10 +67,10 @@ def main():
         print("| kernel | " + " | ".join(f"epsilon {epsilon}" for epsilon in EPSILONS) + " |")
         print("|---" * (len(EPSILONS) + 1) + "|")
         for name, options in KERNELS.items():
-            found = [cell(options, n, epsilon, range(count)) for epsilon in EPSILONS]
+            cells = [cell(options, n, epsilon, range(count)) for epsilon in EPSILONS]
             print(f"| {name} | " + " | ".join(
                 f"{some.mean():.2f} ± {some.std(ddof=1) / np.sqrt(count):.2f}"
-                for some in found) + " |", flush=True)
+                for some in cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

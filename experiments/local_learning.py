@@ -61,9 +61,9 @@ class Way:
         drawn = FwellEN(1.0).samples(len(y), seed) if self.samples else [np.arange(len(y))]
         return [clipped(X[rows], y[rows]) for rows in drawn]
 
-    def weights(self, made: list[np.ndarray], lam: float) -> np.ndarray:
+    def weights(self, planned: list[np.ndarray], lam: float) -> np.ndarray:
         """The mean of the samples' weights."""
-        return np.mean([self.solve(z, lam) for z in made], axis=0)
+        return np.mean([self.solve(z, lam) for z in planned], axis=0)
 
 
 MINIMISER = Way(lambda z, lam: minimise(z, lam).w)
@@ -79,13 +79,13 @@ class Fold:
     number: int
     train: tuple[np.ndarray, np.ndarray]
     test: tuple[np.ndarray, np.ndarray]
-    made: dict[Any, Any] = field(default_factory=dict)
+    results: dict[Any, Any] = field(default_factory=dict)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` gives, made at the first asking."""
-        if key not in self.made:
-            self.made[key] = make()
-        return self.made[key]
+        if key not in self.results:
+            self.results[key] = make()
+        return self.results[key]
 
     def seed(self, *words: object) -> int:
         """A number that the words and the fold decide."""
@@ -119,7 +119,7 @@ Method = Callable[[Fold, str, int, int], np.ndarray]
 
 
 def folds(name: str, number: int = FOLDS) -> Iterator[Fold]:
-    """The first so many of the ten folds of a table."""
+    """The first of the ten folds of a table."""
     X, y = protocol.scaled(name)
     cut = protocol.splits(y, 0, FOLDS)
     for i, (train, test) in zip(range(number), cut, strict=False):
@@ -194,25 +194,27 @@ def planned(name: str, **options: object) -> Method:
     def method(fold: Fold, epsilon: str, k: int, seed: int) -> np.ndarray:
         X, y = fold.train
         domain = Domain.box(0, 1, columns=X.shape[1], classes=np.unique(y).tolist())
-        made = plan(name, domain, k=k, epsilon=epsilon, rows=len(y), allow_weak=True, **options)
+        method_plan = plan(name, domain, k=k, epsilon=epsilon, rows=len(y), allow_weak=True,
+                           **options)
         held = fold.once("rows", lambda: list(batches(
             open_source(X, y=y), domain, rows=len(y), entropy=replay(fold.number).bytes)))
         key = (name, repr(options))
-        summary = fold.once(key, lambda: made.summarise(held, fold.seed("blocks")))
-        if made.kind == "selection":
-            return np.array(made.mechanism(summary, replay(seed)))
-        return best(fold.once((*key, epsilon, seed), lambda: noisy(fold, made, key, seed)), k)
+        summary = fold.once(key, lambda: method_plan.summarise(held, fold.seed("blocks")))
+        if method_plan.kind == "selection":
+            return np.array(method_plan.mechanism(summary, replay(seed)))
+        return best(fold.once((*key, epsilon, seed), lambda: noisy(fold, method_plan, key, seed)),
+                    k)
 
     return method
 
 
-def noisy(fold: Fold, made: Plan, key: tuple[str, str], seed: int) -> np.ndarray:
+def noisy(fold: Fold, planned: Plan, key: tuple[str, str], seed: int) -> np.ndarray:
     """The mechanism's vector; what meets noise at its end only is computed once for all draws."""
-    by = made.mechanism.keywords["by"]
+    by = planned.mechanism.keywords["by"]
     if not hasattr(by, "add"):
-        return np.array(made.mechanism(fold.made[key], replay(seed)), float)
+        return np.array(planned.mechanism(fold.results[key], replay(seed)), float)
     exact = fold.once((*key, "exact"),
-                      lambda: made.mechanism(fold.made[key], replay(0), by=AsItIs()))
+                      lambda: planned.mechanism(fold.results[key], replay(0), by=AsItIs()))
     return np.array(by.add(exact, replay(seed)), float)
 
 
@@ -251,11 +253,11 @@ def drawn(fold: Fold, method: tuple[str, Method], epsilon: str, k: int, draws: i
     name, choose = method
     many = 1 if noiseless(name) else draws
     try:
-        found = [fold.quality(choose(fold, epsilon, k, fold.seed(name, epsilon, draw)))
-                 for draw in range(many)]
+        qualities = [fold.quality(choose(fold, epsilon, k, fold.seed(name, epsilon, draw)))
+                     for draw in range(many)]
     except ParameterError:
         return []
-    return np.mean(found, axis=0).tolist()
+    return np.mean(qualities, axis=0).tolist()
 
 
 def noiseless(name: str) -> bool:

@@ -82,30 +82,30 @@ def mst(cells: np.ndarray, sizes: list[int], epsilon: float, delta: float,
 
     log = measured([(j,) for j in range(len(sizes))])
     log += measured(_tree(log, margin, sizes, math.sqrt(8 * rho / 3 / (len(sizes) - 1)), rng))
-    made = fitted(log).synthetic_data(rows=n).to_dict()
-    return np.column_stack([made[name] for name in names])
+    rows = fitted(log).synthetic_data(rows=n).to_dict()
+    return np.column_stack([rows[name] for name in names])
 
 
 def _tree(log: list[Any], margin: Any, sizes: list[int], epsilon: float,
           rng: np.random.Generator) -> list[tuple[int, ...]]:
     """A spanning tree, an edge at a time: the pair that independence fits worst, by exponential."""
-    alone = [np.maximum(np.asarray(one.noisy_measurement), 0) for one in log]
-    alone = [one / max(one.sum(), 1) for one in alone]
+    alone = [np.maximum(np.asarray(column.noisy_measurement), 0) for column in log]
+    alone = [column / max(column.sum(), 1) for column in alone]
     pairs = list(itertools.combinations(range(len(sizes)), 2))
     n = margin(0).sum()
     # what the model of the margins alone says of a pair is their product
-    worth = {(a, b): np.abs(margin(a, b) - n * np.outer(alone[a], alone[b]).ravel()).sum()
-             for a, b in pairs}
-    part, found = list(range(len(sizes))), []
+    total_score = {(a, b): np.abs(margin(a, b) - n * np.outer(alone[a], alone[b]).ravel()).sum()
+                   for a, b in pairs}
+    parents, edges = list(range(len(sizes))), []
     for _ in range(len(sizes) - 1):
-        open_pairs = [(a, b) for a, b in pairs if part[a] != part[b]]
-        score = np.array([worth[pair] for pair in open_pairs])
+        open_pairs = [(a, b) for a, b in pairs if parents[a] != parents[b]]
+        score = np.array([total_score[pair] for pair in open_pairs])
         # a replaced row moves two counts of a margin by 1, and so the distance by 2
         chance = np.exp((score - score.max()) * epsilon / (2 * 2))
         a, b = open_pairs[rng.choice(len(score), p=chance / chance.sum())]
-        found.append((a, b))
-        part = [part[a] if p == part[b] else p for p in part]
-    return found
+        edges.append((a, b))
+        parents = [parents[a] if p == parents[b] else p for p in parents]
+    return edges
 
 
 def quiet() -> None:

@@ -20,10 +20,10 @@ from privsieve.rows.matrix import Items
 Method = Callable[[Items, np.ndarray, int, np.ndarray], Sequence[int]]
 
 
-def printed(choose: Callable[..., paper.Choice], *more: str) -> Method:
+def printed(choose: Callable[..., paper.Choice], *lines: str) -> Method:
     """A method of the paper."""
     def method(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
-        return choose(items, np.where(marked, y, -1), k, *more).selected
+        return choose(items, np.where(marked, y, -1), k, *lines).selected
 
     return method
 
@@ -76,9 +76,9 @@ def on_training_rows(method: Method) -> Method:
     def chosen(items: Items, y: np.ndarray, k: int, marked: np.ndarray) -> Sequence[int]:
         held = marked[items.indices]
         place = (np.cumsum(marked) - 1).astype(np.int32)
-        part = Items(np.concatenate([[0], np.cumsum(held)])[items.indptr],
-                     place[items.indices[held]], int(marked.sum()), items.names, items.origin)
-        return method(part, y[marked], k, np.ones(part.rows, np.bool_))
+        own_items = Items(np.concatenate([[0], np.cumsum(held)])[items.indptr],
+                          place[items.indices[held]], int(marked.sum()), items.names, items.origin)
+        return method(own_items, y[marked], k, np.ones(own_items.rows, np.bool_))
 
     return chosen
 

@@ -42,31 +42,31 @@ def declared(way, X, near):
     columns = []
     for j, column in enumerate(X.T):
         low, high = np.quantile(column, (.001, .999))
-        given = {"tight bounds": {"low": low, "high": high},
-                 "bounds of a million": {"low": -MILLION, "high": MILLION},
-                 "no bounds": {}, "near": {"near": near}}[way]
-        columns.append(Number(f"x{j}", **given))
+        bounds = {"tight bounds": {"low": low, "high": high},
+                  "bounds of a million": {"low": -MILLION, "high": MILLION},
+                  "no bounds": {}, "near": {"near": near}}[way]
+        columns.append(Number(f"x{j}", **bounds))
     return Domain(columns, Label("y", [0, 1]))
 
 
-def choices(domain, X, y, asked, seed, draws):
+def choices(domain, X, y, request, seed, draws):
     """What some draws of noise choose; rows are read once for all epsilons."""
-    k, epsilons, options = asked
-    found, summaries = {}, {}
+    k, epsilons, options = request
+    choices_by_way, summaries = {}, {}
     for epsilon in epsilons:
-        made = plan("rule-sieve", domain, k=k, epsilon=f"{epsilon:.9f}", rows=len(X),
-                    allow_weak=True, **options)
-        key = repr(made.settings["branches"])
+        planned = plan("rule-sieve", domain, k=k, epsilon=f"{epsilon:.9f}", rows=len(X),
+                       allow_weak=True, **options)
+        key = repr(planned.settings["branches"])
         if key not in summaries:
-            rows = batches(open_source(X, y), made.coding, rows=len(X), entropy=bytes)
-            summaries[key] = made.summarise(rows, seed)
+            rows = batches(open_source(X, y), planned.coding, rows=len(X), entropy=bytes)
+            summaries[key] = planned.summarise(rows, seed)
         summary = summaries[key]
-        found[epsilon] = [tuple(made.mechanism(summary, replay(1000 * seed + draw)))
-                          for draw in range(draws)]
-    return found
+        choices_by_way[epsilon] = [tuple(planned.mechanism(summary, replay(1000 * seed + draw)))
+                                   for draw in range(draws)]
+    return choices_by_way
 
 
-def shown(values):
+def shown_text(values):
     """A mean over tables, and its standard error."""
     values = np.array(values)
     return f"{values.mean():.3f} ({values.std(ddof=1) / len(values)**.5:.3f})"
@@ -79,7 +79,7 @@ def alone_lines(tables, draws):
         yield f'\njoint="{joint}"\n\n| values | ' + " | ".join(WAYS) + " | no bounds less tight |"
         yield "|---" * (len(WAYS) + 2) + "|"
         for kind, (values, near) in KINDS.items():
-            found = {way: [] for way in WAYS}
+            recalls = {way: [] for way in WAYS}
             for seed in range(FRESH, FRESH + tables):
                 rng = np.random.default_rng([seed, 31])
                 g = rng.standard_normal((n, d))
@@ -88,11 +88,11 @@ def alone_lines(tables, draws):
                 for way in WAYS:
                     drawn = choices(declared(way, X, near), X, y, (k, (.15,), {"joint": joint}),
                                     seed, draws)[.15]
-                    found[way].append(np.mean([len({*chosen} & {*range(k)}) / k
-                                               for chosen in drawn]))
-            less = np.array(found["no bounds"]) - found["tight bounds"]
-            yield f"| {kind} | " + " | ".join(shown(found[way]) for way in WAYS) + (
-                f" | {shown(less)} |")
+                    recalls[way].append(np.mean([len({*chosen} & {*range(k)}) / k
+                                                 for chosen in drawn]))
+            less = np.array(recalls["no bounds"]) - recalls["tight bounds"]
+            yield f"| {kind} | " + " | ".join(shown_text(recalls[way]) for way in WAYS) + (
+                f" | {shown_text(less)} |")
     domain = declared("bounds of a million", 140 + np.random.default_rng(1).random((9, d)), 0)
     yield f"\nWith bounds of a million the plan says: {after_coding(domain)}."
 
@@ -102,7 +102,7 @@ def pair_lines(tables, draws):
     n, d, strengths = 600, 12, (15, 30, 60, 120, 240)
     yield "\n| declared | " + " | ".join(map(str, strengths)) + " |\n" + "|---" * 6 + "|"
     for way in WAYS[:3]:
-        found = {strength: [] for strength in strengths}
+        recalls = {strength: [] for strength in strengths}
         for seed in range(FRESH, FRESH + tables):
             rng = np.random.default_rng([seed, 32])
             g = rng.standard_normal((n, d))
@@ -115,8 +115,9 @@ def pair_lines(tables, draws):
                 {"joint": "none" if way == "no bounds" else "pair", "class_prior": .5}),
                 seed, draws)
             for strength, chosen in zip(strengths, drawn.values(), strict=True):
-                found[strength].append(np.mean([set(names) == {0, 1} for names in chosen]))
-        yield f"| {way} | " + " | ".join(shown(found[strength]) for strength in strengths) + " |"
+                recalls[strength].append(np.mean([set(names) == {0, 1} for names in chosen]))
+        yield f"| {way} | " + " | ".join(shown_text(recalls[strength])
+                                         for strength in strengths) + " |"
 
 
 HEAD = """\
@@ -131,19 +132,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", choices=("alone", "pairs"))
-    given = parser.parse_args()
-    tables, draws = (3, 4) if given.short else (16, 10)
+    arguments = parser.parse_args()
+    tables, draws = (3, 4) if arguments.short else (16, 10)
     parts = {"alone": lambda: alone_lines(tables, draws),
              "pairs": lambda: pair_lines(tables, draws)}
     text = HEAD.format(tables=tables, draws=draws)
     for name, lines in parts.items():
-        if given.only in (None, name):
+        if arguments.only in (None, name):
             text += f"\n## {name}\n"
             for line in lines():
                 print(line, flush=True)
                 text += line + "\n"
-    if given.only is None:
-        protocol.write("numbers_without_bounds", text, short=given.short)
+    if arguments.only is None:
+        protocol.write("numbers_without_bounds", text, short=arguments.short)
 
 
 if __name__ == "__main__":

@@ -46,10 +46,11 @@ def choose(X, y, bounds, way, k, strength, *, seed, draws):
     domain = Domain.box(0, 1, columns=d, target=bounds)
     method, options = way
     epsilon = f"{-(-10**9 * strength * k // n) / 10**9:.9f}"  # rounded up
-    made = plan(method, domain, k=k, epsilon=epsilon, rows=n, allow_weak=True, **options)
-    held = made.summarise(batches(open_source(X, y), made.coding, rows=n, entropy=replay(0).bytes),
-                          replay(seed).key())
-    return [tuple(made.mechanism(held, replay(f"{seed} {strength} {i}"))) for i in range(draws)]
+    planned = plan(method, domain, k=k, epsilon=epsilon, rows=n, allow_weak=True, **options)
+    held = planned.summarise(batches(open_source(X, y), planned.coding, rows=n,
+                                     entropy=replay(0).bytes),
+                             replay(seed).key())
+    return [tuple(planned.mechanism(held, replay(f"{seed} {strength} {i}"))) for i in range(draws)]
 
 
 # planted
@@ -78,10 +79,10 @@ def repeated(rng, n=5700):
 def planted(name):
     """A generated table of the experiment on ranks, with the share of its columns as quality."""
     def make(rng):
-        made = TABLES[name](rng)
-        k = len(made.planted)
-        return (made.X, made.y, made.bounds, k,
-                lambda chosen: len(made.planted.intersection(chosen)) / k)
+        table = TABLES[name](rng)
+        k = len(table.planted)
+        return (table.X, table.y, table.bounds, k,
+                lambda chosen: len(table.planted.intersection(chosen)) / k)
     return make
 
 
@@ -95,16 +96,18 @@ def planted_lines(tables, draws, strengths):
     yield "\n| table | way | " + " | ".join(map(str, strengths)) + " |"
     yield "|---" * (2 + len(strengths)) + "|"
     for name, make in PLANTED.items():
-        made = [make(np.random.default_rng([seed, 43])) for seed in range(FRESH, FRESH + tables)]
-        for way, asked in WAYS.items():
+        new_tables = [make(np.random.default_rng([seed, 43]))
+                      for seed in range(FRESH, FRESH + tables)]
+        for way, way_options in WAYS.items():
             cells = []
             for strength in strengths:
-                found = [np.mean([quality(one) for one in choose(
-                    X, y, bounds, asked, k, strength, seed=seed, draws=draws)])
-                    for seed, (X, y, bounds, k, quality) in enumerate(made)]
-                cells.append(f"{np.mean(found):.2f} ({np.std(found, ddof=1) / tables**.5:.2f})")
+                qualities = [np.mean([quality(columns) for columns in choose(
+                    X, y, bounds, way_options, k, strength, seed=seed, draws=draws)])
+                    for seed, (X, y, bounds, k, quality) in enumerate(new_tables)]
+                cells.append(f"{np.mean(qualities):.2f} "
+                             f"({np.std(qualities, ddof=1) / tables**.5:.2f})")
             yield f"| {name} | {way} | " + " | ".join(cells) + " |"
-        X, _, _, k, quality = made[0]
+        X, _, _, k, quality = new_tables[0]
         rng = np.random.default_rng(1)
         chance = np.mean([quality(rng.choice(X.shape[1], k, replace=False)) for _ in range(2000)])
         yield f"| {name} | random | {chance:.2f}" + " |" * len(strengths)
@@ -121,8 +124,8 @@ def r2(X, y, train, test, chosen):
 
     scaler = StandardScaler().fit(X[train][:, chosen])
     learn, ask = (scaler.transform(X[rows][:, chosen]) for rows in (train, test))
-    return float(np.mean([one.fit(learn, y[train]).score(ask, y[test])
-                          for one in (LinearRegression(), KNeighborsRegressor(10))]))
+    return float(np.mean([learner.fit(learn, y[train]).score(ask, y[test])
+                          for learner in (LinearRegression(), KNeighborsRegressor(10))]))
 
 
 def real(name, target, k, sizes):
@@ -130,19 +133,19 @@ def real(name, target, k, sizes):
     splits, draws, strengths = sizes
     whole, _ = protocol.scaled(name)
     X, y = np.delete(whole, target, axis=1), whole[:, target]
-    found = {(way, strength): [] for way in WAYS for strength in strengths}
+    scores = {(way, strength): [] for way in WAYS for strength in strengths}
     guessed = []
     for seed in range(FRESH, FRESH + splits):
         rng = np.random.default_rng([seed, 5])
         order = rng.permutation(len(y))
         test, train = order[:len(y) * 3 // 10], order[len(y) * 3 // 10:]
-        for (way, strength), held in found.items():
+        for (way, strength), held in scores.items():
             chosen = choose(X[train], y[train], (0, 1), WAYS[way], k, strength, seed=seed,
                             draws=draws)
-            held.append(np.mean([r2(X, y, train, test, list(one)) for one in chosen]))
+            held.append(np.mean([r2(X, y, train, test, list(column)) for column in chosen]))
         guessed.append(np.mean([r2(X, y, train, test, rng.choice(X.shape[1], k, replace=False))
                                 for _ in range(20)]))
-    return {at: np.array(held) for at, held in found.items()}, np.array(guessed)
+    return {at: np.array(held) for at, held in scores.items()}, np.array(guessed)
 
 
 def cell(values):
@@ -155,14 +158,14 @@ def real_lines(sizes):
     strengths = sizes[2]
     for name, targets, k in REAL:
         for target in targets:
-            found, guessed = real(name, target, k, sizes)
+            scores, guessed = real(name, target, k, sizes)
             yield f"\n### {name}, column {target}, k = {k}; random columns {cell(guessed)}\n"
             yield "| | " + " | ".join(map(str, strengths)) + " |"
             yield "|---" * (len(strengths) + 1) + "|"
             for way in WAYS:
-                yield f"| {way} | " + " | ".join(cell(found[way, s]) for s in strengths) + " |"
+                yield f"| {way} | " + " | ".join(cell(scores[way, s]) for s in strengths) + " |"
             for other in ("ranks", "correlation", None):
-                less = [found["auto", s] - (guessed if other is None else found[other, s])
+                less = [scores["auto", s] - (guessed if other is None else scores[other, s])
                         for s in strengths]
                 yield f"| auto less {other or 'random'} | " + " | ".join(map(cell, less)) + " |"
 
@@ -180,19 +183,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", choices=("planted", "real"))
-    given = parser.parse_args()
-    tables, splits, draws = (3, 4, 1) if given.short else (10, 10, 2)
+    arguments = parser.parse_args()
+    tables, splits, draws = (3, 4, 1) if arguments.short else (10, 10, 2)
     parts = {"planted": lambda: planted_lines(tables, draws, STRENGTHS),
              "real": lambda: real_lines((splits, draws, STRENGTHS))}
     text = HEAD.format(OVERLAP=OVERLAP, tables=tables, splits=splits, draws=draws)
     for name, lines in parts.items():
-        if given.only in (None, name):
+        if arguments.only in (None, name):
             text += f"\n## {name}\n"
             for line in lines():
                 print(line, flush=True)
                 text += line + "\n"
-    if given.only is None:
-        protocol.write("numeric_redundancy", text, short=given.short)
+    if arguments.only is None:
+        protocol.write("numeric_redundancy", text, short=arguments.short)
 
 
 if __name__ == "__main__":

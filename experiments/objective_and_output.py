@@ -59,10 +59,10 @@ def tables() -> tuple[Table, ...]:
     X, y = load_breast_cancer(return_X_y=True)
     rng = np.random.default_rng(3000)
     label = rng.integers(0, 2, 3000)
-    made = rng.standard_normal((3000, 20))
-    made[:, [2, 7, 11, 13]] += np.array([1, -0.8, 0.6, -0.5]) * (label[:, None] - 0.5)
+    table = rng.standard_normal((3000, 20))
+    table[:, [2, 7, 11, 13]] += np.array([1, -0.8, 0.6, -0.5]) * (label[:, None] - 0.5)
     return (Table("breast cancer", X / X.max(axis=0), y, 3),
-            Table("made up", np.clip(made / 8 + 0.5, 0, 1), label, 4))
+            Table("made up", np.clip(table / 8 + 0.5, 0, 1), label, 4))
 
 
 def vectors(table: Table, train: np.ndarray, kind: str, seed: int) -> np.ndarray:
@@ -70,11 +70,11 @@ def vectors(table: Table, train: np.ndarray, kind: str, seed: int) -> np.ndarray
     columns = table.X.shape[1]
     corners = ([[0.0] * columns, [1.0] * columns], [0, 1]) if kind == "corners" else None
     domain = Domain.box(0, 1, columns=columns)
-    made = plan("objective-fwell", domain, k=table.k, epsilon=1, rows=len(train),
-                reference=None if corners is None else tuple(map(np.array, corners)))
+    planned = plan("objective-fwell", domain, k=table.k, epsilon=1, rows=len(train),
+                   reference=None if corners is None else tuple(map(np.array, corners)))
     held = batches(open_source(table.X[train], y=table.y[train]), domain, rows=len(train),
                    entropy=replay(seed).bytes)
-    return made.summarise.keywords["learning"].stacked(made.summarise(held, seed + 1))
+    return planned.summarise.keywords["learning"].stacked(planned.summarise(held, seed + 1))
 
 
 def arms(Z: np.ndarray, lam: str, epsilon: str) -> dict[str, Callable[[Noise], np.ndarray]]:
@@ -127,7 +127,7 @@ def one_fold(table: Table, kind: str, fold: tuple[np.ndarray, np.ndarray], seed:
     """Relative error and accuracy of each arm, by lam and epsilon, each a mean over draws."""
     lams, epsilons, draws = grid
     train, test = fold
-    Z, found = vectors(table, train, kind, seed), {}
+    Z, results = vectors(table, train, kind, seed), {}
     known = Judge(table, train, test)
 
     def judge(weights: np.ndarray) -> float:
@@ -135,14 +135,14 @@ def one_fold(table: Table, kind: str, fold: tuple[np.ndarray, np.ndarray], seed:
 
     for lam in lams:
         w = minimise(Z, float(lam)).w
-        found[f"{lam} exact"] = [0.0, judge(w)]
+        results[f"{lam} exact"] = [0.0, judge(w)]
         for epsilon in epsilons:
             for arm, release in arms(Z, lam, epsilon).items():
                 drawn = [release(replay(1000 * seed + draw)) for draw in range(draws)]
                 far = [float(np.linalg.norm(v - w) / np.linalg.norm(w)) for v in drawn]
-                found[f"{lam} {epsilon} {arm}"] = [float(np.mean(far)),
-                                                   float(np.mean([judge(v) for v in drawn]))]
-    return found
+                results[f"{lam} {epsilon} {arm}"] = [float(np.mean(far)),
+                                                     float(np.mean([judge(v) for v in drawn]))]
+    return results
 
 
 def cell(values: list[float]) -> str:

@@ -31,19 +31,19 @@ def weights(X: np.ndarray, y: np.ndarray, lam: float = LAM) -> np.ndarray:
 
 def margins(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A row for each query: how much farther the miss is than the hit, by column."""
-    asked = np.random.default_rng(0).permutation(len(X))[:QUERIES]
-    found = []
+    queries = np.random.default_rng(0).permutation(len(X))[:QUERIES]
+    margins_found = []
     for label in np.unique(y):
-        mine = asked[y[asked] == label]
+        mine = queries[y[queries] == label]
         hits, misses = np.flatnonzero(y == label), np.flatnonzero(y != label)
         if len(hits) < 2 or not len(mine):
             continue
         hit = hits[_nearest(X[hits], X[mine], 2)[:, 1]]
         miss = misses[_nearest(X[misses], X[mine], 1)[:, 0]]
-        found.append(np.abs(X[mine] - X[miss]) - np.abs(X[mine] - X[hit]))
-    return np.concatenate(found)
+        margins_found.append(np.abs(X[mine] - X[miss]) - np.abs(X[mine] - X[hit]))
+    return np.concatenate(margins_found)
 
 
-def _nearest(X: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
+def _nearest(X: np.ndarray, queries: np.ndarray, count: int) -> np.ndarray:
     search = NearestNeighbors(n_neighbors=count, algorithm="brute", metric="manhattan").fit(X)
-    return search.kneighbors(asked, return_distance=False)
+    return search.kneighbors(queries, return_distance=False)

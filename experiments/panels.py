@@ -26,20 +26,20 @@ class Panel:
     high: float
 
 
-def panels(made: list[Panel], title: str) -> str:
+def panels(panels_made: list[Panel], title: str) -> str:
     """All pictures in rows of three, under one key.
 
     >>> panels([Panel("toy", {"a": [(0.1, 0.0), (1.0, 1.0)]}, 0, 1)], "Toys").count("<polyline")
     1
     """
-    names = list(dict.fromkeys(name for panel in made for name in panel.curves))
+    names = list(dict.fromkeys(name for panel in panels_made for name in panel.curves))
     width = 44 + ACROSS * (WIDE + GAP)
     key, below = _key(names, width)
     parts = [_text(10, 20, title, 14), *key]
-    for place, panel in enumerate(made):
+    for place, panel in enumerate(panels_made):
         left = 44 + place % ACROSS * (WIDE + GAP)
         parts += _panel(panel, names, left, below + place // ACROSS * (HIGH + GAP + 14))
-    height = below - (-len(made) // ACROSS) * (HIGH + GAP + 14)
+    height = below - (-len(panels_made) // ACROSS) * (HIGH + GAP + 14)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'font-family="sans-serif" role="img"><title>{escape(title)}</title>'
             f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n')

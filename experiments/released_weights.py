@@ -73,33 +73,34 @@ def measured(make: Callable[[np.random.Generator], Table], method: str, seed: in
         options = {**options, "reference": (X[ROWS:], y[ROWS:])}
     read = list(batches(open_source(X[:ROWS], y[:ROWS]), domain, rows=ROWS,
                         entropy=replay(seed).bytes))
-    made = {epsilon: plan(name, domain, k=len(planted), epsilon=epsilon, rows=ROWS,
-                          allow_weak=True, **options) for epsilon in (*EPSILONS, ALMOST_NONE)}
-    summary = made[ALMOST_NONE].summarise(read, replay(seed).key())
-    return [_at(made[epsilon], made[ALMOST_NONE], summary, planted, seed)
+    plans = {epsilon: plan(name, domain, k=len(planted), epsilon=epsilon, rows=ROWS,
+                           allow_weak=True, **options) for epsilon in (*EPSILONS, ALMOST_NONE)}
+    summary = plans[ALMOST_NONE].summarise(read, replay(seed).key())
+    return [_at(plans[epsilon], plans[ALMOST_NONE], summary, planted, seed)
             for epsilon in EPSILONS]
 
 
-def _at(made: Any, quiet: Any, summary: Any, planted: set[int], seed: int) -> list[float]:
+def _at(planned: Any, quiet: Any, summary: Any, planted: set[int], seed: int) -> list[float]:
     noise = replay(10**6 + seed)
-    drawn = [made.mechanism(summary, noise) for _ in range(DRAWS)]
-    if made.kind != "weights":
-        return [0.0, float(np.mean([len(planted & set(one)) for one in drawn]) / len(planted))]
+    drawn = [planned.mechanism(summary, noise) for _ in range(DRAWS)]
+    if planned.kind != "weights":
+        return [0.0, float(np.mean([len(planted & set(output))
+                                    for output in drawn]) / len(planted))]
     true = numbers(quiet, quiet.mechanism(summary, noise))
-    found = [numbers(made, one) for one in drawn]
-    far = np.mean([np.linalg.norm(one - true) for one in found]) / np.linalg.norm(true)
-    kept = [len(planted & set(np.argsort(-one)[: len(planted)].tolist())) for one in found]
+    weights = [numbers(planned, output) for output in drawn]
+    far = np.mean([np.linalg.norm(weight - true) for weight in weights]) / np.linalg.norm(true)
+    kept = [len(planted & set(np.argsort(-weight)[: len(planted)].tolist())) for weight in weights]
     return [float(far), float(np.mean(kept) / len(planted))]
 
 
-def numbers(made: Any, q: tuple[int, ...]) -> np.ndarray:
+def numbers(planned: Any, q: tuple[int, ...]) -> np.ndarray:
     """What leaves, as doubles."""
-    return np.array(q) * float(Fraction(2) ** made.says(q)["values"]["exponent"])
+    return np.array(q) * float(Fraction(2) ** planned.says(q)["values"]["exponent"])
 
 
-def shown(found: np.ndarray) -> str:
+def write_figure(values: np.ndarray) -> str:
     """Means with standard errors over tables."""
-    mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
     return " | ".join(f"{a:.2f} ± {b:.2f}" for a, b in zip(mean, error, strict=True))
 
 
@@ -107,24 +108,25 @@ def main() -> None:
     """Measure and write down."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="three tables")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     memory = protocol.Memory("released_weights")
-    many = 3 if asked.short else 20
-    said = f"{ROWS} rows, {COLUMNS} columns; {many} tables, {DRAWS} draws each"
-    parts = [f"## Released weights\n\n{said}; ± is the standard error over tables.\n"]
+    many = 3 if arguments.short else 20
+    text = f"{ROWS} rows, {COLUMNS} columns; {many} tables, {DRAWS} draws each"
+    parts = [f"## Released weights\n\n{text}; ± is the standard error over tables.\n"]
     head = "| method | " + " | ".join(f"epsilon {e}" for e in EPSILONS) + " |\n|---" + (
         "|---" * len(EPSILONS)) + "|\n"
     for name, make in TABLES.items():
-        found = {method: np.array([memory.cell((name, method, seed),
-                                               partial(measured, make, method, seed))
-                                   for seed in range(many)]) for method in METHODS}
+        results = {method: np.array([memory.cell((name, method, seed),
+                                                 partial(measured, make, method, seed))
+                                     for seed in range(many)]) for method in METHODS}
         parts += [f"### {name}: noise over weights\n\n{head}" + "".join(
-            f"| {method} | {shown(cells[:, :, 0])} |\n" for method, cells in found.items()
+            f"| {method} | {write_figure(cells[:, :, 0])} |\n" for method, cells in results.items()
             if METHODS[method][0] in ("output-fwell", "felp")),
             f"### {name}: share of planted columns that are found\n\n{head}" + "".join(
-            f"| {method} | {shown(cells[:, :, 1])} |\n" for method, cells in found.items())]
+            f"| {method} | {write_figure(cells[:, :, 1])} |\n"
+            for method, cells in results.items())]
         print("\n".join(parts[-2:]), flush=True)
-    protocol.write("released_weights", "\n".join(parts), short=asked.short)
+    protocol.write("released_weights", "\n".join(parts), short=arguments.short)
 
 
 if __name__ == "__main__":

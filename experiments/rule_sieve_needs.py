@@ -116,8 +116,8 @@ def groups(rng: np.random.Generator) -> Drawn:
     y = (cause.sum(axis=1) + 0.5 * rng.standard_normal(n) > 0).astype(int)
     X = rng.standard_normal((n, 30))
     X[:, :12] = np.repeat(cause, 4, axis=1) + 0.3 * rng.standard_normal((n, 12))
-    made = box(np.clip(X / 8 + 0.5, 0, 1), y, set())
-    return Drawn(made.X, made.y, made.domain,
+    domain = box(np.clip(X / 8 + 0.5, 0, 1), y, set())
+    return Drawn(domain.X, domain.y, domain.domain,
                  lambda chosen: len({j // 4 for j in chosen if j < 12}) / 3)
 
 
@@ -147,13 +147,13 @@ def _accuracy(codes: np.ndarray, y: np.ndarray, train: np.ndarray,
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import LinearSVC
 
-    found = _HOT.setdefault((train.tobytes(), chosen), [])
-    if not found:
+    accuracies = _HOT.setdefault((train.tobytes(), chosen), [])
+    if not accuracies:
         X = np.concatenate([codes[:, [j]] == np.arange(-1, codes[:, j].max() + 1) for j in chosen],
                            axis=1).astype(float)
         for machine in (KNeighborsClassifier(3), LinearSVC()):
-            found.append(machine.fit(X[train], y[train]).score(X[~train], y[~train]))
-    return float(np.mean(found))
+            accuracies.append(machine.fit(X[train], y[train]).score(X[~train], y[~train]))
+    return float(np.mean(accuracies))
 
 
 #: Accuracies that are known: many draws choose the same columns.
@@ -190,17 +190,18 @@ def measured(case: Case, options: Options, table: int, draws: int) -> list[float
     """The mean quality at each epsilon of the grid, on one table."""
     drawn = case.make(np.random.default_rng([7, table]))
     n = len(drawn.y)
-    found, summary = [], None
+    hits, summary = [], None
     for i, epsilon in enumerate(case.epsilons()):
-        made = plan("rule-sieve", drawn.domain, k=case.k, epsilon=f"{epsilon:.9f}", rows=n,
-                    **{**case.weak, **options})
+        planned = plan("rule-sieve", drawn.domain, k=case.k, epsilon=f"{epsilon:.9f}", rows=n,
+                       **{**case.weak, **options})
         if summary is None:
             source = open_source(drawn.X, drawn.y)
-            summary = made.summarise(batches(source, made.coding, rows=n, entropy=bytes), table)
+            summary = planned.summarise(batches(source, planned.coding, rows=n, entropy=bytes),
+                                        table)
         noise = replay(1000 * table + i)
-        chosen = [made.mechanism(summary, noise) for _ in range(draws)]
-        found.append(float(np.mean([drawn.quality(tuple(one)) for one in chosen])))
-    return found
+        chosen = [planned.mechanism(summary, noise) for _ in range(draws)]
+        hits.append(float(np.mean([drawn.quality(tuple(column)) for column in chosen])))
+    return hits
 
 
 def need(epsilons: list[float], quality: np.ndarray, level: float) -> float:
@@ -215,8 +216,8 @@ def need(epsilons: list[float], quality: np.ndarray, level: float) -> float:
         return float("inf")
     if i == 0:
         return epsilons[0]
-    part = (level - rising[i - 1]) / (rising[i] - rising[i - 1])
-    return float(np.exp((1 - part) * np.log(epsilons[i - 1]) + part * np.log(epsilons[i])))
+    share = (level - rising[i - 1]) / (rising[i] - rising[i - 1])
+    return float(np.exp((1 - share) * np.log(epsilons[i - 1]) + share * np.log(epsilons[i])))
 
 
 def line(case: Case, name: str, curves: np.ndarray) -> str:
@@ -239,12 +240,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="four tables, two draws each")
     parser.add_argument("--only", choices=[case.name for case in CASES])
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     memory, text = protocol.Memory("rule_sieve_needs"), ""
     for case in CASES:
-        if asked.only not in (None, case.name):
+        if arguments.only not in (None, case.name):
             continue
-        tables, draws = (min(4, case.tables), 2) if asked.short else (case.tables, 4)
+        tables, draws = (min(4, case.tables), 2) if arguments.short else (case.tables, 4)
         for name, options in case.methods.items():
             curves = np.array([
                 memory.cell((case.name, name, draws, table),
@@ -252,9 +253,9 @@ def main() -> None:
                 for table in range(tables)])
             text += line(case, name, curves)
             print(text.splitlines()[-1], flush=True)
-    if asked.only is None:
+    if arguments.only is None:
         protocol.write("rule_sieve_needs", "## RuleSieve: what it needs\n\n" + HEAD + text,
-                       short=asked.short)
+                       short=arguments.short)
 
 
 if __name__ == "__main__":

@@ -94,33 +94,34 @@ BEFORE = {"prod": (215, 201, 231), "quad": (293, 250, 330), "friedman1": (717, 6
           "heavy": (1401, 1087, 1660), "hetero": (628, 486, 751)}
 
 
-def recalls(made: Made, way: str, draws: int, seed: int) -> list[float]:
+def recalls(table: Made, way: str, draws: int, seed: int) -> list[float]:
     """Mean recall at each n x epsilon of the grid."""
-    n, d = made.X.shape
-    k, domain = len(made.planted), Domain.box(0, 1, columns=d, target=made.bounds)
-    source = open_source(made.X, made.y)
-    found, summary = [], None
+    n, d = table.X.shape
+    k, domain = len(table.planted), Domain.box(0, 1, columns=d, target=table.bounds)
+    source = open_source(table.X, table.y)
+    actual_hits, summary = [], None
     for at, strength in enumerate(GRID):
-        asked = plan("rule-sieve", domain, k=k, rows=n, numeric=way, joint="none",
-                     epsilon=f"{strength / n:.9f}", allow_weak=True)
+        planned = plan("rule-sieve", domain, k=k, rows=n, numeric=way, joint="none",
+                       epsilon=f"{strength / n:.9f}", allow_weak=True)
         if summary is None:
-            rows = batches(source, asked.coding, rows=n, entropy=replay(0).bytes)
-            summary = asked.summarise(rows, replay(seed).key())
-            score = None if way == "median-cut" else scored(summary, rules_of(asked))
+            rows = batches(source, planned.coding, rows=n, entropy=replay(0).bytes)
+            summary = planned.summarise(rows, replay(seed).key())
+            score = None if way == "median-cut" else scored(summary, rules_of(planned))
         hits = 0
         for i in range(draws):
             noise = replay(f"{seed} {at} {i}")
             # The mechanism, with its scores made once: they do not depend on epsilon.
-            chosen = (asked.mechanism(summary, noise) if score is None else
-                      top_k(score[0], Race(len(score[0]), k, score[1], asked.cost.epsilon), noise))
-            hits += len(made.planted.intersection(chosen))
-        found.append(hits / draws / k)
-    return found
+            chosen = (planned.mechanism(summary, noise) if score is None else
+                      top_k(score[0], Race(len(score[0]), k, score[1], planned.cost.epsilon),
+                            noise))
+            hits += len(table.planted.intersection(chosen))
+        actual_hits.append(hits / draws / k)
+    return actual_hits
 
 
-def rules_of(asked: Plan) -> Rules:
+def rules_of(planned: Plan) -> Rules:
     """The public parameters of a plan."""
-    return asked.mechanism.keywords["rules"]  # type: ignore[attr-defined]
+    return planned.mechanism.keywords["rules"]  # type: ignore[attr-defined]
 
 
 def need(curve: np.ndarray, chance: float) -> float:
@@ -151,7 +152,7 @@ def row(name: str, ways: tuple[str, ...], tables: int, draws: int) -> str:
     for way in ways:
         sets = [TABLES[name](np.random.default_rng([seed, 9])) for seed in range(tables)]
         many = 5 if way == "median-cut" else draws  # its scores are made anew in each draw
-        curves = np.array([recalls(made, way, many, seed) for seed, made in enumerate(sets)])
+        curves = np.array([recalls(table, way, many, seed) for seed, table in enumerate(sets)])
         chance = len(sets[0].planted) / sets[0].X.shape[1]
         middle, (low, high) = need(curves.mean(axis=0), chance), interval(curves, chance)
         cells.append(f"{middle:.0f} [{low:.0f}, {high:.0f}], {curves.mean(axis=0)[-1]:.2f}")
@@ -165,16 +166,16 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="few tables and draws")
     parser.add_argument("--only", nargs="*", default=list(TABLES))
     parser.add_argument("--ways", nargs="*", default=list(WAYS))
-    asked = parser.parse_args()
-    tables, draws = (3, 5) if asked.short else (12, 20)
-    lines = [f"| table | {' | '.join(asked.ways)} | prototype |",
-             "|---" * (2 + len(asked.ways)) + "|"]
-    for name in asked.only:
+    arguments = parser.parse_args()
+    tables, draws = (3, 5) if arguments.short else (12, 20)
+    lines = [f"| table | {' | '.join(arguments.ways)} | prototype |",
+             "|---" * (2 + len(arguments.ways)) + "|"]
+    for name in arguments.only:
         began = time.time()
-        lines.append(row(name, tuple(asked.ways), tables, draws))
+        lines.append(row(name, tuple(arguments.ways), tables, draws))
         print(lines[-1], f"{time.time() - began:.0f} s", flush=True)
-    if asked.only == list(TABLES) and asked.ways == list(WAYS):
-        ending = "_short" if asked.short else ""
+    if arguments.only == list(TABLES) and arguments.ways == list(WAYS):
+        ending = "_short" if arguments.short else ""
         today = dt.datetime.now(dt.UTC).date().isoformat()
         text = (f"# n x epsilon at 80 % of the way from guessing to all ({tables} tables, {draws} "
                 "draws)\n\nWith 5 % to 95 % over tables, and the recall at 10,000; 5 draws for "

@@ -133,18 +133,18 @@ def one_split(task_name: str, seed: int, epsilons: tuple[str, ...], draws: int) 
     X, y, planted = task.make(seed)
     judge = Judge(X, y, planted, seed)
     train = judge.train
-    found = {("original", ""): judge(np.argsort(-weights(X[train], y[train]))[:task.k])}
+    qualities = {("original", ""): judge(np.argsort(-weights(X[train], y[train]))[:task.k])}
     rng = np.random.default_rng([seed, 99])
     for name, how in METHODS.items():
         if how is None:
             for epsilon in epsilons:
-                found[name, epsilon] = float(np.mean([
+                qualities[name, epsilon] = float(np.mean([
                     judge(rng.choice(X.shape[1], task.k, replace=False))
                     for _ in range(10 * draws)]))
         elif "reference" not in how[1] or len(train) >= LEAST:
             for epsilon, score in measured(task, judge, how, epsilons, seed, draws):
-                found[name, epsilon] = score
-    return found
+                qualities[name, epsilon] = score
+    return qualities
 
 
 def measured(task, judge, how, epsilons, seed, draws):
@@ -159,14 +159,15 @@ def measured(task, judge, how, epsilons, seed, draws):
     domain = Domain.box(0, 1, columns=X.shape[1], classes=list(range(task.classes)))
     source, summaries = open_source(X[rows], y=y[rows]), {}
     for epsilon in epsilons:
-        made = plan(method, domain, k=task.k, epsilon=epsilon, rows=len(rows), **options)
-        key = repr(made.settings.get("branches"))
+        planned = plan(method, domain, k=task.k, epsilon=epsilon, rows=len(rows), **options)
+        key = repr(planned.settings.get("branches"))
         if key not in summaries:
-            summaries[key] = made.summarise(batches(
-                source, made.coding, rows=len(rows), entropy=replay(seed).bytes), seed + 1)
+            summaries[key] = planned.summarise(batches(
+                source, planned.coding, rows=len(rows), entropy=replay(seed).bytes), seed + 1)
         summary = summaries[key]
         yield epsilon, float(np.mean([
-            judge(made.mechanism(summary, replay(1000 * seed + draw))) for draw in range(draws)]))
+            judge(planned.mechanism(summary, replay(1000 * seed + draw)))
+            for draw in range(draws)]))
 
 
 def tabulate(task: Task, rows: list[dict], epsilons: tuple[str, ...]) -> tuple[list[str], Panel]:
@@ -212,20 +213,21 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("tables", nargs="*")
-    given = parser.parse_args()
-    splits, draws = (3, 1) if given.short else (SPLITS, DRAWS)
-    epsilons = ("0.1", "1") if given.short else EPSILONS
-    names = given.tables or list(TASKS)
+    arguments = parser.parse_args()
+    splits, draws = (3, 1) if arguments.short else (SPLITS, DRAWS)
+    epsilons = ("0.1", "1") if arguments.short else EPSILONS
+    names = arguments.tables or list(TASKS)
     lines, drawn = [HEAD.format(splits=splits, draws=draws)], []
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        asked = {name: [pool.submit(one_split, name, seed, epsilons, draws)
-                        for seed in range(splits)] for name in names}
-        for name, futures in asked.items():
-            more, panel = tabulate(TASKS[name], [done.result() for done in futures], epsilons)
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+        futures_by_name = {name: [pool.submit(one_split, name, seed, epsilons, draws)
+                                  for seed in range(splits)] for name in names}
+        for name, futures in futures_by_name.items():
+            extra_lines, panel = tabulate(TASKS[name], [done.result() for done in futures],
+                                          epsilons)
             print(name, file=sys.stderr, flush=True)
-            lines += more
+            lines += extra_lines
             drawn.append(panel)
-    short = "_short" if given.short else ""
+    short = "_short" if arguments.short else ""
     out = protocol.RESULTS / f"selection_tables{short}_{dt.datetime.now(dt.UTC):%Y-%m-%d}.md"
     out.write_text("\n".join(lines), encoding="utf-8")
     picture = panels(drawn, "What is found (height), by epsilon")

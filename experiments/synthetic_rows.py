@@ -87,105 +87,108 @@ def coded(X: np.ndarray, y: np.ndarray, domain: Domain, run: Any) -> np.ndarray:
                            for batch in read])
 
 
-def ours(options: dict[str, Any], given: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
+def ours(options: dict[str, Any], input_table: Data, train: np.ndarray, epsilon: str,
+         seed: int) -> Made:
     """Rows of one release; a table of more cells than rows is asked for on purpose, too."""
-    X, y = given.X[train], given.y[train]
-    made = plan("noisy-histogram", given.domain, epsilon=epsilon, rows=len(y), bins=BINS, **options)
-    table = CountTable.of(fit(made, open_source(X, y), noise=replay(seed)).body)
-    names = [*given.domain.names, "y"]
+    X, y = input_table.X[train], input_table.y[train]
+    planned = plan("noisy-histogram", input_table.domain, epsilon=epsilon, rows=len(y), bins=BINS,
+                   **options)
+    table = CountTable.of(fit(planned, open_source(X, y), noise=replay(seed)).body)
+    names = [*input_table.domain.names, "y"]
     rows = table.sample(len(y), np.random.default_rng(seed))
     cells = []
     for axis in table.axes:
-        found = rows[axis.name]
+        values = rows[axis.name]
         if axis.bins:
             low, high = axis.column.low, axis.column.high
-            found = np.clip((found - low) / (high - low) * axis.bins, 0, axis.bins - 1)
-        cells.append(found.astype(int))
+            values = np.clip((values - low) / (high - low) * axis.bins, 0, axis.bins - 1)
+        cells.append(values.astype(int))
     return Made(np.column_stack(cells), [names.index(axis.name) for axis in table.axes])
 
 
-def peer(given: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
+def peer(table: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
     """Rows of MST, over all columns."""
-    found = marginal_peer.mst(given.cells[train], given.sizes, float(epsilon), float(DELTA),
-                              np.random.default_rng(seed))
-    return Made(found, list(range(found.shape[1])))
+    rows = marginal_peer.mst(table.cells[train], table.sizes, float(epsilon), float(DELTA),
+                             np.random.default_rng(seed))
+    return Made(rows, list(range(rows.shape[1])))
 
 
-def peer_of_few(k: int, given: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
+def peer_of_few(k: int, table: Data, train: np.ndarray, epsilon: str, seed: int) -> Made:
     """Rows of MST over the columns that ours chooses at this epsilon; the choice is for free."""
     from privsieve.methods import plan as choice
 
-    made = choice("rule-sieve", given.domain, k=k, epsilon=epsilon, rows=len(train))
-    chosen = fit(made, open_source(given.X[train], given.y[train]), noise=replay(seed)).selected
-    columns = [given.domain.names.index(name) for name in chosen] + [len(given.sizes) - 1]
-    found = marginal_peer.mst(given.cells[train][:, columns], [given.sizes[j] for j in columns],
-                              float(epsilon), float(DELTA), np.random.default_rng(seed))
-    return Made(found, columns)
+    planned = choice("rule-sieve", table.domain, k=k, epsilon=epsilon, rows=len(train))
+    chosen = fit(planned, open_source(table.X[train], table.y[train]), noise=replay(seed)).selected
+    columns = [table.domain.names.index(name) for name in chosen] + [len(table.sizes) - 1]
+    rows = marginal_peer.mst(table.cells[train][:, columns], [table.sizes[j] for j in columns],
+                             float(epsilon), float(DELTA), np.random.default_rng(seed))
+    return Made(rows, columns)
 
 
-def far(made: Made, true: np.ndarray, sizes: list[int], ways: int) -> float:
-    """The mean total variation distance of margins, over all sets of so many columns."""
-    found = []
-    for places in combinations(range(len(made.columns)), ways):
-        columns = [made.columns[j] for j in places]
+def far(synthetic: Made, true: np.ndarray, sizes: list[int], ways: int) -> float:
+    """The mean total variation distance of margins, over all sets of `ways` columns."""
+    distances = []
+    for places in combinations(range(len(synthetic.columns)), ways):
+        columns = [synthetic.columns[j] for j in places]
         shape = [sizes[j] for j in columns]
-        one, two = (np.bincount(np.ravel_multi_index(tuple(cells.T), shape),
-                                minlength=int(np.prod(shape))) / len(cells)
-                    for cells in (made.cells[:, places], true[:, columns]))
-        found.append(0.5 * np.abs(one - two).sum())
-    return float(np.mean(found))
+        first, two = (np.bincount(np.ravel_multi_index(tuple(cells.T), shape),
+                                  minlength=int(np.prod(shape))) / len(cells)
+                      for cells in (synthetic.cells[:, places], true[:, columns]))
+        distances.append(0.5 * np.abs(first - two).sum())
+    return float(np.mean(distances))
 
 
-def learnt(made: Made, test: np.ndarray, sizes: list[int]) -> float:
+def learnt(synthetic: Made, test: np.ndarray, sizes: list[int]) -> float:
     """AUC on true rows of a logistic regression that saw synthetic ones only."""
     def hot(cells: np.ndarray) -> np.ndarray:
         return np.concatenate([np.eye(sizes[j])[cells[:, at]][:, 1:] for at, j in
-                               enumerate(made.columns[:-1])], axis=1)
+                               enumerate(synthetic.columns[:-1])], axis=1)
 
-    y = made.cells[:, -1]
+    y = synthetic.cells[:, -1]
     if len(np.unique(y)) < 2:
         return 0.5
-    machine = LogisticRegression(max_iter=1000).fit(hot(made.cells), y)
+    machine = LogisticRegression(max_iter=1000).fit(hot(synthetic.cells), y)
     return float(roc_auc_score(test[:, -1], machine.decision_function(
-        hot(test[:, made.columns]))))
+        hot(test[:, synthetic.columns]))))
 
 
 def methods(name: str) -> dict[str, Callable[..., Made]]:
     """What is compared on a table."""
-    few, more = (4, 8) if name == "adult19" else (2, 4)
-    found = {f"table of {k} chosen, share {share}": partial(ours, {"k": k, "share": share})
-             for k in (few, more) for share in ("0.2", "0.5")}
+    few, many = (4, 8) if name == "adult19" else (2, 4)
+    ways = {f"table of {k} chosen, share {share}": partial(ours, {"k": k, "share": share})
+            for k in (few, many) for share in ("0.2", "0.5")}
     if name == "adult19":
-        found["whole table of all columns"] = partial(ours, {})
-    found[f"named cells of all columns, delta {DELTA}"] = partial(ours, {"delta": DELTA})
+        ways["whole table of all columns"] = partial(ours, {})
+    ways[f"named cells of all columns, delta {DELTA}"] = partial(ours, {"delta": DELTA})
     if marginal_peer.mbi is not None:
-        found[f"MST, delta {DELTA}, all columns"] = peer
-        found[f"MST, delta {DELTA}, {more} columns, chosen for free"] = partial(peer_of_few, more)
-    return found
+        ways[f"MST, delta {DELTA}, all columns"] = peer
+        ways[f"MST, delta {DELTA}, {many} columns, chosen for free"] = partial(peer_of_few, many)
+    return ways
 
 
-def measured(given: Data, make: Callable[..., Made], fold: int, epsilon: str) -> list[float]:
+def measured(table: Data, make: Callable[..., Made], fold: int, epsilon: str) -> list[float]:
     """One- and two-way distance, and AUC, on one fold."""
-    train, test = list(protocol.splits(given.y, 0))[fold]
-    made = make(given, train, epsilon, 100 + fold)
-    true = given.cells[train]
-    return [far(made, true, given.sizes, 1), far(made, true, given.sizes, 2),
-            learnt(made, given.cells[test], given.sizes), float(len(made.columns) - 1)]
+    train, test = list(protocol.splits(table.y, 0))[fold]
+    synthetic = make(table, train, epsilon, 100 + fold)
+    true = table.cells[train]
+    return [far(synthetic, true, table.sizes, 1), far(synthetic, true, table.sizes, 2),
+            learnt(synthetic, table.cells[test], table.sizes), float(len(synthetic.columns) - 1)]
 
 
-def truth(given: Data, fold: int) -> list[float]:
+def truth(table: Data, fold: int) -> list[float]:
     """The same of the true training rows."""
-    train, test = list(protocol.splits(given.y, 0))[fold]
-    made = Made(given.cells[train], list(range(given.cells.shape[1])))
-    return [0.0, 0.0, learnt(made, given.cells[test], given.sizes), float(len(made.columns) - 1)]
+    train, test = list(protocol.splits(table.y, 0))[fold]
+    synthetic = Made(table.cells[train], list(range(table.cells.shape[1])))
+    return [0.0, 0.0, learnt(synthetic, table.cells[test], table.sizes),
+            float(len(synthetic.columns) - 1)]
 
 
-def line(name: str, epsilon: str, found: list[list[float]]) -> str:
+def line(name: str, epsilon: str, distances: list[list[float]]) -> str:
     """One line of the results."""
-    each = np.array(found)
-    said = " | ".join(f"{each[:, j].mean():.3f} ± {protocol.corrected_error(each[:, j]):.3f}"
+    each = np.array(distances)
+    text = " | ".join(f"{each[:, j].mean():.3f} ± {protocol.corrected_error(each[:, j]):.3f}"
                       for j in range(3))
-    return f"| {name} | {epsilon} | {each[:, 3].mean():.0f} | {said} |\n"
+    return f"| {name} | {epsilon} | {each[:, 3].mean():.0f} | {text} |\n"
 
 
 HEAD = ("| rows | epsilon | columns | one-way TV | two-way TV | AUC |\n"
@@ -197,26 +200,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="two folds, two epsilons, no peer")
     parser.add_argument("--only", choices=["adult19", "wdbc"])
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     marginal_peer.quiet()
     memory, text = protocol.Memory("synthetic_rows"), f"Peer: {marginal_peer.version()}.\n"
     for name in ("adult19", "wdbc"):
-        if asked.only not in (None, name):
+        if arguments.only not in (None, name):
             continue
-        given = data(name)
-        text += (f"\n## {name}, {len(given.y)} rows, {given.X.shape[1]} columns\n\n{HEAD}")
-        text += line("true rows", "", [truth(given, fold) for fold in range(protocol.FOLDS)])
+        table = data(name)
+        text += (f"\n## {name}, {len(table.y)} rows, {table.X.shape[1]} columns\n\n{HEAD}")
+        text += line("true rows", "", [truth(table, fold) for fold in range(protocol.FOLDS)])
         for what, make in methods(name).items():
             theirs = what.startswith("MST")
-            if asked.short and theirs:
+            if arguments.short and theirs:
                 continue
-            folds = 2 if asked.short else PEER_FOLDS if theirs else protocol.FOLDS
-            for epsilon in EPSILONS[2:4] if asked.short else EPSILONS:
+            folds = 2 if arguments.short else PEER_FOLDS if theirs else protocol.FOLDS
+            for epsilon in EPSILONS[2:4] if arguments.short else EPSILONS:
                 text += line(what, epsilon, [memory.cell(
                     (name, what, epsilon, fold),
-                    partial(measured, given, make, fold, epsilon)) for fold in range(folds)])
+                    partial(measured, table, make, fold, epsilon)) for fold in range(folds)])
                 print(text.splitlines()[-1], flush=True)
-    protocol.write("synthetic_rows", text, short=asked.short)
+    protocol.write("synthetic_rows", text, short=arguments.short)
 
 
 if __name__ == "__main__":

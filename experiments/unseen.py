@@ -34,7 +34,7 @@ from selection_tables import split
 
 EPSILONS = ("0.1", "0.3", "1", "3", "10")
 SPLITS, DRAWS, RANDOM = 8, 2, 30
-#: A whole target of up to so many values is a class.
+#: A whole target of up to this number of values is a class.
 MOST_CLASSES = 30
 #: Wider tables, and longer ones, are cut to this by public numbers: place and order.
 WIDEST, LONGEST = 3000, 20_000
@@ -80,10 +80,10 @@ class Unseen:
 
 def tables(folder: Path) -> Iterator[Path]:
     """The folders that hold a table with a target."""
-    for one in sorted(folder.iterdir()):
-        if (one / "data.parquet").exists() or ((one / "X.npz").exists()
-                                               and (one / "rows.parquet").exists()):
-            yield one
+    for path in sorted(folder.iterdir()):
+        if (path / "data.parquet").exists() or ((path / "X.npz").exists()
+                                                and (path / "rows.parquet").exists()):
+            yield path
 
 
 def read(folder: Path) -> Unseen:
@@ -132,8 +132,8 @@ def quality(table: Unseen, train: np.ndarray, test: np.ndarray, chosen: tuple[in
     X, y, columns = table.X, table.y, list(chosen)
     learners, judge = ((KNeighborsRegressor(9), Ridge(1e-3)), r2_score) if table.number else (
         (KNeighborsClassifier(3), LogisticRegression(max_iter=200)), balanced_accuracy_score)
-    return float(np.mean([judge(y[test], one.fit(X[train][:, columns], y[train]).predict(
-        X[test][:, columns])) for one in learners]))
+    return float(np.mean([judge(y[test], learner.fit(X[train][:, columns], y[train]).predict(
+        X[test][:, columns])) for learner in learners]))
 
 
 def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) -> dict:
@@ -143,19 +143,19 @@ def one_split(folder: Path, seed: int, epsilons: tuple[str, ...], draws: int) ->
     train, test = split(classes, seed)
     known: dict[tuple[int, ...], float] = {}
 
-    def worth(chosen) -> float:
+    def score(chosen) -> float:
         key = tuple(sorted(map(int, chosen)))
         if key not in known:
             known[key] = quality(table, train, test, key)
         return known[key]
 
     rng, d = np.random.default_rng([seed, 99]), table.X.shape[1]
-    chance = float(np.mean([worth(rng.choice(d, table.k, replace=False)) for _ in range(RANDOM)]))
-    found = {("random", epsilon): chance for epsilon in epsilons}
+    chance = float(np.mean([score(rng.choice(d, table.k, replace=False)) for _ in range(RANDOM)]))
+    qualities = {("random", epsilon): chance for epsilon in epsilons}
     for name, epsilon, choices in choose_by_plans(table, table.methods, train, seed, epsilons,
                                                   draws):
-        found[name, epsilon] = float(np.mean(list(map(worth, choices))))
-    return found
+        qualities[name, epsilon] = float(np.mean(list(map(score, choices))))
+    return qualities
 
 
 def choose_by_plans(table: Unseen, methods: dict, train: np.ndarray, seed: int,
@@ -170,27 +170,29 @@ def choose_by_plans(table: Unseen, methods: dict, train: np.ndarray, seed: int,
     chosen: dict[tuple[str, str], list[tuple[int, ...]]] = {}
     for name, (method, options) in methods.items():
         for epsilon in epsilons:
-            made = plan(method, domain, k=table.k, epsilon=epsilon, rows=len(train), **options)
-            key = what_runs(made)
+            planned = plan(method, domain, k=table.k, epsilon=epsilon, rows=len(train), **options)
+            key = what_runs(planned)
             if (key, epsilon) not in chosen:
                 if key not in summaries:
-                    summaries[key] = made.summarise(batches(
-                        source, made.coding, rows=len(train), entropy=replay(seed).bytes), seed + 1)
-                chosen[key, epsilon] = [made.mechanism(summaries[key], replay(1000 * seed + draw))
+                    summaries[key] = planned.summarise(batches(
+                        source, planned.coding, rows=len(train), entropy=replay(seed).bytes),
+                        seed + 1)
+                chosen[key, epsilon] = [planned.mechanism(summaries[key],
+                                                          replay(1000 * seed + draw))
                                         for draw in range(draws)]
             yield name, epsilon, chosen[key, epsilon]
 
 
-def what_runs(made) -> str:
+def what_runs(planned) -> str:
     """What rows become, which depends on the plan and not on all of its epsilon; and who chooses.
 
     A default that can only be one race is the same method as one race: noise is replayed, and what
     it chooses is the same.
     """
-    said = dict(made.settings)
-    if said.get("branches") == ["one race"]:
-        said.pop("joint", None)
-    return json.dumps([made.method, said], default=str, sort_keys=True)
+    settings = dict(planned.settings)
+    if settings.get("branches") == ["one race"]:
+        settings.pop("joint", None)
+    return json.dumps([planned.method, settings], default=str, sort_keys=True)
 
 
 def error(values: np.ndarray) -> float:
@@ -206,7 +208,7 @@ def tabulate(table: Unseen, rows: list[dict], epsilons: tuple[str, ...],
     lines = [f"## {table.name}: {len(table.y)} x {table.X.shape[1]}, k = {table.k}, {what}", "",
              "| method | " + " | ".join(epsilons) + " |", "|---" * (len(epsilons) + 1) + "|"]
     behind = []
-    for name in sorted(names, key=lambda one: (one != OURS, one == "random", one)):
+    for name in sorted(names, key=lambda name: (name != OURS, name == "random", name)):
         cells = []
         for epsilon in epsilons:
             values = np.array([row[name, epsilon] for row in rows])
@@ -246,23 +248,24 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", nargs="*")
-    given = parser.parse_args()
-    splits, draws, epsilons = (3, 1, ("0.3", "3")) if given.short else (SPLITS, DRAWS, EPSILONS)
-    folders = [one for one in tables(given.folder) if not given.only or one.name in given.only]
+    arguments = parser.parse_args()
+    splits, draws, epsilons = (3, 1, ("0.3", "3")) if arguments.short else (SPLITS, DRAWS, EPSILONS)
+    folders = [table for table in tables(arguments.folder)
+               if not arguments.only or table.name in arguments.only]
     if not folders:
-        raise SystemExit(f"no table in {given.folder}: a table is a folder with data.parquet, or "
+        raise SystemExit(f"no table in {arguments.folder}: a table is a folder with data.parquet, "
                          "with X.npz and rows.parquet")
-    short = "_short" if given.short else ""
+    short = "_short" if arguments.short else ""
     out = protocol.RESULTS / f"unseen{short}_{dt.datetime.now(dt.UTC):%Y-%m-%d}.md"
     lines, behind = [HEAD.format(splits=splits, draws=draws, widest=WIDEST, longest=LONGEST)], []
     # A process uses one core: on small tables the threads of several cost more than they bring.
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
         for folder in folders:
             rows = list(pool.map(partial(one_split, folder, epsilons=epsilons, draws=draws),
                                  range(100, 100 + splits)))
-            more, lost = tabulate(read(folder), rows, epsilons)
-            lines, behind = lines + more, behind + lost
+            extra_lines, lost = tabulate(read(folder), rows, epsilons)
+            lines, behind = lines + extra_lines, behind + lost
             # written as far as it goes: a long run that is stopped has said something
             out.write_text("\n".join(lines + summed_up(behind)), encoding="utf-8")
             print(folder.name, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""When a delta is worth it: the table of `docs/how-much-epsilon.md`, from public numbers alone."""
+"""When a delta helps: the table of `docs/how-much-epsilon.md`, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def rows() -> list[str]:
     >>> rows()[4]
     '| 30 | 8 | 1 | 1e-6 | .73 | .88 | .91 |'
     """
-    made = ["| d | k | epsilon | delta | noise | found without | found with |",
-            "|---|---|---|---|---|---|---|"]
+    lines = ["| d | k | epsilon | delta | noise | found without | found with |",
+             "|---|---|---|---|---|---|---|"]
     for d, k, epsilon, delta in CASES:
         pure, other = (Race(d, k, 1, Fraction(epsilon), delta=some)
                        for some in (Fraction(0), Fraction(delta)))
         reach = GAP * float(pure.scale)
-        less, more = (("-", "-") if other.account == "pure" else
+        less, rest = (("-", "-") if other.account == "pure" else
                       (_up(other.scale / pure.scale), _down(other.share(d, k, reach))))
-        cells = d, k, epsilon, delta, less, _down(pure.share(d, k, reach)), more
-        made.append("| " + " | ".join(map(str, cells)) + " |")
-    return made
+        cells = d, k, epsilon, delta, less, _down(pure.share(d, k, reach)), rest
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines
 
 
 def _down(share: float) -> str:

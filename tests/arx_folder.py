@@ -79,11 +79,11 @@ def _levels(hierarchy: Hierarchy, cells: list[str]) -> list[str]:
 
 def _read_settings(path: Path) -> Settings:
     try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        lists = {name: tuple(found[name])
+        document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        lists = {name: tuple(document[name])
                  for name in ("sensitive", "insensitive", "models", "decimals", "left")}
-        settings = Settings(**{**found, **lists,
-                               "keys": tuple(Setting(**key) for key in found["keys"])})
+        settings = Settings(**{**document, **lists,
+                               "keys": tuple(Setting(**key) for key in document["keys"])})
     except (OSError, ValueError, TypeError, KeyError):
         raise CheckFailed("settings.json cannot be read as settings for ARX; export "
                           "again") from None
@@ -96,9 +96,9 @@ def _read_settings(path: Path) -> Settings:
 def _table(path: Path) -> list[list[str]]:
     try:
         text = path.read_text("utf-8")
-        found = list(csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITER, strict=True))
+        cells = list(csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITER, strict=True))
     except (OSError, ValueError, csv.Error):
-        found = []
-    if not found:
+        cells = []
+    if not cells:
         raise CheckFailed(f"{path.name} cannot be read as a table; export again")
-    return found
+    return cells

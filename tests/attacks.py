@@ -29,8 +29,8 @@ def stands(*attack, least=-1.0, **how):
     One audit in a hundred refutes a right mechanism, and there are fifty of them in `make test`:
     three in a row do so once in a million.
     """
-    return any(least < found.bound and not found.exceeded
-               for found in (audit(*attack, **how) for _ in range(3)))
+    return any(least < report.bound and not report.exceeded
+               for report in (audit(*attack, **how) for _ in range(3)))
 
 
 def refuted(*attack, **how):

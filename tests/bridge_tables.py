@@ -85,19 +85,19 @@ def loops_k(folder, lowest, k):
     groups = [()] * len(rows)
     for name, (path, level) in lowest.items():
         with (folder / path).open(encoding="utf-8", newline="") as file:
-            shown = {line[0]: line[level] for line in csv.reader(file, delimiter=";")}
+            levels = {line[0]: line[level] for line in csv.reader(file, delimiter=";")}
         at = head.index(name)
-        groups = [(*group, shown[row[at]]) for group, row in zip(groups, rows, strict=True)]
+        groups = [(*group, levels[row[at]]) for group, row in zip(groups, rows, strict=True)]
     sizes = Counter(groups).values()
     return min(sizes), sum(size for size in sizes if size < k)
 
 
 def rscript(*args, cwd=None, env=None):
     """Run R: its exit code, and all that it said."""
-    found = shutil.which("Rscript")
-    if found is None:
+    program = shutil.which("Rscript")
+    if program is None:
         pytest.skip("Rscript is not here (Debian's r-base-core)")
-    done = subprocess.run([found, "--vanilla", *map(str, args)], cwd=cwd, env=env, check=False,
+    done = subprocess.run([program, "--vanilla", *map(str, args)], cwd=cwd, env=env, check=False,
                           capture_output=True, text=True, encoding="utf-8", timeout=300)
     return done.returncode, done.stdout, done.stderr
 

@@ -12,21 +12,21 @@ from privsieve.rows.matrix import Items
 SEAL = Seal(b"k" * 32, "clinic", "2026")
 
 
-def table_of(cells, y=None, *, classes=2, names=None, **more):
+def table_of(cells, y=None, *, classes=2, names=None, **options):
     """A table of zeros and ones with the class of each row."""
     cells = np.asarray(cells)
     y = np.zeros(len(cells), np.int32) if y is None else np.asarray(y, np.int32)
     names = names or [f"c{j}" for j in range(cells.shape[1])]
-    return Labelled(Items.dense(cells, names), y, tuple(range(classes)), "ill", **more)
+    return Labelled(Items.dense(cells, names), y, tuple(range(classes)), "ill", **options)
 
 
-def claimed(columns, **more):
+def claimed(columns, **options):
     """A claim with roles, as `publish` makes it."""
     return {"k": 2, "model": "containment", "absent": [], "l_diversity": 1, "suppressed": 0,
             "columns": list(columns), "target": None, "origins": list(columns), "sensitive": [],
             "limits": {"share": None, "entropy": None, "closeness": None}, "fingerprint": None,
             "roles": {"presences": list(columns), "both": [], "sensitive": [], "target": "ill",
-                      "target_known": False}, **more}
+                      "target_known": False}, **options}
 
 
 def noted(claim, seq=1):
@@ -51,6 +51,6 @@ def groups(cells, y, rule, chosen):
 
 def naive(cells, y, rule, chosen):
     """Rows in groups below k, and in groups of fewer than l classes."""
-    found = list(groups(cells, y, rule, chosen))
-    return (sum(size < rule.k for size, _ in found),
-            sum(classes < rule.l_diversity for _, classes in found))
+    naive_groups = list(groups(cells, y, rule, chosen))
+    return (sum(size < rule.k for size, _ in naive_groups),
+            sum(classes < rule.l_diversity for _, classes in naive_groups))

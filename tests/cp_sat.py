@@ -30,9 +30,9 @@ def search(cells, y, weights, rule, start=(), seconds=None):
     covers = Covers.of(cells, y, weights, facts.tolist(), absent.tolist())
     end = None if seconds is None else time.monotonic() + seconds
     first = [x for x, column in enumerate(covers.columns) if set(start).intersection(column.items)]
-    chosen, value, bound, asked = rounds(covers, first, end)
+    chosen, value, bound, settings = rounds(covers, first, end)
     selected = sorted(j for x in chosen for j in covers.columns[x].items)
-    return Found(np.array(selected, np.int64), value, bound, bound == value, asked)
+    return Found(np.array(selected, np.int64), value, bound, bound == value, settings)
 
 
 def rounds(covers, first, end):
@@ -57,7 +57,7 @@ def rounds(covers, first, end):
         if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             break
         bound = min(bound, int(solver.best_objective_bound + 0.5))
-        liked = [i for i, one in enumerate(x) if solver.value(one)]
+        liked = [i for i, value in enumerate(x) if solver.value(value)]
         broken_sets = forbidden(covers, empty, liked)
         for broken in broken_sets:
             model.add_bool_or([x[i].negated() for i in broken])
@@ -93,11 +93,11 @@ def forbidden(covers, empty, liked):
         after = covers.add(State(patterns, empty.stay), i)
         patterns = after.patterns
     small = [own & -own for own, cover in patterns if not covers.group(cover)][:CUTS]
-    found = set()
+    actual_forbidden = set()
     for row in small:
         for order in (liked, liked[::-1]):
-            found.add(tuple(sorted(smallest(covers, order, row))))
-    return found
+            actual_forbidden.add(tuple(sorted(smallest(covers, order, row))))
+    return actual_forbidden
 
 
 def smallest(covers, order, row):
@@ -118,9 +118,9 @@ def pairs(covers, empty):
     """Columns that break the rule alone; and, where there are few, pairs that do."""
     many = range(len(covers.columns))
     alone = [i for i in many if not covers.keeps(empty, i)]
-    found = [(i,) for i in alone]
+    chosen = [(i,) for i in alone]
     rest = [i for i in many if i not in alone]
     for a, i in enumerate(rest if len(rest) <= PAIRS else []):
         after = covers.add(empty, i)
-        found += [(i, j) for j in rest[a + 1:] if not covers.keeps(after, j)]
-    return found
+        chosen += [(i, j) for j in rest[a + 1:] if not covers.keeps(after, j)]
+    return chosen

@@ -83,36 +83,36 @@ def csv_file(folder, body, header=b"age,dose,score,day,smoker,ward,ill\n", name=
 # The naive reader: one cell at a time, by the words of the specification.
 
 
-def naive_code(part, cell, decimal="."):
+def naive_code(column, cell, decimal="."):
     """The code of a cell."""
-    if part.kind in ("category", "label"):
-        known = [naive_text(value) for value in part.values]
+    if column.kind in ("category", "label"):
+        known = [naive_text(value) for value in column.values]
         text = naive_text(cell)
         if text in known:
             return known.index(text)
         for words in (["1", "true", "True", "TRUE"], ["0", "false", "False", "FALSE"]):
-            said = [word for word in words if word in known]
-            if text in words and len(said) == 1:
-                return known.index(said[0])
-        return len(known) if part.kind == "category" else known.index(naive_text(part.default))
-    if part.kind == "flag":
+            full_words = [word for word in words if word in known]
+            if text in words and len(full_words) == 1:
+                return known.index(full_words[0])
+        return len(known) if column.kind == "category" else known.index(naive_text(column.default))
+    if column.kind == "flag":
         text = naive_text(cell).lower()
-        if text in [naive_text(word).lower() for word in part.true]:
+        if text in [naive_text(word).lower() for word in column.true]:
             return 1
-        if text in [naive_text(word).lower() for word in part.false]:
+        if text in [naive_text(word).lower() for word in column.false]:
             return 0
         if text in ("1", "true", "yes", "y", "t"):
             return 1
-        return 0 if text in ("0", "false", "no", "n", "f") else int(part.default)
-    used = 65535 if part.missing == "level" else 65536
-    missing = 65535 if part.missing == "level" else 32768
-    if part.kind == "date":
-        value, low, high = (naive_days(c, part.format) for c in (cell, part.low, part.high))
+        return 0 if text in ("0", "false", "no", "n", "f") else int(column.default)
+    used = 65535 if column.missing == "level" else 65536
+    missing = 65535 if column.missing == "level" else 32768
+    if column.kind == "date":
+        value, low, high = (naive_days(c, column.format) for c in (cell, column.low, column.high))
     else:
-        value, low, high = naive_number(cell, decimal), part.low, part.high
+        value, low, high = naive_number(cell, decimal), column.low, column.high
     if value is None or not math.isfinite(value):
         return missing
-    if part.scale == "log":
+    if column.scale == "log":
         return min(sum(edge <= value for edge in naive_edges(low, high)), used - 1)
     return math.floor(max(0.0, min((value - low) * (used / (high - low)), used - 1.0)))
 
@@ -198,7 +198,7 @@ SECONDS = {"W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1, "ms": Fraction(1
 
 
 def naive_ticks(ticks, unit):
-    """The days since 1970 of so many hours or months."""
+    """The days since 1970 of these hours or months."""
     if unit in SECONDS:
         return float(math.floor(ticks * SECONDS[unit] * 10**6)) / 86_400_000_000
     year, month = divmod(ticks * (12 if unit == "Y" else 1), 12)

@@ -66,15 +66,15 @@ class Method:
     box: ps.Domain = field(default_factory=lambda: ps.Domain.box(0.0, 1.0))
 
     def __repr__(self):
-        return f"{self.kind.__name__}{''.join(f' {one}' for one in self.options.values())}"[:40]
+        return f"{self.kind.__name__}{''.join(f' {value}' for value in self.options.values())}"[:40]
 
-    def made(self, **options):
+    def estimator(self, **options):
         """The estimator, for one epsilon of the ward."""
         return self.kind(**{"epsilon": 1, "domain": self.domain, **self.options, **options})
 
     def plan(self, **options):
         """Its plan for the ward, or what a fitted one plans."""
-        return self.made(**options).plan(rows=ROWS)
+        return self.estimator(**options).plan(rows=ROWS)
 
     def table(self, rows=ROWS):
         """The ward with this method's columns and target."""

@@ -1,7 +1,7 @@
 """Exact laws of races for a few scores: the oracle of the mechanisms.
 
 Everything follows from one chain.  Let A_0 say how likely it is that all others lose against a
-noisy score x, and A_r how likely that the r-th last of a list stands below x with all that is
+noisy score x, and A_r how likely that the r-th last of a list is less than x with all that is
 below it in the list's order; then A_r(x) sums A_(r-1) over the values of that score up to x.
 """
 
@@ -84,11 +84,11 @@ def _integer_order(order, chances, below):
 def gumbel_order(scores, order, scale):
     """P(the list `order` is the ranking of the best) with Gumbel noise: choices one by one."""
     left = [math.exp((s - max(scores)) / scale) for s in scores]
-    total, found = math.fsum(left), 1.0
+    total, actual_order = math.fsum(left), 1.0
     for winner in order:
-        found *= left[winner] / total
+        actual_order *= left[winner] / total
         total -= left[winner]
-    return found
+    return actual_order
 
 
 def set_law(scores, k, mean, order_law):

@@ -54,11 +54,12 @@ def _system(machine, name):
 
 def _database(machine):
     class Connection(sqlite3.Connection):
-        def execute(self, statement, *more):
+        def execute(self, statement, *arguments):
             error = sqlite3.OperationalError("disk I/O error")
             error.sqlite_errorcode = sqlite3.SQLITE_IOERR
             word = statement.split()[0]
-            return machine.does(word, lambda: super(Connection, self).execute(statement, *more),
+            return machine.does(word, lambda: super(Connection, self).execute(statement,
+                                                                              *arguments),
                                 error)
 
     def connect(*args, **options):

@@ -1,4 +1,4 @@
-"""Release folders of every kind, and what a stranger may have made of them."""
+"""Release folders of every kind, and what an attacker may have made of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ROWS = 240
 
 def nested(depth):
     """A list in a list in a list."""
-    made = []
+    rows = []
     for _ in range(depth):
-        made = [made]
-    return made
+        rows = [rows]
+    return rows
 
 
 #: What no field should be; each is JSON, but for the last two a text of a file could not hold.
@@ -34,11 +34,11 @@ POISON = (
 )
 
 
-def claim_of(columns, *, target=None, known=False, **more):
+def claim_of(columns, *, target=None, known=False, **options):
     """What is claimed of a published table with these columns, as far as a recount needs it."""
     return {"columns": list(columns), "target": target, "sensitive": [], "absent": [],
             "model": "containment", "l_diversity": 1, "roles": {"target_known": known},
-            "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []}, **more}
+            "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []}, **options}
 
 
 def table(columns=3):
@@ -57,10 +57,10 @@ def golden(folder):
     number = ps.Domain(domain.columns, target=ps.Number("days", 0, 1))
     frame = frame_of(X, names)
     frame.iloc[:5].to_csv(folder / "new.csv", index=False)
-    label = ["yes" if one else "no" for one in y]
+    label = ["yes" if label else "no" for label in y]
     ledger = ps.Ledger(str(folder / "budget.db"), population="clinic")
     ledger.grant(epsilon=9, delta="1e-5")
-    made = {
+    estimators = {
         "selection": ps.RuleSieve(2, epsilon=1, domain=domain, ledger=ledger).fit(frame, label),
         "weights": ps.OutputFWELL(1, epsilon=1, domain=domain).fit(frame, label),
         "regression": ps.PrivateKernelRidge("linear", epsilon=1, domain=number,
@@ -72,14 +72,14 @@ def golden(folder):
         "sparse": ps.NoisyHistogram(["age", "sex"], bins=3, epsilon=1, delta="1e-6",
                                     domain=domain, ledger=ledger).fit(frame, label),
     }
-    found = {name: one.release_ for name, one in made.items()}
+    releases = {name: estimator.release_ for name, estimator in estimators.items()}
     with ps.KernelRidgeSession(frame, X[:, 0], kernel="linear", lam="0.1", domain=number,
                                ledger=ledger) as session:
         session.predict_batch(frame.iloc[:2], epsilon=1)
-        found["answers"] = session.release_
-    for name, release in found.items():
+        releases["answers"] = session.release_
+    for name, release in releases.items():
         release.save(folder / name)
-    return sorted([*found, _published(folder, X)])
+    return sorted([*releases, _published(folder, X)])
 
 
 def _published(folder, X):
@@ -123,15 +123,15 @@ def changed(value, path, poison):
     """A copy with something else in one place; a poison of `...` takes the place away."""
     if not path:
         return poison
-    made = copy.deepcopy(value)
-    where = made
+    changed_value = copy.deepcopy(value)
+    where = changed_value
     for step in path[:-1]:
         where = where[step]
     if poison is ...:
         del where[path[-1]]
     else:
         where[path[-1]] = poison
-    return made
+    return changed_value
 
 
 def forge(source, target, random_state):

@@ -32,12 +32,12 @@ class Calls:
 
     # parts of tables
 
-    def one(self, *values):
+    def pick(self, *values):
         """One of some numbers."""
         return int(self.rng.choice(values))
 
     def cuts(self, n, parts):
-        """Where so many parts of n entries begin, and the end."""
+        """Where `parts` parts of n entries begin, and the end."""
         return np.array([0, *np.sort(self.rng.integers(0, n + 1, parts - 1)), n], np.int64)
 
     def starts(self, n, classes):
@@ -47,8 +47,8 @@ class Calls:
 
     def shape(self):
         """How many rows and columns; where each class begins."""
-        n = self.one(0, 1, 2, 9, 70, 300)
-        return n, self.one(0, 1, 2, 3, 5), self.starts(n, self.one(1, 2, 3))
+        n = self.pick(0, 1, 2, 9, 70, 300)
+        return n, self.pick(0, 1, 2, 3, 5), self.starts(n, self.pick(1, 2, 3))
 
     def codes(self, d, n):
         """Codes, most of them tied, some missing."""
@@ -66,7 +66,7 @@ class Calls:
 
     def labellings(self, starts):
         """A few signed class weights."""
-        return self.rng.integers(-4096, 4097, (self.one(0, 1, 3), len(starts) - 1))
+        return self.rng.integers(-4096, 4097, (self.pick(0, 1, 3), len(starts) - 1))
 
     def kind(self, d):
         """What each column is."""
@@ -86,12 +86,12 @@ class Calls:
         return (self.words(5),)
 
     def tie_keys(self):
-        return self.words(5), self.one(0, 7, 2**20), int(self.words())
+        return self.words(5), self.pick(0, 7, 2**20), int(self.words())
 
     def runs_together(self):
         n, d, starts = self.shape()
         weight = self.weight(n)
-        parts = tuple((self.codes(d, n), starts, weight) for _ in range(self.one(1, 2, 3)))
+        parts = tuple((self.codes(d, n), starts, weight) for _ in range(self.pick(1, 2, 3)))
         return (parts,)
 
     def runs(self):
@@ -126,7 +126,7 @@ class Calls:
 
     def pair_gain(self, grid=None):
         n, d, starts = self.shape()
-        grid = grid or self.one(4, 8, 16)
+        grid = grid or self.pick(4, 8, 16)
         return (self.rng.integers(0, grid, (d, n)).astype(np.uint8), starts, self.weight(n),
                 self.labellings(starts), grid, self.rng.integers(0, 2, d).astype(np.uint8))
 
@@ -140,15 +140,15 @@ class Calls:
 
     def code_sums(self):
         n, d, _ = self.shape()
-        classes = self.one(3, 8, 9)
+        classes = self.pick(3, 8, 9)
         return self.codes(d, n), self.labels(n, classes), classes
 
     def product_sums(self):
-        return (*self.sign_pairs()[:5], self.one(2, 3))
+        return (*self.sign_pairs()[:5], self.pick(2, 3))
 
     def tie_counts(self):
         codes, unit, row, key, _ = self.ranked()
-        many = self.one(0, 1, 4) if len(codes) else 0
+        many = self.pick(0, 1, 4) if len(codes) else 0
         places = np.stack([self.rng.integers(0, max(1, len(codes)), many),
                            self.rng.choice([0, 1, 2, 300, 65535], many)], axis=1)
         return codes, np.stack([unit, row]), key, places.astype(np.int64)
@@ -163,9 +163,9 @@ class Calls:
 
     def table(self, d):
         """Rows of units."""
-        n = self.one(0, 1, 2, 7, 40)
+        n = self.pick(0, 1, 2, 7, 40)
         return blocks.Rows(np.ascontiguousarray(self.codes(d, n).T), self.labels(n),
-                           self.cuts(n, self.one(1, 3, 9)))
+                           self.cuts(n, self.pick(1, 3, 9)))
 
     def kinds(self, d):
         """Nothing, or which columns are no plain numbers."""
@@ -173,33 +173,33 @@ class Calls:
                 if self.rng.random() < 0.5 else None)
 
     def block_moves(self):
-        d = self.one(0, 1, 3, 33)
+        d = self.pick(0, 1, 3, 33)
         table = self.table(d)
         units = len(table.starts) - 1
         return (table, blocks.Blocks(self.rng.permutation(units), self.cuts(units, 4)),
                 self.kinds(d))
 
     def block_votes(self):
-        return (*self.block_moves(), self.one(0, 3))
+        return (*self.block_moves(), self.pick(0, 3))
 
     def reference_moves(self):
-        d = self.one(0, 1, 3, 33)
+        d = self.pick(0, 1, 3, 33)
         return self.table(d), self.table(d), self.kinds(d)
 
     def reference_votes(self):
-        return (*self.reference_moves(), self.one(0, 3))
+        return (*self.reference_moves(), self.pick(0, 3))
 
     def deal(self):
-        n, d = self.one(0, 1, 31, 32, 65), self.one(0, 1, 8, 9)
+        n, d = self.pick(0, 1, 31, 32, 65), self.pick(0, 1, 8, 9)
         return self.codes(d, n), self.rng.permutation(n), np.zeros((n, d), np.uint16)
 
     # patterns
 
     def items(self):
         """Items, and how many rows there are."""
-        n, d = self.one(0, 1, 2, 6, 12), self.one(0, 1, 2, 4, 6)
+        n, d = self.pick(0, 1, 2, 6, 12), self.pick(0, 1, 2, 4, 6)
         share = self.rng.choice([0.2, 0.7, 1.0], d)
-        held = [np.flatnonzero(self.rng.random(n) < one) for one in share]
+        held = [np.flatnonzero(self.rng.random(n) < single_share) for single_share in share]
         return ((np.array([0, *accumulate(map(len, held))], np.int64),
                  np.concatenate([np.empty(0), *held]).astype(np.int32)), n)
 
@@ -216,20 +216,20 @@ class Calls:
 
     def around(self):
         masks, counts = self.superset_counts()
-        asked = masks[self.rng.integers(0, len(masks), len(masks) and 3)]
-        return masks, counts, asked, self.rng.integers(0, 4, len(asked))
+        masks_wanted = masks[self.rng.integers(0, len(masks), len(masks) and 3)]
+        return masks, counts, masks_wanted, self.rng.integers(0, 4, len(masks_wanted))
 
     def peel(self):
-        return (*self.superset_counts(), self.one(1, 2, 3), self.one(1, 2))
+        return (*self.superset_counts(), self.pick(1, 2, 3), self.pick(1, 2))
 
     def greedy(self):
         items, n = self.items()
-        d, classes = len(items[0]) - 1, self.one(1, 2, 3)
+        d, classes = len(items[0]) - 1, self.pick(1, 2, 3)
         rule = patterns.Rule(
-            self.one(1, 2, 3), classes, ("skip", "break")[self.one(0, 1)],
-            ("containment", "k-anonymity")[self.one(0, 1)], self.one(1, 2), self.flags(d),
-            self.one(0, 0, 1, 2), labelled=bool(self.one(0, 0, 1)))
-        return items, self.labels(n, classes * self.one(1, 2)), self.rng.permutation(d), rule
+            self.pick(1, 2, 3), classes, ("skip", "break")[self.pick(0, 1)],
+            ("containment", "k-anonymity")[self.pick(0, 1)], self.pick(1, 2), self.flags(d),
+            self.pick(0, 0, 1, 2), labelled=bool(self.pick(0, 0, 1)))
+        return items, self.labels(n, classes * self.pick(1, 2)), self.rng.permutation(d), rule
 
     def lazy_distinct(self):
         items, y, order, rule = self.greedy()
@@ -242,11 +242,11 @@ class Calls:
 
     def all_maximal(self):
         items, n = self.items()
-        return items, n, self.one(1, 2, 3), 64
+        return items, n, self.pick(1, 2, 3), 64
 
     def top_by_rows(self):
         items, n = self.items()
-        rule = mining.TopRule(self.one(1, 2, 3), self.one(1, 2), self.one(1, 2, 3))
+        rule = mining.TopRule(self.pick(1, 2, 3), self.pick(1, 2), self.pick(1, 2, 3))
         return items, self.labels(n, 2), self.rng.integers(0, 9, len(items[0]) - 1), rule
 
     top_maximal = top_by_rows
@@ -266,7 +266,7 @@ class Calls:
         return self.interval()[::2]
 
     def nearest(self):
-        n, d = self.one(0, 1, 2, 9, 40), self.one(0, 1, 3, 70)
+        n, d = self.pick(0, 1, 2, 9, 40), self.pick(0, 1, 3, 70)
         metric = str(self.rng.choice(nearest.METRICS))
         X = (self.rng.integers(0, 2, (n, d)) if metric == "hamming"
              else self.rng.normal(size=(n, d)).round(1))
@@ -274,4 +274,4 @@ class Calls:
 
     def nearest_in(self):
         X, label, metric = self.nearest()
-        return X, label, metric, self.rng.random((len(X), self.one(0, 1, 3, 65))) < 0.5
+        return X, label, metric, self.rng.random((len(X), self.pick(0, 1, 3, 65))) < 0.5

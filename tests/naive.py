@@ -26,10 +26,10 @@ def tie_key(unit, feature, key):
 
 def runs(column, label, weight, classes):
     """Sorted distinct codes of a column, each with its weight in every class."""
-    found = {}
+    starts = {}
     for code, c, w in zip(column, label, weight, strict=True):
-        found.setdefault(code, [0] * classes)[c] += w
-    return [(code, found[code]) for code in sorted(found)]
+        starts.setdefault(code, [0] * classes)[c] += w
+    return [(code, starts[code]) for code in sorted(starts)]
 
 
 def interval(column, v, kind):
@@ -78,10 +78,10 @@ def median_cut(column, feature, unit, row, key, kind):
 
 def cuts(codes, unit, row, key, kind):
     """The median cuts of columns, as arrays."""
-    found = [median_cut(column, j, unit.tolist(), row.tolist(), key, kind[j])
-             for j, column in enumerate(codes.tolist())]
-    return tuple(np.array(part, dtype) for part, dtype in zip(
-        zip(*found, strict=True) if found else [()] * 4,
+    cuts_of_columns = [median_cut(column, j, unit.tolist(), row.tolist(), key, kind[j])
+                       for j, column in enumerate(codes.tolist())]
+    return tuple(np.array(values, dtype) for values, dtype in zip(
+        zip(*cuts_of_columns, strict=True) if cuts_of_columns else [()] * 4,
         (np.uint16, np.uint64, np.uint64, np.int64), strict=True))
 
 
@@ -155,15 +155,15 @@ def pair_gain(bins, labellings, grid, nominal):
     """How much a column and its best partner beat both alone."""
     gain = []
     for j in range(len(bins)):
-        more = [four_cells(bins[j], bins[k], v, grid, (nominal[j], nominal[k]))
-                - max(alone(bins[j], v, grid, nominal[j]), alone(bins[k], v, grid, nominal[k]))
-                for k in range(len(bins)) if k != j for v in labellings]
-        gain.append(max(more, default=0))
+        gains = [four_cells(bins[j], bins[k], v, grid, (nominal[j], nominal[k]))
+                 - max(alone(bins[j], v, grid, nominal[j]), alone(bins[k], v, grid, nominal[k]))
+                 for k in range(len(bins)) if k != j for v in labellings]
+        gain.append(max(gains, default=0))
     return gain
 
 
 def code_sums(codes, label, classes):
-    """What the codes of each column come to in each class."""
+    """The sum of each column's codes in each class."""
     return [[sum(code for code, of in zip(column, label, strict=True) if of == c)
              for column in codes] for c in range(classes)]
 

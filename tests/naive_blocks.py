@@ -84,21 +84,21 @@ def scaled(draw, many):
 
 def blocks(units, key, scheme, taken=lambda _unit, _repeat: True):
     """All blocks of a table, as lists of units, by the words of the proof."""
-    found = []
-    for part in range(scheme.parts):
-        mine = [u for u in units if scaled(tie_key(u, 2**23, key), scheme.parts) == part]
+    block_list = []
+    for part_number in range(scheme.parts):
+        mine = [u for u in units if scaled(tie_key(u, 2**23, key), scheme.parts) == part_number]
         for repeat in range(scheme.repeats):
             ranked = sorted((u for u in mine if taken(u, repeat)),
                             key=lambda u: tie_key(u, repeat, key))
             if scheme.blocks is None:
-                found += [ranked[at:at + scheme.block]
-                          for at in range(0, len(ranked) - scheme.block + 1, scheme.block)]
+                block_list += [ranked[at:at + scheme.block]
+                               for at in range(0, len(ranked) - scheme.block + 1, scheme.block)]
             else:
                 for block in range(scheme.blocks):
                     inside = [u for u in ranked
                               if scaled(tie_key(u, repeat, key), scheme.blocks) == block]
-                    found.append(inside[:scheme.block])
-    return found
+                    block_list.append(inside[:scheme.block])
+    return block_list
 
 
 def moves(rows, key, scheme, kinds, taken=lambda _unit, _repeat: True):

@@ -29,8 +29,8 @@ def stays(rows, y, S, rule):
     """The rows that remain when those with a bad group leave, again and again."""
     left, crowds = set(range(len(rows))), {}
     for i, row in enumerate(rows):  # rows that show the same have the same group
-        if (shown := frozenset(row & S)) not in crowds:
-            crowds[shown] = group(rows, i, S, rule)
+        if (patterns_kept := frozenset(row & S)) not in crowds:
+            crowds[patterns_kept] = group(rows, i, S, rule)
     while True:
         bad = {i for i in left
                if not enough(crowds[frozenset(rows[i] & S)] & left, y, rule, i)}
@@ -44,13 +44,13 @@ def kept(rows, y, S, rule, left, i):
     return enough(group(rows, i, S, rule) & left, y, rule, i)
 
 
-def enough(found, y, rule, i):
+def enough(group, y, rule, i):
     """Whether a group of row i is large and diverse enough.
 
-    Where its class may be known, so many must be of its class.
+    Where its class may be known, this number must be of its class.
     """
-    known = {h for h in found if y[h] == y[i]} if rule.labelled else found
-    return len(known) >= rule.k and len({y[h] for h in found}) >= rule.l_diversity
+    known = {h for h in group if y[h] == y[i]} if rule.labelled else group
+    return len(known) >= rule.k and len({y[h] for h in group}) >= rule.l_diversity
 
 
 def feasible(rows, y, S, rule):
@@ -71,10 +71,10 @@ def rare_subset(rows, S, k):
                for size in range(len(S) + 1) for Y in combinations(sorted(S), size))
 
 
-def around(masks, counts, asked, rows):
+def around(masks, counts, wanted_masks, rows):
     """Counts of what contains each asked mask; rows of the asked masks that each mask contains."""
     table, others = ([int.from_bytes(mask.astype("<u8").tobytes(), "little") for mask in some]
-                     for some in (masks, asked))
+                     for some in (masks, wanted_masks))
     over = [counts[[q for q, large in enumerate(table) if small & large == small]].sum(0).tolist()
             for small in others]
     held = [sum(int(rows[p]) for p, small in enumerate(others) if small & large == small)
@@ -84,10 +84,10 @@ def around(masks, counts, asked, rows):
 
 def patterns(rows, S):
     """The rows of each pattern, in the order of their first row."""
-    found = {}
+    counts = {}
     for i, row in enumerate(rows):
-        found.setdefault(frozenset(row & S), []).append(i)
-    return found
+        counts.setdefault(frozenset(row & S), []).append(i)
+    return counts
 
 
 def told_apart(rows, y, hidden, S):
@@ -105,10 +105,10 @@ def differences(rows, y, hidden, S):
 def errors(rows, y, hidden, S, k):
     """Rows outside the majority of their pattern, and all rows of small patterns."""
     total = 0
-    for found in patterns(rows, S).values():
-        labels = [y[i] for i in found if not hidden[i]]
+    for pattern in patterns(rows, S).values():
+        labels = [y[i] for i in pattern if not hidden[i]]
         most = max((labels.count(c) for c in labels), default=0)
-        total += len(labels) - (most if len(found) >= k else 0)
+        total += len(labels) - (most if len(pattern) >= k else 0)
     return total
 
 
@@ -125,7 +125,7 @@ def greedy(rows, y, order, rule):
 
 
 def best_first(rows, y, candidates, prefix, rule, value, least):
-    """Algorithm 3: the best candidate, first of equals, while it adds at least so much."""
+    """Algorithm 3: the best candidate, first of equals, while it adds at least this gain."""
     accepted = greedy(rows, y, prefix, rule)
     left = list(candidates)
     if not feasible(rows, y, set(), rule) or accepted != list(prefix):

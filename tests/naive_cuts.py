@@ -21,19 +21,20 @@ def grids():
 
 def shared(values, cut, whose, k):
     """Whether rows of k owners round down to a cut on one of the grids."""
-    said = Decimal(repr(cut))
+    number = Decimal(repr(cut))
     for grid in grids():
-        if said % grid == 0 and enough([row for row, value in enumerate(values)
-                                        if not math.isnan(value)
-                                        and said <= Decimal(repr(value)) < said + grid], whose, k):
+        if number % grid == 0 and enough([row for row, value in enumerate(values)
+                                          if not math.isnan(value)
+                                          and number <= Decimal(repr(value)) < number + grid],
+                                          whose, k):
             return True
     return False
 
 
 def public(cut):
     """Whether a cut is zero, or a power of ten with a sign or none."""
-    said = Decimal(repr(abs(cut))).normalize()
-    return cut == 0 or said == Decimal(10)**said.adjusted()
+    number = Decimal(repr(abs(cut))).normalize()
+    return cut == 0 or number == Decimal(10)**number.adjusted()
 
 
 def period(day, unit):

@@ -21,18 +21,18 @@ def objective(Z, lam, w):
 
 def gradient(Z, lam, w, linear=None):
     """Its gradient, with that of a linear term."""
-    found = [2 * lam * a for a in w]
+    actual_slope = [2 * lam * a for a in w]
     for j, value in enumerate(linear or ()):
-        found[j] += value
+        actual_slope[j] += value
     for z in Z:
         s = slope(sum(a * b for a, b in zip(w, z, strict=True)))
         for j, value in enumerate(z):
-            found[j] -= s * value / len(Z)
-    return found
+            actual_slope[j] -= s * value / len(Z)
+    return actual_slope
 
 
 def descend(Z, lam, d, steps=None, linear=None):
-    """Gradient descent from 0: so many steps, or until nothing moves."""
+    """Gradient descent from 0: this number of steps, or until nothing moves."""
     length = max([1.0, *(sqrt(sum(v * v for v in z)) for z in Z)])
     w, eta = [0.0] * d, 2 / (length * length / 4 + 4 * lam)
     done = 0

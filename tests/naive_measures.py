@@ -18,12 +18,12 @@ def equals(rows, i):
 
 
 def one_class(rows, y, crowd):
-    """Rows whose crowd has one class."""
+    """Rows whose group has one class."""
     return sum(len({y[h] for h in crowd(rows, i)}) == 1 for i in range(len(rows)))
 
 
 def chances(sizes):
-    """The largest and the average chance that a row is found in a crowd of its size."""
+    """The largest and the average chance that a row is found in a group of its size."""
     risks = [Fraction(1, size) for size in sizes]
     return float(max(risks)), float(sum(risks) / len(risks))
 
@@ -41,7 +41,7 @@ def classification_metric(rows, y, k):
 def hub(rows, k):
     """Rows in every group; rows left, below k, and alone without the k busiest."""
     groups = [set(group(rows, i)) for i in range(len(rows))]
-    held = [sum(h in found for found in groups) for h in range(len(rows))]
+    held = [sum(h in group for group in groups) for h in range(len(rows))]
     busiest = sorted(range(len(rows)), key=lambda h: (-held[h], h))[:k]
     left = [i for i in range(len(rows)) if i not in busiest]
     sizes = [len(groups[i] - set(busiest)) for i in left]
@@ -70,8 +70,8 @@ def pair_area(matrix, y, classes, penalties):
     areas = []
     for lam in penalties:
         shares = []
-        for one in range(0 if classes > 2 else 1, classes):
-            target = y == one
+        for label in range(0 if classes > 2 else 1, classes):
+            target = y == label
             right = [0.0]
             for a in np.flatnonzero(target):
                 for b in np.flatnonzero(~target):

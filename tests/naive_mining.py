@@ -14,7 +14,7 @@ def cover(rows, S):
 
 
 def frequent(rows, y, items, k, classes=1):
-    """Every set of these items that k rows hold, rows of so many classes."""
+    """Every set of these items that k rows hold, rows of enough classes."""
     sets = [frozenset(S) for size in range(len(items) + 1) for S in combinations(items, size)]
     return [S for S in sets if len(cover(rows, S)) >= k
             and (classes == 1 or len({y[i] for i in cover(rows, S)}) >= classes)]
@@ -32,4 +32,4 @@ def heaviest(rows, y, weight, k, classes=1, r=1):
     items = [j for j, w in enumerate(weight) if w > 0]
     sets = [(S, support, sum(weight[j] for j in S))
             for S, support in maximal(rows, y, items, k, classes)]
-    return sorted(sets, key=lambda one: (-one[2], one[0]))[:r]
+    return sorted(sets, key=lambda set_of_items: (-set_of_items[2], set_of_items[0]))[:r]

@@ -11,11 +11,11 @@ def best(rows, y, hidden, weights, rule, d):
     """The value of the best set that keeps the rule; -1 if not even the empty set does."""
     items = range(d)
     sets = [set(S) for size in range(len(items) + 1) for S in combinations(items, size)]
-    return max((worth(rows, y, hidden, weights, S) for S in sets if keeps(rows, y, S, rule)),
+    return max((score(rows, y, hidden, weights, S) for S in sets if keeps(rows, y, S, rule)),
                default=-1)
 
 
-def worth(rows, y, hidden, weights, S):
+def score(rows, y, hidden, weights, S):
     """The sum of weights; without them, cross-class pairs that are told apart."""
     return told_apart(rows, y, hidden, S) if weights is None else sum(weights[j] for j in S)
 

@@ -65,7 +65,7 @@ class State(NamedTuple):
     """A table of units, the one that changes, and what both tables share."""
 
     units: tuple[tuple[Row, ...], ...]
-    one: int
+    changing: int
     new: tuple[Row, ...]
     key: int
     order: int
@@ -141,7 +141,7 @@ def additive(event):
             return {Fraction(event["scale"]): int(event["moves"])}
         event = list(event.values())
     parts = event if isinstance(event, list) else []
-    return {scale: moves for part in parts for scale, moves in additive(part).items()}
+    return {scale: moves for value in parts for scale, moves in additive(value).items()}
 
 
 @contextmanager
@@ -153,10 +153,10 @@ def forced(released, answers, moves=None):
     races, counts, left = [], [], cycle(released)
     names = race.top_k, noise.discrete_laplace, discrete.noisy
 
-    def top_k(scores, asked, _noise):
-        races.append((tuple(scores), asked))
-        drawn = random.Random(f"{answers} {len(races)} {asked.d} {asked.k}")
-        return tuple(sorted(drawn.sample(range(asked.d), asked.k)))
+    def top_k(scores, wanted_race, _noise):
+        races.append((tuple(scores), wanted_race))
+        drawn = random.Random(f"{answers} {len(races)} {wanted_race.d} {wanted_race.k}")
+        return tuple(sorted(drawn.sample(range(wanted_race.d), wanted_race.k)))
 
     def noisy(sums, mean, _noise):
         races.append((tuple(map(int, sums)), Together((moves or {})[mean])))
@@ -206,7 +206,7 @@ def unit(rng, setting):
     if rng.random() < 0.4:
         rows = [rows[0]] * many
     if rng.random() < 0.15:
-        rows = [one._replace(whose="blank") for one in rows]
+        rows = [row._replace(whose="blank") for row in rows]
     return tuple(rows)
 
 
@@ -216,7 +216,7 @@ def state(rng, setting, n):
     units = [rng.choice(few) if rng.random() < 0.5 else unit(rng, setting) for _ in range(n)]
     if rng.random() < 0.3:
         same = target(rng, setting)
-        units = [tuple(one._replace(target=same) for one in rows) for rows in units]
+        units = [tuple(row._replace(target=same) for row in rows) for rows in units]
     return State(tuple(units), rng.randrange(n), unit(rng, setting), rng.getrandbits(64),
                  rng.getrandbits(32), tuple(rng.choice((0, 1, 3, 20, 100, 400, -5))
                                             for _ in range(8)), rng.getrandbits(32))
@@ -226,7 +226,7 @@ def changed(rng, setting, old):
     """A state that differs in a little: the climber's step."""
     units, new = [list(rows) for rows in old.units], list(old.new)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        rows = rng.choice((new, units[old.one], rng.choice(units)))
+        rows = rng.choice((new, units[old.changing], rng.choice(units)))
         at, what = rng.randrange(len(rows)), rng.randrange(len(setting.kinds) + 1)
         if rng.random() < 0.15:
             rows[at] = rows[at]._replace(whose=row(rng, setting).whose)
@@ -236,15 +236,16 @@ def changed(rng, setting, old):
             cells = list(rows[at].cells)
             cells[what] = cell(rng, setting.kinds[what])
             rows[at] = rows[at]._replace(cells=tuple(cells))
-    made = old._replace(units=tuple(map(tuple, units)), new=tuple(new))
+    changed_state = old._replace(units=tuple(map(tuple, units)), new=tuple(new))
     luck = rng.random()
     if luck < 0.05:
-        made = made._replace(key=rng.getrandbits(64))
+        changed_state = changed_state._replace(key=rng.getrandbits(64))
     elif luck < 0.1:
-        made = made._replace(new=unit(rng, setting))
+        changed_state = changed_state._replace(new=unit(rng, setting))
     elif luck < 0.15:
-        made = made._replace(released=tuple(rng.choice((0, 1, 5, 50, 300, -20)) for _ in range(8)))
-    return made
+        changed_state = changed_state._replace(released=tuple(rng.choice((0, 1, 5, 50, 300, -20))
+                                                              for _ in range(8)))
+    return changed_state
 
 
 # reading
@@ -262,9 +263,9 @@ def handed(setting, units, at, shared, folder):
 def summary(setting, units, at, shared, folder):
     """What the plan's mechanism would get."""
     source, tags = table(setting, units, at, shared, folder)
-    domain, given = setting.plan.domain, Fixed(shared.key, tags)
+    domain, fixed = setting.plan.domain, Fixed(shared.key, tags)
     rows = setting.plan.units if domain.rows_are_public else None
-    read = list(batches(source, setting.plan.coding, rows=rows, entropy=given.bytes))
+    read = list(batches(source, setting.plan.coding, rows=rows, entropy=fixed.bytes))
     return setting.plan.summarise(read, shared.key)
 
 
@@ -273,22 +274,22 @@ def table(setting, units, at, shared, folder):
     places = random.Random(shared.order)
     # Rows of a unit keep their places among others, whatever becomes of the unit.
     place = [[places.random() for _ in range(12)] for _ in range(len(shared.units))]
-    rows = sorted(((place[i][t], i, one) for i, unit in zip(at, units, strict=True)
-                   for t, one in enumerate(unit)), key=lambda found: found[0])
+    rows = sorted(((place[i][t], i, row) for i, unit in zip(at, units, strict=True)
+                   for t, row in enumerate(unit)), key=lambda rows: rows[0])
     if not setting.person:
         tags = [_tag(i) for _, i, _ in rows] if setting.removes else []
     else:
-        seen = dict.fromkeys(i if whose(one, i) else NOBODY for _, i, one in rows)
+        seen = dict.fromkeys(i if whose(row, i) else NOBODY for _, i, row in rows)
         tags = [_tag(i) for i in seen if i != NOBODY or setting.shared]
-    source = _source(setting, [(one, whose(one, i)) for _, i, one in rows], folder)
+    source = _source(setting, [(row, whose(row, i)) for _, i, row in rows], folder)
     domain = setting.plan.domain
     resolve(domain, source.shape(count_rows=domain.rows_are_public))
     return source, tags
 
 
-def whose(one, i):
-    """The id that stands in a row."""
-    return f"p{i}" if one.whose == "own" else ""
+def whose(row, i):
+    """The id in a row."""
+    return f"p{i}" if row.whose == "own" else ""
 
 
 def _tag(i):
@@ -301,10 +302,10 @@ def _source(setting, rows, folder):
         path.write_text("\n".join(map(",".join, _lines(setting, rows))) + "\n", encoding="utf-8")
         return open_source(path, csv=setting.plan.domain.csv)
     if setting.container == "lists" and not setting.person:
-        return open_source([list(one.cells) for one, _ in rows], [one.target for one, _ in rows])
-    data = {f"x{j}": _column([one.cells[j] for one, _ in rows], number=kind in "nmluv")
+        return open_source([list(row.cells) for row, _ in rows], [row.target for row, _ in rows])
+    data = {f"x{j}": _column([row.cells[j] for row, _ in rows], number=kind in "nmluv")
             for j, kind in enumerate(setting.kinds)}
-    data["y"] = _column([one.target for one, _ in rows], number=not setting.classes)
+    data["y"] = _column([row.target for row, _ in rows], number=not setting.classes)
     if setting.person:
         data["id"] = pa.array([name or None for _, name in rows], pa.string())
     return open_source(pa.table(data))
@@ -312,34 +313,34 @@ def _source(setting, rows, folder):
 
 def _column(cells, *, number):
     if number:
-        return pa.array([None if one is None else float(one) for one in cells], pa.float64())
-    return pa.array([None if one is None else str(one) for one in cells], pa.string())
+        return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
+    return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
 def _lines(setting, rows):
     yield [*(f"x{j}" for j in range(len(setting.kinds))), "y", *["id"] * setting.person]
-    for one, name in rows:
-        line = ["" if value is None else str(value) for value in (*one.cells, one.target)]
-        if one.whose == "broken":
+    for row, name in rows:
+        line = ["" if value is None else str(value) for value in (*row.cells, row.target)]
+        if row.whose == "broken":
             yield [*line, f"p{name}", '"open']
         else:
             yield [*line, *[name] * setting.person]
 
 
 def pair(setting, shared, of, folder):
-    """`of` both neighbours that a state speaks of."""
+    """`of` both neighbours that a state describes."""
     whole, units = tuple(range(len(shared.units))), [*shared.units]
     before = of(setting, units, whole, shared, folder)
     if setting.removes:
-        at = (*whole[:shared.one], *whole[shared.one + 1:])
-        del units[shared.one]
+        at = (*whole[:shared.changing], *whole[shared.changing + 1:])
+        del units[shared.changing]
         return before, of(setting, units, at, shared, folder)
-    units[shared.one] = shared.new
+    units[shared.changing] = shared.new
     return before, of(setting, units, whole, shared, folder)
 
 
 def compared(setting, shared, folder):
-    """How far apart the neighbours are that a state speaks of."""
+    """The distance of the neighbours that a state describes."""
     return apart(*pair(setting, shared, handed, folder), setting.counted)
 
 
@@ -370,11 +371,11 @@ def setting(rng, method=None):
     """A random plan that is not refused, and costs something."""
     while True:
         try:
-            found = _setting(rng, method or rng.choice(METHODS))
+            chosen = _setting(rng, method or rng.choice(METHODS))
         except PrivsieveError:
             continue
-        if found.plan.cost.epsilon:
-            return found
+        if chosen.plan.cost.epsilon:
+            return chosen
 
 
 def _setting(rng, method):
@@ -424,7 +425,7 @@ def planned(method, kinds, classes, options, *, units, most=0, neighbours="repla
 
 
 def _wish(rng, kinds, options):
-    """What a choice is among: a wish or two, of which some make no sense and are refused."""
+    """What a choice is among: an option or two, of which some make no sense and are refused."""
     names = [f"x{j}" for j in range(len(kinds))]
     rng.shuffle(names)
     for wish in rng.sample(WISHES, rng.choice((1, 1, 2))):
@@ -484,11 +485,11 @@ def climbed(rng, where, folder, *, starts, steps, enough=float("inf")):
     for step in range(starts + steps):
         shared = (state(rng, where, _size(rng, where)) if step < starts
                   else changed(rng, where, best))
-        found = compared(where, shared, folder)
+        actual_best = compared(where, shared, folder)
         looked += 1
-        if found.ratio >= high:
-            best, high = shared, found.ratio
-        worst = Found(max(worst.ratio, found.ratio), max(worst.loss, found.loss))
+        if actual_best.ratio >= high:
+            best, high = shared, actual_best.ratio
+        worst = Found(max(worst.ratio, actual_best.ratio), max(worst.loss, actual_best.loss))
         if max(worst) > 1 or worst.ratio >= enough:
             break
     return worst, looked

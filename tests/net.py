@@ -55,7 +55,7 @@ class Replayed(streams.Noise):
         return self._source.bytes(count)
 
 
-#: Stands in for the source of noise: each release begins anew.
+#: Replaces the source of noise: each release begins anew.
 REPLAYED = mock.Mock(side_effect=lambda: Replayed(7))
 
 
@@ -75,10 +75,11 @@ def name_of(method):
 
 def domain_of(method, unit, neighbours):
     """The ward of a method, with this unit and these neighbours."""
-    more = {"person": "id", "rows_per_person": 2, "persons": ROWS // 2} if unit == "person" else {}
+    options = {"person": "id", "rows_per_person": 2,
+               "persons": ROWS // 2} if unit == "person" else {}
     if neighbours == "add-remove" and unit == "row":
-        more["rows"] = ROWS
-    return replace(method.domain, neighbours=neighbours, **more)
+        options["rows"] = ROWS
+    return replace(method.domain, neighbours=neighbours, **options)
 
 
 def of_method(method, unit, neighbours):
@@ -90,18 +91,18 @@ def of_method(method, unit, neighbours):
         X, y = table[columns], table[domain.target.name]
         with mock.patch.object(streams, "system", REPLAYED):
             if method.name == "kernel-ridge-session":
-                made = method.made(domain=domain).fit(X, y).release_
-                texts = {"release": canonical(made.body).decode(), "repr": repr(made)}
+                release = method.estimator(domain=domain).fit(X, y).release_
+                texts = {"release": canonical(release.body).decode(), "repr": repr(release)}
                 return {key: short(text, solved=True) for key, text in texts.items()}
-            plan = method.made(domain=domain).plan(rows=ROWS)
+            plan = method.estimator(domain=domain).plan(rows=ROWS)
             body = fit(plan, open_source(X, y)).body
     except PrivsieveError as error:
         return {"refused": short(str(error))}
     signed = certificate(terms(plan, SOFTWARE), digest(canonical(body)))
-    made, solved = Release(body, signed), method.name in SOLVED
+    release, solved = Release(body, signed), method.name in SOLVED
     texts = {"release": canonical(body).decode(), "certificate": canonical(signed).decode(),
-             "page": html(body, signed).decode(), "repr": repr(made),
-             "notebook": made._repr_html_(), "plan": repr(plan)}
+             "page": html(body, signed).decode(), "repr": repr(release),
+             "notebook": release._repr_html_(), "plan": repr(plan)}
     return {key: short(text, solved=solved) for key, text in texts.items()}
 
 
@@ -132,8 +133,8 @@ def of_verbs(folder):
     """The digests of exit code, stdout and stderr of a call of each verb, as text and as JSON."""
     from test_terminal import CALLS, filled
 
-    found = {}
-    for form, more in (("text", ()), ("json", ("--json",))):
+    digests = {}
+    for form, options in (("text", ()), ("json", ("--json",))):
         place = Path(folder) / form
         place.mkdir()
         filled(place)
@@ -143,14 +144,14 @@ def of_verbs(folder):
                     continue
                 out, err = (TextIOWrapper(BytesIO(), "utf-8", newline="") for _ in range(2))
                 with redirect_stdout(out), redirect_stderr(err):
-                    code = run([*call, *more])
+                    code = run([*call, *options])
                 # What is drawn beyond the release: rows of a table, keys, attacks.
                 solved = call[0] in ("regress", "predict", "synthesize", "key", "publish", "check",
                                      "bridge", "union")
-                found[f"privsieve {' '.join(map(str, call))}, {form}"] = {
+                digests[f"privsieve {' '.join(map(str, call))}, {form}"] = {
                     "code": str(code), "out": short(written(out), solved=solved),
                     "err": short(written(err), solved=solved)}
-    return found
+    return digests
 
 
 def cast(folder):
@@ -160,9 +161,9 @@ def cast(folder):
 
 def changes(before, now):
     """The names of what differs: a case and a thing each."""
-    return sorted(f"{case}: {part}" for case in {**before, **now}
-                  for part in {**before.get(case, {}), **now.get(case, {})}
-                  if before.get(case, {}).get(part) != now.get(case, {}).get(part))
+    return sorted(f"{case}: {digest}" for case in {**before, **now}
+                  for digest in {**before.get(case, {}), **now.get(case, {})}
+                  if before.get(case, {}).get(digest) != now.get(case, {}).get(digest))
 
 
 def read():

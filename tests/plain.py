@@ -157,6 +157,9 @@ def groups():
         "pages for reviewers": [path for path in pages if not is_for_users(path)],
         "texts of reports": sorted((source / "report" / "words").glob("*.txt")),
         "code": sorted(source.rglob("*.py")),
+        "tests": [ROOT / "conftest.py", *(
+            path for folder in ("tests", "benchmarks", "experiments")
+            for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__))],
     }
 
 

@@ -1,6 +1,6 @@
 """Planted faults: mechanisms that give away more than they claim, each as innocent code makes it.
 
-An auditor that misses one of them is worth nothing; `tests/test_faults.py` runs all of them, and
+An auditor that misses one of them is useless; `tests/test_faults.py` runs all of them, and
 `tests/reliability.py` counts them for `docs/reliability.md`.
 """
 

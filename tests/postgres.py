@@ -21,11 +21,11 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg, which reaches PostgreS
 
 def programs():
     """The folder of the newest server; None where none is installed."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"),  # noqa: PTH207
+    paths = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"),  # noqa: PTH207
                    key=lambda name: int(name.split("/")[4]))
-    if not found and (named := shutil.which("initdb")):
-        found = [named]
-    return Path(found[-1]).parent if found else None
+    if not paths and (named := shutil.which("initdb")):
+        paths = [named]
+    return Path(paths[-1]).parent if paths else None
 
 
 def _user():
@@ -41,24 +41,24 @@ class Server:
 
     def __init__(self, place, bin_folder):
         self.place, self.bin, self.process = place, bin_folder, None
-        self.more, self.port = ["-c", "listen_addresses="], 5432
+        self.settings, self.port = ["-c", "listen_addresses="], 5432
 
     @classmethod
     @contextmanager
     def started(cls, name=None):
         """A server for the time of the block; one with a name proves it, on this machine's net."""
-        if (found := programs()) is None:
+        if (paths := programs()) is None:
             pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
         place = Path(tempfile.mkdtemp(prefix="pg"))
         try:
-            server = cls(place, found)
+            server = cls(place, paths)
             if user := _user():
                 shutil.chown(place, user)
             place.chmod(0o755)
             server._run("initdb", "-D", "data", "-U", "owner", "-A", "trust", "-E", "UTF8",
                         "--locale=C")
             if name is not None:
-                server.more = server.certified(name)
+                server.settings = server.certified(name)
             server.start()
             try:
                 yield server
@@ -80,7 +80,7 @@ class Server:
             if self.process is None or self.process.poll() is not None:
                 self.process = subprocess.Popen(
                     [self.bin / "postgres", "-D", "data", "-k", self.place, "-c",
-                     "max_connections=60", "-c", "shared_buffers=16MB", *self.more],
+                     "max_connections=60", "-c", "shared_buffers=16MB", *self.settings],
                     user=_user(), cwd=self.place, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
             time.sleep(0.1)
@@ -98,13 +98,16 @@ class Server:
 
         key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
         called = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        made = (x509.CertificateBuilder().subject_name(called).issuer_name(called)
-                .public_key(key.public_key()).serial_number(1)
-                .not_valid_before(now - dt.timedelta(1)).not_valid_after(now + dt.timedelta(1))
-                .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-                .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-                .sign(key, hashes.SHA256()))
-        (self.place / "root.crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        certificate = (x509.CertificateBuilder().subject_name(called).issuer_name(called)
+                       .public_key(key.public_key()).serial_number(1)
+                       .not_valid_before(now - dt.timedelta(1))
+                       .not_valid_after(now + dt.timedelta(1))
+                       .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]),
+                                      critical=False)
+                       .add_extension(x509.BasicConstraints(ca=True, path_length=None),
+                                      critical=True)
+                       .sign(key, hashes.SHA256()))
+        (self.place / "root.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         (self.place / "server.key").write_bytes(key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption()))
@@ -127,9 +130,9 @@ class Server:
         """The server and all that works for it, without a word."""
         self.process.send_signal(signal.SIGSTOP)  # no new ones
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        for one in (self.process.pid, *map(int, children.split())):
+        for pid in (self.process.pid, *map(int, children.split())):
             with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def url(self, database, user="owner"):

@@ -48,11 +48,11 @@ def digest(target: str, src: Path = SRC) -> str:
 
 def _function(text: str, name: str) -> str:
     node: ast.AST = ast.parse(text)
-    for part in name.split("."):
-        found = [n for n in node.body if getattr(n, "name", None) == part]
-        if len(found) != 1:
-            raise LookupError(f"{name}: found {len(found)} times")
-        node = found[0]
+    for name_part in name.split("."):
+        nodes = [n for n in node.body if getattr(n, "name", None) == name_part]
+        if len(nodes) != 1:
+            raise LookupError(f"{name}: found {len(nodes)} times")
+        node = nodes[0]
     for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(inner):
             inner.body = inner.body[1:] or [ast.Pass()]
@@ -81,20 +81,20 @@ def complaints(proof: Path, src: Path = SRC) -> list[str]:
     covered = COVERS.findall(text)
     if not covered:
         return [f"{name} covers nothing"]
-    found, files = [], {beside}
+    problems, files = [], {beside}
     for target, written in covered:
         try:
             true = digest(target, src)
             files.add(file_of(target, src))
         except (LookupError, OSError) as error:
-            found.append(f"{name} covers what is not there: {error}")
+            problems.append(f"{name} covers what is not there: {error}")
             continue
         if true != written:
-            found.append(f"{target} changed: read {name} again, then write @ {true}")
+            problems.append(f"{target} changed: read {name} again, then write @ {true}")
     known = {label for path in files for label in labels(path)}
-    found += [f"{name} cites [{label}], which no comment of the code has"
-              for label in sorted(set(CITED.findall(text)) - known)]
-    return found
+    problems += [f"{name} cites [{label}], which no comment of the code has"
+                 for label in sorted(set(CITED.findall(text)) - known)]
+    return problems
 
 
 def labels(path: Path) -> set[str]:
@@ -108,8 +108,9 @@ def functions(path: Path, src: Path = SRC) -> list[str]:
     module = ".".join(path.relative_to(src).with_suffix("").parts)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     parts = [(node.name, node) for node in tree.body if hasattr(node, "name")]
-    parts += [(f"{name}.{part.name}", part) for name, node in parts
-              if isinstance(node, ast.ClassDef) for part in node.body if hasattr(part, "name")]
+    parts += [(f"{name}.{own_node.name}", own_node) for name, node in parts
+              if isinstance(node, ast.ClassDef) for own_node in node.body
+              if hasattr(own_node, "name")]
     return [f"{module}.{name}" for name, node in parts if isinstance(node, ast.FunctionDef)]
 
 

@@ -24,19 +24,21 @@ def write_table(path, rng):
     rows = rng.randint(20, 70)
     columns = {"y": "target"}
     lean = [rng.random() for _ in range(rows)]
-    made = {"y": [str(int(one + rng.random() * rng.choice([0.3, 1.0]) > 0.9)) for one in lean]}
+    new_columns = {"y": [str(int(number + rng.random() * rng.choice([0.3, 1.0]) > 0.9))
+                         for number in lean]}
     if rng.random() < 0.2:
-        made["y"] = [rng.choice("abc") if one == "1" else "a" for one in made["y"]]
+        new_columns["y"] = [rng.choice("abc") if label == "1" else "a"
+                            for label in new_columns["y"]]
     for j in range(rng.randint(1, 5)):
         kind = rng.choice(["category", "number", "date", "flag", "rare"])
         name = f"{kind}{j}"
         columns[name] = kind
-        made[name] = [_cell(kind, one, rng) for one in lean]
+        new_columns[name] = [_cell(kind, number, rng) for number in lean]
     names = [name for name in columns if name != "y"] + ["y"]
     with Path(path).open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
-        writer.writerows(zip(*(made[name] for name in names), strict=True))
+        writer.writerows(zip(*(new_columns[name] for name in names), strict=True))
     return columns
 
 
@@ -77,7 +79,7 @@ def options(columns, rng):
 
 
 class Found:
-    """What the oracle finds in a folder: what was claimed, and the smallest crowd of a stranger."""
+    """What the oracle finds in a folder: the claim, and the smallest group of an attacker."""
 
     def __init__(self, folder):
         self.claim = json.loads((Path(folder) / "certificate.json").read_text())["claim"]
@@ -93,7 +95,7 @@ class Found:
             self.exact.append(self.place[self.claim["target"]])
 
     def level(self):
-        """Rows in the smallest crowd of who knows what the roles say."""
+        """Rows in the smallest group of an attacker who knows what the roles say."""
         apart = defaultdict(Counter)
         for row in self.rows:
             held = int("0" + "".join(row[j] for j in self.has), 2)
@@ -102,7 +104,7 @@ class Found:
                    for seen in apart.values() for mine in seen)
 
     def classes(self):
-        """The fewest classes in a crowd of who knows the columns alone; None without a target."""
+        """The fewest classes in a group of an attacker who knows columns alone, or None."""
         target = self.claim["target"]
         if target is None:
             return None
@@ -110,6 +112,6 @@ class Found:
         label = self.place[target]
         seen = {(tuple(row[j] for j in exact), tuple(row[j] for j in self.has), row[label])
                 for row in self.rows}
-        return min(len({other for one, held, other in seen
-                        if one == mine and all(b >= a for a, b in zip(my, held, strict=True))})
+        return min(len({other for row, held, other in seen
+                        if row == mine and all(b >= a for a, b in zip(my, held, strict=True))})
                    for mine, my, _ in seen)

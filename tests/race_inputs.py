@@ -107,18 +107,19 @@ def table(target, unit):
     """Sixty rows with ties, missing and odd cells."""
     rng = random.Random(f"{target} {unit}")
     lean = [rng.random() for _ in range(ROWS)]
-    data = {"n": pa.array([rng.choice(NUMBERS) if rng.random() < 0.6 else round(one, 3)
-                           for one in lean], pa.float64()),
+    data = {"n": pa.array([rng.choice(NUMBERS) if rng.random() < 0.6 else round(value, 3)
+                           for value in lean], pa.float64()),
             "l": pa.array([rng.choice(NUMBERS) for _ in lean], pa.float64()),
             "f": pa.array([rng.choice(("1", "0", "yes", None)) for _ in lean]),
-            "c": pa.array(["ABCz"[min(3, int(4 * one + rng.random() / 2))] for one in lean]),
-            "d": pa.array([dt.date(2019, 6, 1) + dt.timedelta(days=int(2000 * one))
-                           for one in lean])}
+            "c": pa.array(["ABCz"[min(3, int(4 * value + rng.random() / 2))] for value in lean]),
+            "d": pa.array([dt.date(2019, 6, 1) + dt.timedelta(days=int(2000 * value))
+                           for value in lean])}
     if target == "number":
-        data["y"] = pa.array([None if rng.random() < 0.05 else round(9 * one, 2) for one in lean])
+        data["y"] = pa.array([None if rng.random() < 0.05 else round(9 * value, 2)
+                              for value in lean])
     else:
         classes = 2 if target == "two" else 3
-        data["y"] = pa.array([str(min(classes - 1, int(classes * one))) for one in lean])
+        data["y"] = pa.array([str(min(classes - 1, int(classes * value))) for value in lean])
     if unit == "person":
         data["id"] = pa.array([rng.choice((None, *(f"p{i}" for i in range(20)))) for _ in lean])
     return pa.table(data)
@@ -136,12 +137,12 @@ class Watch:
                 Path(code.co_filename).parent.name != "noise"):
             return
         names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-        given = [frame.f_locals[name] for name in names]
-        terms = [str(one) for one in given if isinstance(one, int | Fraction | str)]
+        values = [frame.f_locals[name] for name in names]
+        terms = [str(value) for value in values if isinstance(value, int | Fraction | str)]
         if "race" in names:
             race = frame.f_locals["race"]
             terms = [str(getattr(race, name)) for name in TERMS]
-        first = [] if isinstance(given[0], int) else _short([int(x) for x in given[0]])
+        first = [] if isinstance(values[0], int) else _short([int(x) for x in values[0]])
         self.handed.append([code.co_name, first, *terms])
 
     def __enter__(self):
@@ -162,12 +163,12 @@ def _short(numbers):
 def _plain(value):
     """What a release says, with its integers, short."""
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    whole = isinstance(value, list) and all(isinstance(one, int) for one in value)
+        return {name: _plain(single_value) for name, single_value in value.items()}
+    whole = isinstance(value, list) and all(isinstance(single_value, int) for single_value in value)
     return _short(value) if whole else value
 
 
-def told(name):
+def recorded(name):
     """What one plan hands to noise, and what it says of itself."""
     if name in SESSIONS:
         return _session(name)
@@ -181,7 +182,7 @@ def told(name):
                    **options)
     with Watch() as watch:
         release = fitting.fit(plan, source, noise=replay(1))
-    return _said(watch, release.body, name)
+    return _line(watch, release.body, name)
 
 
 def _session(name):
@@ -195,10 +196,10 @@ def _session(name):
                 session.predict_one([0.2, 0.3], epsilon=2)
             else:
                 session.predict_batch([[0.2, 0.3], [0.7, 0.1]], epsilon=2)
-    return _said(watch, session.release_.body, name)
+    return _line(watch, session.release_.body, name)
 
 
-def _said(watch, body, name):
+def _line(watch, body, name):
     says = {key: _plain(value) for key, value in body.items()
             if key not in ("columns", "domain", "format", "replayed")}
     if name in NEARLY:
@@ -208,10 +209,10 @@ def _said(watch, body, name):
 
 def recounted():
     """All of it."""
-    return {name: told(name) for name in (*PLANS, *SESSIONS)}
+    return {name: recorded(name) for name in (*PLANS, *SESSIONS)}
 
 
 if __name__ == "__main__":
-    made = ",\n".join(f"{json.dumps(name)}: {json.dumps(one, separators=(',', ':'))}"
-                      for name, one in recounted().items())
-    sys.stdout.write("{\n" + made + "\n}\n")
+    text = ",\n".join(f"{json.dumps(name)}: {json.dumps(inputs, separators=(',', ':'))}"
+                      for name, inputs in recounted().items())
+    sys.stdout.write("{\n" + text + "\n}\n")

@@ -1,4 +1,4 @@
-"""Whoever reads a page and does what it says: files are written, lines are run, Python goes on."""
+"""A reader who does what a page says: files are written, lines are run, Python goes on."""
 
 from __future__ import annotations
 
@@ -111,5 +111,5 @@ class Reader:
         if self.library is None:
             place = self.held.enter_context(tempfile.TemporaryDirectory())
             self.library = sdcmicro_library(Path(place))
-        code, _, said = rscript(*words, env=self.library)
-        assert code == 0, said
+        code, _, output = rscript(*words, env=self.library)
+        assert code == 0, output

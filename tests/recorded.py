@@ -40,7 +40,7 @@ WRAPPED = {
 HANDED = ("top_k", "noisy", "above", "gamma", "laplace", "gaussian")
 #: Counts declare no epsilon: what the mean of their noise says is what they cost.
 COUNTS = ("noisy", "above", "discrete_laplace", "geometric")
-#: Calls of the solver are recorded for what stands in them; they draw nothing.
+#: Calls of the solver are recorded for their arguments; they draw nothing.
 SOLVED = "minimise"
 
 
@@ -173,15 +173,15 @@ class Record:
 _CURRENT = []
 
 
-def _law(name, given):
+def _law(name, values):
     """The parameters of a call as values that can be compared."""
     if name == "top_k":
-        asked = given["race"]
-        return (*(getattr(asked, part) for part in (
+        race = values["race"]
+        return (*(getattr(race, name) for name in (
             "d", "k", "sensitivity", "epsilon", "delta", "ordered")),)
-    return tuple(value for part, value in given.items()
-                 if part not in ("noise", "streams", "law")
-                 and not (name in HANDED and part in ("w", "counts", "scores")))
+    return tuple(value for own_name, value in values.items()
+                 if own_name not in ("noise", "streams", "law")
+                 and not (name in HANDED and own_name in ("w", "counts", "scores")))
 
 
 def _wrapper(name, original):
@@ -191,28 +191,29 @@ def _wrapper(name, original):
         if not _CURRENT:
             return original(*args, **kwargs)
         record = _CURRENT[-1]
-        given = signature.bind(*args, **kwargs).arguments
+        arguments = signature.bind(*args, **kwargs).arguments
         if name == SOLVED:
             output = original(*args, **kwargs)
-            record.solved.append((given["Z"], given["lam"], given.get("start"), output.w))
+            record.solved.append((arguments["Z"], arguments["lam"], arguments.get("start"),
+                                  output.w))
             return output
         if record.inside:
-            record.inside[-1].drawn.append((name, *_law(name, given)))
+            record.inside[-1].drawn.append((name, *_law(name, arguments)))
             return original(*args, **kwargs)
-        made = Call(name, _law(name, given))
+        new_call = Call(name, _law(name, arguments))
         if name in HANDED:
-            made.met = [int(x) for x in next(iter(given.values()))]
-        record.begun(made)
-        record.inside.append(made)
+            new_call.met = [int(x) for x in next(iter(arguments.values()))]
+        record.begun(new_call)
+        record.inside.append(new_call)
         try:
             output = original(*args, **kwargs)
         finally:
             record.inside.pop()
         if name == "discrete_laplace":
-            return Count(record, made, output)
+            return Count(record, new_call, output)
         if name == "geometric":
-            return [Half(record, made, draw) for draw in output]
-        return record.ended(made, output)
+            return [Half(record, new_call, draw) for draw in output]
+        return record.ended(new_call, output)
 
     return call
 
@@ -232,9 +233,9 @@ def boundary():
 def _exchange(others):
     for name, module in list(sys.modules.items()):
         if name.startswith("privsieve"):
-            for part, value in list(vars(module).items()):
+            for own_name, value in list(vars(module).items()):
                 if id(value) in others:
-                    setattr(module, part, others[id(value)])
+                    setattr(module, own_name, others[id(value)])
 
 
 @contextmanager
@@ -320,7 +321,7 @@ def counted(call, other):
                                     if step[0] in ("two_sided", "geometric"))
 
 
-# --- the problem that noise stands in -------------------------------------------------------------
+# --- the problem that contains noise -------------------------------------------------------------
 
 def objective_loss(first, second, each, luck):
     """What a minimiser of an objective with noise loses at most, over many answers.

@@ -20,25 +20,26 @@ class Forger:
 
     def edited(self, act, which, path, value=None):
         """One edit, refitted; None where nothing is left of it."""
-        made = copy.deepcopy(self.true)
+        body = copy.deepcopy(self.true)
         try:
-            act(made[which], path, copy.deepcopy(value))  # of another folder: that one stays true
+            act(body[which], path, copy.deepcopy(value))  # of another folder: that one stays true
         except (TypeError, KeyError, IndexError):
             return None
         with contextlib.suppress(Exception):  # what cannot be made to fit stays as it is
-            refit(made["release"], made["certificate"], which, path)
-        return None if same(made, self.true) else made
+            refit(body["release"], body["certificate"], which, path)
+        return None if same(body, self.true) else body
 
 
-def same(one, other):
+def same(value, other):
     """Whether two values are the same JSON."""
-    return repr(_sorted(one)) == repr(_sorted(other))
+    return repr(_sorted(value)) == repr(_sorted(other))
 
 
 def _sorted(value):
     if isinstance(value, dict):
-        return sorted((str(key), _sorted(one)) for key, one in value.items())
-    return [_sorted(one) for one in value] if isinstance(value, list | tuple) else value
+        return sorted((str(key), _sorted(single_value)) for key, single_value in value.items())
+    return [_sorted(single_value)
+            for single_value in value] if isinstance(value, list | tuple) else value
 
 
 def refit(release, signed, which, path):
@@ -163,14 +164,14 @@ def others(value):
 
 
 def _texts(value):
-    found = [value + "0", value[:-1], value.upper(), "anything"]
+    texts = [value + "0", value[:-1], value.upper(), "anything"]
     try:
         number = Fraction(value)
     except (ValueError, ZeroDivisionError):
-        return found
+        return texts
     if number.denominator == 1 and "." not in value:
-        return [*found, str(int(number) + 1), str(2 * int(number)), "5000"]
-    return [*found, f"{float(number) * 2:g}", f"{float(number) / 8:g}", "5000",
+        return [*texts, str(int(number) + 1), str(2 * int(number)), "5000"]
+    return [*texts, f"{float(number) * 2:g}", f"{float(number) / 8:g}", "5000",
             value[:-1] + str((int(value[-1]) + 1) % 10)]
 
 

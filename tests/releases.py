@@ -50,13 +50,13 @@ ANSWERS = {"selected": ["age", "dose", "sex"],
            "queries": [[1, 2, 0], [9, 9, 1]], "answers": ["88.213904", "-3.25"]}
 
 
-def domain_of(columns=NAMES, target=None, **more):
+def domain_of(columns=NAMES, target=None, **options):
     """A domain of a number, a number on a log scale, a category, and flags after them."""
     first = (Number(columns[0], 0, 110), *(Number(name, 1, 9, scale="log")
                                            for name in columns[1:2]),
              *(Category(name, ["F", "M"]) for name in columns[2:3]))
     return Domain((*first, *(Flag(name) for name in columns[3:])),
-                  target=target or Label("ill", ["no", "yes"]), **more)
+                  target=target or Label("ill", ["no", "yes"]), **options)
 
 
 def plan_of(kind, *, domain=None, epsilon="0.5", delta=0, warning=None, forecast=None,
@@ -84,15 +84,15 @@ def true(kind, *, settings=None, numbers=None, ledger=None):
         "histogram": ("noisy-histogram", {"columns": ["age", "sex"], "bins": {"age": 4}},
                       NoisyTable(("age", "sex"), None, numbers)),
     }[kind]
-    made = plan(method, domain_of(target=TARGETS.get(kind)), epsilon="0.5", rows=100,
-                **{**own, **(settings or {})})
-    body = Release.of(made, output, replayed=False).body
-    return issued(body, made, ledger)
+    planned = plan(method, domain_of(target=TARGETS.get(kind)), epsilon="0.5", rows=100,
+                   **{**own, **(settings or {})})
+    body = Release.of(planned, output, replayed=False).body
+    return issued(body, planned, ledger)
 
 
-def released(kind, *, ledger=None, says=None, plan=None, **more):
+def released(kind, *, ledger=None, says=None, plan=None, **options):
     """release.json and certificate.json of this kind, as read from their files."""
-    plan = plan or plan_of(kind, **more)
+    plan = plan or plan_of(kind, **options)
     body = Release.of(plan, None, replayed=False).body
     return issued({**body, **(says or SAYS[kind])}, plan, ledger)
 

@@ -48,15 +48,16 @@ last column says whether it found that out.
 
 
 def attacked(method, mode, spent):
-    """What an audit finds of a mode that spends so much."""
-    made = pair(method, mode)
-    return audit(made.attacked(spent), made.first, made.second, epsilon=1, delta=made.delta,
-                 profile=RUNS * made.runs // pair("rule-sieve").runs)
+    """What an audit finds of a mode that spends this epsilon."""
+    attacked_pair = pair(method, mode)
+    return audit(attacked_pair.attacked(spent), attacked_pair.first, attacked_pair.second,
+                 epsilon=1, delta=attacked_pair.delta,
+                 profile=RUNS * attacked_pair.runs // pair("rule-sieve").runs)
 
 
-def bound(found):
+def bound(report):
     """A bound, where the attack saw anything."""
-    return f"{max(0.0, found.bound):.2f}"
+    return f"{max(0.0, report.bound):.2f}"
 
 
 def rows(methods):
@@ -78,13 +79,14 @@ def rows(methods):
 def alarms():
     """How many of 300 short audits of right mechanisms say that they are wrong."""
     each = AUDITS // len(CHEAP)
-    pairs = [pair(*one) for one in CHEAP for _ in range(each)]
-    found = [audit(made.attacked(1), made.first, made.second, epsilon=1, delta=made.delta)
-             for made in pairs]
-    likely, surely = sum(one.bound95 > 1 for one in found), sum(one.exceeded for one in found)
+    pairs = [pair(*single_pair) for single_pair in CHEAP for _ in range(each)]
+    reports = [audit(pair.attacked(1), pair.first, pair.second, epsilon=1, delta=pair.delta)
+               for pair in pairs]
+    likely, surely = sum(report.bound95 > 1 for report in reports), sum(report.exceeded
+                                                                        for report in reports)
     named = ", ".join(f"{method} {mode or 'plain'}" for method, mode in CHEAP)
     yield "\n## False alarms\n"
-    yield (f"{len(found)} audits of {found[0].runs} runs, {each} each of {named}, at exactly what "
+    yield (f"{len(reports)} audits of {reports[0].runs} runs, {each} each of {named}, at exactly "
            f"they claim: {surely} said refuted, where one in a hundred may; {likely} had a bound "
            "of 95 % above the claim, where five in a hundred may.")
 
@@ -94,19 +96,19 @@ def faults():
     yield "\n## Planted faults\n\n| fault | runs | found | caught |\n|---|---|---|---|"
     for fault in FAULTS:
         claimed = 3.0 if "ties" in fault.name else 1.0
-        found = audit(fault.run, fault.first, fault.second, epsilon=claimed, profile=fault.runs)
-        yield (f"| {fault.name} | {found.runs:,} | {bound(found)} of {claimed:g} | "
-               f"{'yes' if found.exceeded else 'NO'} |")
+        report = audit(fault.run, fault.first, fault.second, epsilon=claimed, profile=fault.runs)
+        yield (f"| {fault.name} | {report.runs:,} | {bound(report)} of {claimed:g} | "
+               f"{'yes' if report.exceeded else 'NO'} |")
 
 
 def recorded():
     """A line for each family of the recorded audit."""
     with boundary():
-        found = [(family, audited(family, PAIRS, stop=False)) for family in FAMILIES]
-    faults = sum(bool(worst.faults) for _, worst in found)
+        outcomes = [(family, audited(family, PAIRS, stop=False)) for family in FAMILIES]
+    faults = sum(bool(worst.faults) for _, worst in outcomes)
     yield "\n## The noise of neighbours, recorded and played\n"
-    yield (f"{sum(worst.pairs for _, worst in found):,} pairs of neighbouring tables in "
-           f"{len(found)} families of plans: {faults or 'none'} showed a fault. "
+    yield (f"{sum(worst.pairs for _, worst in outcomes):,} pairs of neighbouring tables in "
+           f"{len(outcomes)} families of plans: {faults or 'none'} showed a fault. "
            "*Moved* is the largest distance between the numbers of two neighbours that met the "
            "noise of one call, as a share of what that noise, its epsilon and its "
            "declared sensitivity allow. *Spent* is what all calls together declare, or lose by "
@@ -114,7 +116,7 @@ def recorded():
            "delta or an objective pays. 1 is exactly what is promised, and more is a fault. The "
            "[guarantees](guarantees.md#how-this-is-audited) say how it works.\n")
     yield "| method | family | pairs | moved | spent |\n|---|---|---|---|---|"
-    for family, worst in found:
+    for family, worst in outcomes:
         kind = getattr(family.kind, "__name__", "KernelRidgeSession")
         moved, spent = (f"{share:.3f}" if share else "-" for share in (worst.ratio, worst.spent))
         yield f"| {kind} | {family.name} | {worst.pairs:,} | {moved} | {spent} |"

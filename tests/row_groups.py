@@ -29,4 +29,4 @@ def levels(items, y, classes, absent=None):
     size = counts.sum(1)
     group, held = around(masks, counts, masks, size)
     numbers = group.sum(1), size, (group > 0).sum(1), held
-    return RowGroups(*(part[pattern] for part in numbers))
+    return RowGroups(*(number[pattern] for number in numbers))

@@ -1,4 +1,4 @@
-"""What a browser is asked of a page, whoever made it."""
+"""What a browser is asked of a page by any author."""
 
 #: The smallest contrast of a text with the page behind it, as WCAG counts it.
 CONTRAST = """

@@ -22,7 +22,7 @@ def domain(kinds, classes=2, **options):
 
     Numbers without bounds: u, and v with a missing level.
     """
-    made = {
+    columns = {
         "n": lambda name: Number(name, 0, 1),
         "m": lambda name: Number(name, 0, 1, missing="level"),
         "u": Number,
@@ -31,7 +31,7 @@ def domain(kinds, classes=2, **options):
         "c": lambda name: Category(name, ["a", "b", "c"]),
         "w": lambda name: Category(name, [str(v) for v in range(30)]),
     }
-    return Domain([made[kind](f"x{j}") for j, kind in enumerate(kinds)],
+    return Domain([columns[kind](f"x{j}") for j, kind in enumerate(kinds)],
                   target=Label("y", list(range(classes))), **options)
 
 

@@ -34,14 +34,14 @@ VALUES = (0, 1)
 
 
 def tables(rows, ids, most):
-    """All tables of at most so many rows, where a person has at most so many."""
+    """All tables of at most `rows` rows, where a person has a limited number."""
     cells = [(name, value) for name in (*ids, None) for value in VALUES]
-    found = set()
+    tables_seen = set()
     for count in range(rows + 1):
         for table in itertools.combinations_with_replacement(cells, count):
             if all(sum(row[0] == name for row in table) <= most for name in ids):
-                found.add(tuple(sorted(table, key=str)))
-    return found
+                tables_seen.add(tuple(sorted(table, key=str)))
+    return tables_seen
 
 
 def without(table, name):
@@ -49,10 +49,10 @@ def without(table, name):
     return tuple(row for row in table if name is None or row[0] != name)
 
 
-def related(change, one, other, ids):
+def related(change, first, other, ids):
     """Whether two tables differ by one change, as the page of the proof says it."""
-    a, b = list(one), list(other)
-    for row in one:
+    a, b = list(first), list(other)
+    for row in first:
         if row in b:
             a.remove(row)
             b.remove(row)
@@ -60,12 +60,12 @@ def related(change, one, other, ids):
     if change.unit == "row":
         return sizes == (1, 1) if change.neighbours == "replace-one" else sorted(sizes) == [0, 1]
     # A row without an id weighs nothing where persons are protected.
-    one, other = (tuple(row for row in table if row[0]) for table in (one, other))
-    present = [{row[0] for row in table} for table in (one, other)]
+    first, other = (tuple(row for row in table if row[0]) for table in (first, other))
+    present = [{row[0] for row in table} for table in (first, other)]
     if change.neighbours == "add-remove":
-        return any(without(one, name) == without(other, name) and (
+        return any(without(first, name) == without(other, name) and (
             (name in present[0]) != (name in present[1])) for name in ids)
-    return any(without(one, p) == without(other, q) and (
+    return any(without(first, p) == without(other, q) and (
         p == q or ((p not in present[1] or p is None) and (q not in present[0] or q is None)))
         for p in (*ids, None) for q in (*ids, None))
 
@@ -88,7 +88,8 @@ def distances(change, nodes, ids):
             count += 1
             edge = [j for at in edge for j in near[at] if math.isinf(far[start, j])
                     and not far.__setitem__((start, j), count)]
-    return lambda one, other: far[place[weightless(change, one)], place[weightless(change, other)]]
+    return lambda first, other: far[place[weightless(change, first)],
+                                    place[weightless(change, other)]]
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -101,9 +102,9 @@ def test_the_factors_are_distances_of_tables(most):
     for plan in CHANGES:
         far = distances(plan, wide, ids)
         for population in CHANGES:
-            worst = max(far(one, other) for one in inner for other in inner
-                        if len(one) + len(other) <= 7 and related(population, one, other, ids)
-                        and (population.unit == "row" or _of_persons(one, other)))
+            worst = max(far(table, other) for table in inner for other in inner
+                        if len(table) + len(other) <= 7 and related(population, table, other, ids)
+                        and (population.unit == "row" or _of_persons(table, other)))
             expected = steps(population, most, plan)
             if isinstance(expected, str):
                 assert math.isinf(worst), (population, plan)
@@ -113,13 +114,13 @@ def test_the_factors_are_distances_of_tables(most):
                     assert expected == worst, (population, plan)
 
 
-def _of_persons(one, other):
+def _of_persons(person, other):
     """Whether all that differs has an id: in a population of persons every row is somebody's."""
-    return all(row[0] for row in (*one, *other))
+    return all(row[0] for row in (*person, *other))
 
 
 def test_without_the_number_of_rows_there_is_no_factor():
-    """What a person is worth in rows has to be said before rows are converted."""
+    """The number of rows of a person has to be declared before rows are converted."""
     person = Change("person", "replace-one")
 
     assert "rows_per_person" in steps(person, None, Change("row", "add-remove"))
@@ -144,40 +145,40 @@ def test_releases_of_rows_and_persons_add_up(ledger):
     columns = [ps.Number("a", 0, 1), ps.Number("b", 0, 1)]
     target = ps.Label("y", ["0", "1"])
 
-    def fit(X, **more):
-        domain = ps.Domain(columns, target=target, **more)
+    def fit(X, **options):
+        domain = ps.Domain(columns, target=target, **options)
         return ps.RuleSieve(1, epsilon=1, domain=domain, ledger=ledger, class_prior=None).fit(X)
 
     fit(table.drop(columns="id"))
     with pytest.warns(ConvertedWarning, match="charged 2 times.*one person.*one row"):
-        made = fit(table, person="id", rows_per_person=4, persons=150)
-    kept = made.release_.certificate["ledger"]
+        model = fit(table, person="id", rows_per_person=4, persons=150)
+    kept = model.release_.certificate["ledger"]
 
     assert (Fraction(3), "2", "2") == (ledger.spent(), kept["charged"]["factor"],
                                        kept["charged"]["epsilon"])
-    assert "1" == made.release_.certificate["claim"]["epsilon"]
-    assert ps.verify(made.release_.certificate, made.release_.body, ledger=ledger).valid
+    assert "1" == model.release_.certificate["claim"]["epsilon"]
+    assert ps.verify(model.release_.certificate, model.release_.body, ledger=ledger).valid
     with pytest.warns(ConvertedWarning), pytest.raises(BudgetExceeded, match="1 2 times"):
         fit(table.drop(columns="id"), neighbours="add-remove", rows=600)
     assert Fraction(3) == ledger.spent()
     assert () == ledger.verify_chain().reasons
 
 
-@pytest.mark.parametrize(("facts", "plan", "said"), [
+@pytest.mark.parametrize(("facts", "plan", "message"), [
     ({"unit": "person"}, Change("row", "add-remove"), "name the person column"),
     ({"unit": "person", "rows_per_person": 3}, Change("row", "replace-one"),
      "name the person column of the table, or declare add-remove"),
     ({"unit": "row", "neighbours": "add-remove"}, Change("row", "replace-one"),
      "declare add-remove with a round number of rows"),
 ])
-def test_what_cannot_be_converted_is_refused_with_the_way_out(ledger, facts, plan, said):
+def test_what_cannot_be_converted_is_refused_with_the_way_out(ledger, facts, plan, message):
     """A plan of another change that no factor covers is refused, and nothing is charged."""
     ledger.grant(1, **facts)
     for act in (ledger.conversion, lambda claim: ledger.reserve(Cost.of("0.1"), claim)):
         with pytest.raises(BudgetExceeded) as caught:
             act(terms(plan))
 
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert str(caught.value).startswith("clinic: the account protects")
     assert (Fraction(0), 1) == (ledger.spent(), len(ledger.entries()))
 
@@ -211,7 +212,7 @@ def test_a_charge_that_names_no_change_is_not_mixed(ledger):
     assert (Fraction(2), Fraction(3)) == (ledger.left(), other.left())
 
 
-@pytest.mark.parametrize(("facts", "said"), [
+@pytest.mark.parametrize(("facts", "message"), [
     ({"neighbours": "add-remove"}, "add unit"), ({"rows_per_person": 3}, "add unit"),
     ({"unit": "household"}, "write row or person"),
     ({"unit": "row", "rows_per_person": 3}, "leave it out"),
@@ -220,9 +221,9 @@ def test_a_charge_that_names_no_change_is_not_mixed(ledger):
     ({"unit": "person", "rows_per_person": 2**41}, "whole number"),
     ({"unit": "person", "neighbours": "both"}, "replace-one or add-remove"),
 ])
-def test_facts_of_a_grant_are_checked(ledger, tmp_path, facts, said):
+def test_facts_of_a_grant_are_checked(ledger, tmp_path, facts, message):
     """A grant that contradicts itself is refused in a sentence, and makes no file."""
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         ledger.grant(1, **facts)
 
     assert [] == list(tmp_path.iterdir())
@@ -233,13 +234,13 @@ def test_facts_of_a_grant_are_checked(ledger, tmp_path, facts, said):
 def test_pure_releases_of_a_granted_delta_add_up_in_squares(ledger):
     """Many small releases without a delta are admitted beyond the plain sum of their epsilons."""
     ledger.grant(1, delta="1e-6")
-    made = 0
+    count = 0
     while ledger.left() >= Fraction(1, 50):
         ledger.reserve(Cost.of("0.02"), terms(CHANGES[0]))
-        made += 1
+        count += 1
 
-    assert 100 < made < 125  # a hundred, as docs/ledger.md says
-    assert ledger.spent() <= 1 < Fraction(made, 50)
+    assert 100 < count < 125  # a hundred, as docs/ledger.md says
+    assert ledger.spent() <= 1 < Fraction(count, 50)
     assert () == ledger.verify_chain().reasons
 
 
@@ -281,7 +282,7 @@ def test_the_first_release_may_take_the_whole_delta(ledger):
 
 
 def gaussian(epsilon, delta, rho):
-    """Many Gaussian releases of this rho through an account: how many, and what they come to."""
+    """Many Gaussian releases of this rho through an account: how many, and their sum."""
     account, count = accounts.granted(int(epsilon * 10**9), int(delta * 10**18)), 0
     cost = Charge(3 * 10**8, 10**10, int(rho * RHO_UNITS))
     while (after := account.plus(cost)) is not None:
@@ -332,17 +333,17 @@ def test_a_limit_of_rho_implies_its_epsilon(epsilon, delta):
         best = min((float(log_delta(Fraction(2) ** e, Fraction(max(limit, 1), RHO_UNITS), wanted)
                           .mid()), e) for e in range(-40, 60))[1]
         orders = [Fraction(2.0 ** (float(best) + step / 200)) for step in range(-400, 401)]
-        shown = [t for t in orders
-                 if log_delta(t, limit * Fraction(99999, 10**17), wanted) <= target]
-        more = [t for t in orders
-                if log_delta(t, Fraction(limit + 1, RHO_UNITS) * Fraction(101, 100), wanted)
-                <= target]
+        orders_below = [t for t in orders
+                        if log_delta(t, limit * Fraction(99999, 10**17), wanted) <= target]
+        orders_above = [t for t in orders
+                        if log_delta(t, Fraction(limit + 1, RHO_UNITS) * Fraction(101, 100), wanted)
+                        <= target]
     finally:
         ctx.prec = before
 
-    assert limit == 0 or shown
-    assert [] == more
-    # What the plans use is close, so that a grant of two halves is worth half and half.
+    assert limit == 0 or orders_below
+    assert [] == orders_above
+    # What the plans use is close, so that a grant of two halves counts as half and half.
     assert limit / RHO_UNITS >= .99 * float(concentrated(wanted, allowed)) - 1e-11
 
 
@@ -351,10 +352,10 @@ def test_a_limit_of_rho_implies_its_epsilon(epsilon, delta):
 def test_the_delta_of_a_group_is_rounded_up(factor, units, delta):
     """It is the sum of e^(i epsilon) delta, never below it and hardly above."""
     true = sum(Fraction(Decimal(i * units).scaleb(-9).exp()) for i in range(factor)) * delta
-    found = accounts.charge(units, delta, None, factor)
+    charge = accounts.charge(units, delta, None, factor)
 
-    assert min(true, TOP) <= found.delta <= true + 1
-    assert (factor * units, TOP) == (found.units, found.rho)
+    assert min(true, TOP) <= charge.delta <= true + 1
+    assert (factor * units, TOP) == (charge.units, charge.rho)
 
 
 def test_amounts_saturate_and_never_hold_again():

@@ -17,7 +17,7 @@ def box(*parts):
     return Domain(list(parts), Label("y", [0, 1]))
 
 
-@pytest.mark.parametrize(("parts", "said"), [
+@pytest.mark.parametrize(("parts", "message"), [
     ([Number("a", -1e6, 1e6)], "within 8 of 65536 steps of each other (244 of a)"),
     ([Number("a", 120, 160)], "within 8 of 65536 steps of each other (0.0049 of a)"),
     ([Number("a", 1, 1000, scale="log")], "within 8 of 65536 steps of each other (0.084 % of a)"),
@@ -26,12 +26,12 @@ def box(*parts):
     ([Number(f"x{j}", 0, 10**j) for j in range(5)],
      "(1.2 of x4, 0.12 of x3, 0.012 of x2, and 2 more)"),
 ])
-def test_what_cannot_be_found_is_said(parts, said):
+def test_what_cannot_be_found_is_said(parts, message):
     """By its declaration: the widest steps first, or 9 bits of a distance."""
-    found = after_coding(box(*parts))
+    forecast = after_coding(box(*parts))
 
-    assert found.endswith(said)
-    assert found.startswith("the gap is that of codes, and no forecast knows")
+    assert forecast.endswith(message)
+    assert forecast.startswith("the gap is that of codes, and no forecast knows")
 
 
 def test_levels_are_not_coded_away():
@@ -45,19 +45,19 @@ def test_levels_are_not_coded_away():
 @pytest.mark.parametrize("method", CAN_PLAN)
 def test_every_forecast_of_a_choice_says_it(method):
     """A hundred per cent never stands alone, whatever chooses."""
-    made = plan(method, box(*(Number(f"x{j}", -1e6, 1e6) for j in range(9))), rows=10**6, k=3,
-                epsilon=10, **CAN_PLAN[method])
+    planned = plan(method, box(*(Number(f"x{j}", -1e6, 1e6) for j in range(9))), rows=10**6, k=3,
+                   epsilon=10, **CAN_PLAN[method])
 
-    said = "0.2 % of their distance from near (0 of x0" if method == "rule-sieve" else "244 of x0"
-    assert said in made.forecast["after_coding"]
+    text = "0.2 % of their distance from near (0 of x0" if method == "rule-sieve" else "244 of x0"
+    assert text in planned.forecast["after_coding"]
 
 
 def test_the_command_line_says_it(tmp_path, cli):
     """Below the table of per cents."""
     path = tmp_path / "domain.toml"
     path.write_text(to_toml(box(Number("sodium"), Number("born", near=1980))))
-    code, shown, _err = cli("plan", "--domain", path, "--unit", "row", "--rows", "90000",
-                            "--top", "1", "--epsilon", "3")
+    code, output, _err = cli("plan", "--domain", path, "--unit", "row", "--rows", "90000",
+                             "--top", "1", "--epsilon", "3")
 
     assert 0 == code
-    assert "distance from near (0 of sodium, 1980 of born)." in " ".join(shown.split())
+    assert "distance from near (0 of sodium, 1980 of born)." in " ".join(output.split())

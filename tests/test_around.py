@@ -37,21 +37,22 @@ def table(seed, shape):
         rows[rng.integers(0, n, n // 5)] = rows[rng.integers(0, n, n // 5)]
         rows[rng.integers(0, n)] = False
     counts = rng.integers(0, 5, (n, int(rng.integers(1, 4)))) * (rng.random((n, 1)) < 0.7)
-    asked = rows[rng.integers(0, n, n // 2 + 1)] if n else np.zeros((2, d), np.bool_)
-    asked = asked & (rng.random(asked.shape) < rng.choice([0.2, 0.7, 1]))
-    asked[: len(asked) // 8] |= rng.random((len(asked) // 8, d)) < 0.05
-    return (masks_of(rows, d), counts.astype(np.int64), masks_of(asked, d),
-            rng.integers(0, 4, len(asked)).astype(np.int64))
+    rows_wanted = rows[rng.integers(0, n, n // 2 + 1)] if n else np.zeros((2, d), np.bool_)
+    rows_wanted = rows_wanted & (rng.random(rows_wanted.shape) < rng.choice([0.2, 0.7, 1]))
+    rows_wanted[: len(rows_wanted) // 8] |= rng.random((len(rows_wanted) // 8, d)) < 0.05
+    return (masks_of(rows, d), counts.astype(np.int64), masks_of(rows_wanted, d),
+            rng.integers(0, 4, len(rows_wanted)).astype(np.int64))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sums_are_those_of_the_loops(shape):
     """Sums over what contains a mask, and over what it contains, are those of loops over pairs."""
     for seed in range(8 if shape[0] < 100 else 2):
-        masks, counts, asked, rows = table(seed, shape)
-        over, held = patterns.around(masks, counts, asked, rows)
+        masks, counts, rows_wanted, rows = table(seed, shape)
+        over, held = patterns.around(masks, counts, rows_wanted, rows)
 
-        assert naive.around(masks, counts, asked, rows) == (over.tolist(), held.tolist()), seed
+        assert naive.around(masks, counts, rows_wanted, rows) == (over.tolist(),
+                                                                  held.tolist()), seed
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -87,8 +88,8 @@ def test_long_lists(rows, width, full):
 def test_contract(fault):
     """What does not fit is refused before a kernel sees it."""
     masks, counts = np.zeros((2, 1), np.uint64), np.ones((2, 1), np.int64)
-    asked = np.zeros((3, 2 if fault == "words" else 1), np.uint64)
+    rows_wanted = np.zeros((3, 2 if fault == "words" else 1), np.uint64)
     rows = np.full(2 if fault == "rows" else 3, {"negative": -1, "large": 2**60}.get(fault, 1))
 
     with pytest.raises(ValueError, match=r"must (not )?(be|sum)|agree"):
-        patterns.around(masks, counts, asked, rows)
+        patterns.around(masks, counts, rows_wanted, rows)

@@ -74,37 +74,37 @@ def cells(kind):
     return st.sampled_from(WORDS)
 
 
-def made(kind, found):
+def make_array(kind, values):
     """An array of a type; moments are made of their ticks."""
     if kind in DATES:
-        return pa.array(found, pa.int32() if kind == pa.date32() else pa.int64()).view(kind)
+        return pa.array(values, pa.int32() if kind == pa.date32() else pa.int64()).view(kind)
     if kind == pa.float16():
         with np.errstate(all="ignore"):
-            return pa.array([None if x is None else np.float16(x) for x in found], kind)
+            return pa.array([None if x is None else np.float16(x) for x in values], kind)
     if kind == pa.float32():
         with np.errstate(all="ignore"):
-            return pa.array([None if x is None else float(np.float32(x)) for x in found], kind)
+            return pa.array([None if x is None else float(np.float32(x)) for x in values], kind)
     if pa.types.is_dictionary(kind):
-        return made(kind.value_type, found).dictionary_encode().cast(kind)
-    return pa.array(found, kind)
+        return make_array(kind.value_type, values).dictionary_encode().cast(kind)
+    return pa.array(values, kind)
 
 
 @st.composite
 def columns(draw):
     """A part and an array that it reads: with nulls or without, whole or a slice."""
     kind = draw(st.sampled_from([*INTS, *FLOATS, *DATES, *TEXTS, *OTHERS]))
-    part = draw(st.sampled_from([one for one in PARTS
-                                 if reads(one, reading.type_of_arrow(kind))]))
+    column = draw(st.sampled_from([column for column in PARTS
+                                   if reads(column, reading.type_of_arrow(kind))]))
     if kind in DATES:
         word = 31 if kind == pa.date32() else 63
         each = st.integers(-2**word, 2**word - 1) | st.integers(-20_000, 20_000) | st.integers(
             18000, 19000).map(lambda day: _ticks(kind, day))
     else:
         each = cells(kind)
-    found = draw(st.lists(st.none() | each if draw(st.booleans()) else each, max_size=40))
-    array = made(kind, found)
+    values = draw(st.lists(st.none() | each if draw(st.booleans()) else each, max_size=40))
+    array = make_array(kind, values)
     first = draw(st.integers(0, len(array)))
-    return part, array.slice(first, draw(st.integers(0, len(array) - first)))
+    return column, array.slice(first, draw(st.integers(0, len(array) - first)))
 
 
 def _ticks(kind, day):
@@ -114,37 +114,37 @@ def _ticks(kind, day):
     return day * {"s": 86_400, "ms": 86_400_000, "us": DAY, "ns": 1000 * DAY}[unit]
 
 
-def by_kernel(part, array, most=7):
+def by_kernel(column, array, most=7):
     """The codes of one column, as they are read of a table."""
-    domain = (Domain([Number("z", 0, 1)], target=part) if isinstance(part, Label)
-              else Domain([part]))
+    domain = (Domain([Number("z", 0, 1)], target=column) if isinstance(column, Label)
+              else Domain([column]))
     table = pa.table({"x": array, "z": pa.nulls(len(array), pa.float64())})
     source = open_source(table)
-    names = ["z", "x"] if isinstance(part, Label) else ["x"]
+    names = ["z", "x"] if isinstance(column, Label) else ["x"]
     return [int(code) for codes, _ in reading.pieces(source, domain, (names, most), Room(jobs=2))
             for code in codes[-1]]
 
 
-def naive(part, array):
+def naive(column, array):
     """The same by a loop over cells: each is looked at alone."""
-    encode = encoder(part)
+    encode = encoder(column)
     if array.type not in DATES:
         return [int(encode([cell])[0]) for cell in array.to_pylist()]
-    low, high = part.bounds
-    used, missing = (65535, 65535) if part.missing_level else (65536, 32768)
+    low, high = column.bounds
+    used, missing = (65535, 65535) if column.missing_level else (65536, 32768)
     step = used / (high - low)
     ticks = array.view(pa.int32() if array.type == pa.date32() else pa.int64()).to_pylist()
     units = {"s": (10**6, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
     of, parts = ((DAY, 1) if array.type == pa.date32() else
                  units["ms" if array.type == pa.date64() else array.type.unit])
-    found = []
+    codes = []
     for tick in ticks:
         if tick in (None, -2**63):
-            found.append(missing)
+            codes.append(missing)
             continue
         micro = min(max(tick, -(2**62 // of)), 2**62 // of) * of // parts
-        found.append(min(max(math.floor((micro / DAY - low) * step), 0), used - 1))
-    return found
+        codes.append(min(max(math.floor((micro / DAY - low) * step), 0), used - 1))
+    return codes
 
 
 @needs_kernel
@@ -152,11 +152,11 @@ def naive(part, array):
 @given(columns())
 def test_codes_are_those_of_the_rules(drawn):
     """The kernel, the rules on whole columns, and a loop over cells give the same codes."""
-    part, array = drawn
-    expected = naive(part, array)
+    column, array = drawn
+    expected = naive(column, array)
 
-    assert expected == encoder(part)(reading.column(array)).tolist()
-    assert expected == by_kernel(part, array)
+    assert expected == encoder(column)(reading.column(array)).tolist()
+    assert expected == by_kernel(column, array)
 
 
 @needs_kernel
@@ -166,25 +166,25 @@ def test_long_columns_have_their_own_nulls(kind):
     rng = np.random.default_rng(len(str(kind)))
     drawn = rng.integers(0, 2 if kind == pa.bool_() else 120, 600)
     few = rng.random(600) < .02
-    found = [None if gone else bool(x) if kind == pa.bool_() else int(x)
-             for x, gone in zip(drawn, few, strict=True)]
-    whole = made(kind, found)
-    for part in [one for one in PARTS if reads(one, reading.type_of_arrow(kind))]:
+    values = [None if gone else bool(x) if kind == pa.bool_() else int(x)
+              for x, gone in zip(drawn, few, strict=True)]
+    whole = make_array(kind, values)
+    for column in [column for column in PARTS if reads(column, reading.type_of_arrow(kind))]:
         for first, rows in ((0, 600), (7, 590), (15, 500), (599, 1)):
             array = whole.slice(first, rows)
 
-            assert encoder(part)(reading.column(array)).tolist() == by_kernel(part, array, 600)
+            assert encoder(column)(reading.column(array)).tolist() == by_kernel(column, array, 600)
 
 
 @needs_kernel
 @pytest.mark.parametrize("kind", [*INTS, *FLOATS, *DATES, pa.bool_()], ids=str)
 def test_the_kernel_itself_answers(kind):
     """Numbers, dates, and true and false are not looked at in Python."""
-    part = next(one for one in reversed(PARTS[:-1])
-                if reads(one, reading.type_of_arrow(kind)) and "%" not in str(one))
+    column = next(column for column in reversed(PARTS[:-1])
+                  if reads(column, reading.type_of_arrow(kind)) and "%" not in str(column))
     if pa.types.is_floating(kind):
-        part = PARTS[0]
-    coder = reading._Coder([(kind, part)], Csv())
+        column = PARTS[0]
+    coder = reading._Coder([(kind, column)], Csv())
 
     assert not coder.others
 
@@ -222,8 +222,8 @@ def test_a_table_is_read_alike_without_the_kernel(tmp_path, monkeypatch):
     for domain, X, y in cases:
         def answer(domain=domain, X=X, y=y):
             count = iter(range(10**6))
-            found = read(X, domain, y, entropy=lambda k: next(count).to_bytes(k, "little"))
-            return [np.concatenate([getattr(one, name) for one in found]).tolist()
+            batches = read(X, domain, y, entropy=lambda k: next(count).to_bytes(k, "little"))
+            return [np.concatenate([getattr(batch, name) for batch in batches]).tolist()
                     for name in ("codes", "label", "unit", "row")]
         with monkeypatch.context() as patch:
             patch.setattr(contract, "extension", None)
@@ -248,9 +248,9 @@ def test_columns_one_after_another_give_the_same_rows(tmp_path, monkeypatch):
     def answer():
         count = iter(range(10**6))
         # All are held at once: memory that is lent again too early would show.
-        return [[getattr(one, name).tolist() for name in ("codes", "label", "unit", "row")]
-                for one in list(read(path, domain, batch_rows=64, rows=n,
-                                     entropy=lambda k: next(count).to_bytes(k, "little")))]
+        return [[getattr(batch, name).tolist() for name in ("codes", "label", "unit", "row")]
+                for batch in list(read(path, domain, batch_rows=64, rows=n,
+                                       entropy=lambda k: next(count).to_bytes(k, "little")))]
 
     with monkeypatch.context() as patch:
         patch.setattr(reading, "_LARGEST_PART", -1)
@@ -258,10 +258,10 @@ def test_columns_one_after_another_give_the_same_rows(tmp_path, monkeypatch):
     for cells in (1, 7, 50, 150, 400, 2**16):
         monkeypatch.setattr(reading, "_AT_ONCE", cells)
 
-        found = answer()
+        answers = answer()
         for at in range(4):
-            assert list(chain(*(one[at] for one in expected))) == list(
-                chain(*(one[at] for one in found)))
+            assert list(chain(*(batch[at] for batch in expected))) == list(
+                chain(*(batch[at] for batch in answers)))
 
 
 @needs_kernel
@@ -271,9 +271,9 @@ def test_a_column_of_other_rows_ends_it():
     reader = reading._Reader(coder, [], (1, 1), 4)
     batch = pa.record_batch({"x": [1, 2, 3]})
     for rows in (0, 2, 5):
-        part = reading.Stretch(rows, lambda: iter((batch,)), lambda *_: iter((batch,)))
+        stretch = reading.Stretch(rows, lambda: iter((batch,)), lambda *_: iter((batch,)))
         with pytest.raises(ValueError, match=r"^$"):
-            reader.by_columns(part)
+            reader.by_columns(stretch)
 
 
 def test_bits_of_a_slice_are_its_own():
@@ -288,7 +288,7 @@ def test_bits_of_a_slice_are_its_own():
     unpack = np.unpackbits
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "unpackbits", counted)
-        found = [reading._valid(array).tolist(), reading._bits(array, 1).tolist()]
+        bits = [reading._valid(array).tolist(), reading._bits(array, 1).tolist()]
 
-    assert [[cell is not None for cell in array.to_pylist()]] == found[:1]
+    assert [[cell is not None for cell in array.to_pylist()]] == bits[:1]
     assert 0 < seen.most <= 3

@@ -27,16 +27,16 @@ LEARNED = {"k": 2, "lam": "0.1", "epsilon": 1, "rows": 300}
 
 def line(file, name):
     """The entries of a line such as `assumes: a, b`; none where it says none."""
-    found = re.findall(rf"^{name}: (.*)$", PROOFS[file], re.MULTILINE)
-    assert 1 == len(found), f"{file} has {len(found)} lines {name!r}"
-    return [] if found[0] == "none" else found[0].split(", ")
+    matches = re.findall(rf"^{name}: (.*)$", PROOFS[file], re.MULTILINE)
+    assert 1 == len(matches), f"{file} has {len(matches)} lines {name!r}"
+    return [] if matches[0] == "none" else matches[0].split(", ")
 
 
 def closure(file):
     """A proof and all that it rests on."""
     reached = [file]
-    for one in reached:  # grows while it is read
-        reached += [other for other in line(one, "rests on") if other not in reached]
+    for theorem in reached:  # grows while it is read
+        reached += [other for other in line(theorem, "rests on") if other not in reached]
     return reached
 
 
@@ -50,9 +50,9 @@ def named_proofs(file):
 
 def proof_of(theorem):
     """The one file that proves it."""
-    found = [file for file, text in PROOFS.items() if text.startswith(f"# {theorem}\n")]
-    assert 1 == len(found), theorem
-    return found[0]
+    files = [file for file, text in PROOFS.items() if text.startswith(f"# {theorem}\n")]
+    assert 1 == len(files), theorem
+    return files[0]
 
 
 @pytest.mark.parametrize("file", PROOFS)
@@ -65,7 +65,7 @@ def test_proofs_use_the_known_words(file):
 
 @pytest.mark.parametrize("file", PROOFS)
 def test_a_proof_rests_on_all_that_it_names(file):
-    """Each proof that a proof speaks of stands in its line `rests on`, which names files."""
+    """Each proof that a proof mentions is listed in its line `rests on`, which names files."""
     rests = line(file, "rests on")
 
     assert len(rests) == len(set(rests))
@@ -86,9 +86,9 @@ def plans():
     labels, numbers = tables.domain("n" * 6), ps.Domain.box(0, 1, columns=6, target=(0, 1))
     sieve, added = {"k": 3, "epsilon": 1, "rows": 300}, {"neighbours": "add-remove", "rows": 300}
     persons = {"person": "who", "persons": 300, "rows_per_person": 3}
-    for more in ({}, {"joint": "pair"}, {"joint": "rounds", "k": 5}, {"depth": 1}, {"k": 6},
-                 {"class_prior": None}, {"delta": "1e-6"}, {"ordered": True}):
-        yield "rule-sieve", labels, {**sieve, **more}, "rule-sieve"
+    for options in ({}, {"joint": "pair"}, {"joint": "rounds", "k": 5}, {"depth": 1}, {"k": 6},
+                    {"class_prior": None}, {"delta": "1e-6"}, {"ordered": True}):
+        yield "rule-sieve", labels, {**sieve, **options}, "rule-sieve"
     for way in ("auto", "ranks", "median-cut"):
         yield "rule-sieve", numbers, {**sieve, "numeric": way}, "rule-sieve-numeric"
     for domain in (tables.domain("n" * 6, **added), tables.domain("n" * 6, **persons)):
@@ -116,22 +116,22 @@ CASES = list(plans())
                          ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
 def test_a_plan_assumes_what_its_theorem_does(method, domain, options, theorem):
     """Whatever the options: the words of the plan are those of its theorem."""
-    made = plan(method, domain, **options)
-    claim = terms(made, {"privsieve": "0"})["claim"]
+    planned = plan(method, domain, **options)
+    claim = terms(planned, {"privsieve": "0"})["claim"]
 
-    assert theorem == made.theorem == claim["theorem"]
-    assert list(THEOREMS[theorem]) == list(made.assumes) == claim["assumes"]
+    assert theorem == planned.theorem == claim["theorem"]
+    assert list(THEOREMS[theorem]) == list(planned.assumes) == claim["assumes"]
 
 
 def test_no_method_and_no_theorem_is_forgotten():
     """The plans above are of every method; with the session's they are of every theorem."""
     with ps.KernelRidgeSession(np.zeros((4, 2)), np.zeros(4), lam="1",
                                domain=ps.Domain.box(0, 1, columns=2, target=(0, 1))) as session:
-        made = session.plan([[0.5, 0.5]], epsilon=1)
+        planned = session.plan([[0.5, 0.5]], epsilon=1)
 
-    assert made.assumes == THEOREMS[made.theorem] == tuple(SENTENCES)[:3]
+    assert planned.assumes == THEOREMS[planned.theorem] == tuple(SENTENCES)[:3]
     assert set(METHODS) == {case[0] for case in CASES}
-    assert set(THEOREMS) == {case[3] for case in CASES} | {made.theorem}
+    assert set(THEOREMS) == {case[3] for case in CASES} | {planned.theorem}
 
 
 @pytest.mark.parametrize("theorem", ["anything", "block-fwell"])
@@ -150,15 +150,15 @@ def test_pages_and_checks_read_old_and_new_words(words):
     """A page has the sentence of each word that it knows; `verify` wants those of the theorem."""
     release, signed = released("weights")
     signed = {**signed, "claim": {**signed["claim"], "assumes": list(words)}}
-    said = Page(html(release, signed)).words
+    full_words = Page(html(release, signed)).words
 
     real, certificate = true("weights")
     own = tuple(certificate["claim"]["assumes"])
     certificate["claim"]["assumes"] = list(words)
     assert (words == own) == verify(certificate, real).valid
     for word in words:
-        assert word in said
-        assert SENTENCES.get(word, "") in said
+        assert word in full_words
+        assert SENTENCES.get(word, "") in full_words
 
 
 def test_the_page_of_guarantees_says_every_assumption():
@@ -169,9 +169,10 @@ def test_the_page_of_guarantees_says_every_assumption():
 
     rows = re.findall(r"^\| `([a-z0-9-]+)` \| [^|]*\| ([^|]*) \|$",
                       (SRC.parent / "docs/guarantees.md").read_text(encoding="utf-8"), re.MULTILINE)
-    told = {word: set(re.findall(r"`([a-z-]+)`", who)) for word, who in rows if word in SENTENCES}
+    methods_of = {word: set(re.findall(r"`([a-z-]+)`", who)) for word,
+                  who in rows if word in SENTENCES}
     needed = {word: {theorem for theorem, words in THEOREMS.items() if word in words}
               for word in SENTENCES}
 
-    assert {**needed, "ideal-bits": set()} == told
+    assert {**needed, "ideal-bits": set()} == methods_of
     assert needed["ideal-bits"] == set(THEOREMS)

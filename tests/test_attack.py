@@ -31,9 +31,9 @@ def planned(epsilon, **options):
                 **options)
 
 
-def sides_of(made):
+def sides_of(planned):
     """The mechanism on each of the two tables."""
-    return [again(made, open_source(table / 65535, y)) for table in (FIRST, SECOND)]
+    return [again(planned, open_source(table / 65535, y)) for table in (FIRST, SECOND)]
 
 
 @pytest.mark.slow
@@ -51,9 +51,9 @@ def test_half_the_noise_is_caught():
     assert refuted(run, *twin, epsilon=1, profile=RUNS)
 
 
-def fitted(made):
+def fitted(planned):
     """The whole public way, from a table to the names of a release."""
-    return lambda table: fit(made, open_source(table / 65535, y), noise=system()).selected
+    return lambda table: fit(planned, open_source(table / 65535, y), noise=system()).selected
 
 
 def test_the_whole_public_way_keeps_the_claim_and_a_quarter_of_its_noise_is_caught():
@@ -67,9 +67,9 @@ def test_the_whole_public_way_keeps_the_claim_and_a_quarter_of_its_noise_is_caug
 def paired(tables, epsilon):
     """Two of three columns by a first race over pairs, as it is shipped."""
     domain = Domain([Number(f"x{j}", 0, 1) for j in range(3)], Label("y", [0, 1]))
-    made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=len(tables[0]),
-                joint="pair", class_prior=None, depth=1)
-    return [again(made, open_source(rows[:, :3].astype(float), rows[:, 3])) for rows in tables]
+    planned = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=len(tables[0]),
+                   joint="pair", class_prior=None, depth=1)
+    return [again(planned, open_source(rows[:, :3].astype(float), rows[:, 3])) for rows in tables]
 
 
 @pytest.mark.slow
@@ -88,19 +88,20 @@ def test_a_count_that_leaves_is_caught():
     one_more = FIRST.copy()
     one_more[0, 0] = 65535
 
-    found = audit(lambda table: (right(table), int(table.sum()) % 2), FIRST, one_more, epsilon=1)
+    report = audit(lambda table: (right(table), int(table.sum()) % 2), FIRST, one_more, epsilon=1)
 
-    assert found.exceeded
+    assert report.exceeded
 
 
 @pytest.mark.parametrize("method", ["rule-sieve", "noisy-top-k"])
 def test_class_counts_with_too_little_noise_are_caught(method, monkeypatch):
     """Who sees the counts and the names finds out a twin with less noise on the counts."""
-    made, shipped = pair(method, "counts"), streams.discrete_laplace
+    attacked_pair, shipped = pair(method, "counts"), streams.discrete_laplace
     monkeypatch.setattr(streams, "discrete_laplace",
                         lambda mean, noise: shipped(mean / 120, noise))
 
-    assert refuted(made.attacked("0.9"), made.first, made.second, epsilon=1, profile=SOME)
+    assert refuted(attacked_pair.attacked("0.9"), attacked_pair.first, attacked_pair.second,
+                   epsilon=1, profile=SOME)
 
 
 MODES = [(method, mode) for method in METHODS for mode in modes(method)]
@@ -109,20 +110,21 @@ MODES = [(method, mode) for method in METHODS for mode in modes(method)]
 @pytest.mark.parametrize(("method", "mode"), MODES)
 def test_every_mode_has_a_pair_of_neighbours(method, mode):
     """One unit differs, in cells or target, or is there or not, and the plan runs on it."""
-    made = pair(method, mode)
+    attacked_pair = pair(method, mode)
     first, second = ([(unit, *cells, label) for unit, cells, label in zip(
         table.unit.tolist(), table.codes.tolist(), table.label.tolist(), strict=True)]
-        for table in (made.first, made.second))
-    if made.domain.neighbours == "add-remove":  # who is there is nobody's position
+        for table in (attacked_pair.first, attacked_pair.second))
+    if attacked_pair.domain.neighbours == "add-remove":  # who is there is nobody's position
         first, second = ([row[1:] for row in rows] for rows in (first, second))
         assert 1 == len(first) - len(second)
         assert second == [row for row in first if row in second]
     else:
-        assert 1 == len({one[0] for one, two in zip(first, second, strict=True) if one != two})
-    assert made.attacked(1)(made.first)
+        assert 1 == len({value[0] for value,
+                         two in zip(first, second, strict=True) if value != two})
+    assert attacked_pair.attacked(1)(attacked_pair.first)
 
 
-#: What shows little in so many runs has more; of what takes long and shows much fewer do.
+#: What shows little in this number of runs has more; of what takes long and shows much fewer do.
 SOME, OTHERS = 300, {("objective-fwell", ""): 150,
                      ("noisy-top-k", "class-counts"): 1000}
 
@@ -132,13 +134,13 @@ SOME, OTHERS = 300, {("objective-fwell", ""): 150,
 def test_no_mode_is_refuted_and_a_far_too_small_claim_is(method, mode):
     """Some hundred runs find nothing against 1, and find out a twin that spends far more.
 
-    The right one spends .9: of so many audits at exactly 1 one would be wrong now and then.
+    The right one spends .9: of these audits at exactly 1 one would be wrong now and then.
     """
-    made = pair(method, mode)
-    how = {"epsilon": 1, "delta": made.delta, "profile": OTHERS.get((method, mode), SOME)}
+    attacked_pair = pair(method, mode)
+    how = {"epsilon": 1, "delta": attacked_pair.delta, "profile": OTHERS.get((method, mode), SOME)}
 
-    assert stands(made.attacked("0.9"), made.first, made.second, **how)
-    assert refuted(made.attacked(6), made.first, made.second, **how)
+    assert stands(attacked_pair.attacked("0.9"), attacked_pair.first, attacked_pair.second, **how)
+    assert refuted(attacked_pair.attacked(6), attacked_pair.first, attacked_pair.second, **how)
 
 
 def test_the_rows_of_the_crowd_keep_their_lengths():
@@ -146,12 +148,14 @@ def test_the_rows_of_the_crowd_keep_their_lengths():
 
     The weights are 14 long, so that the row that changes is turned by almost twice its length.
     """
-    made = pair("objective-fwell")
-    shipped = plan(made.method, made.domain, epsilon=2, rows=made.units, allow_weak=True,
-                   **made.options)
+    attacked_pair = pair("objective-fwell")
+    shipped = plan(attacked_pair.method, attacked_pair.domain, epsilon=2, rows=attacked_pair.units,
+                   allow_weak=True,
+                   **attacked_pair.options)
     learning = shipped.mechanism.keywords["learning"]
-    rows = [learning.stacked(shipped.summarise([table], 1)) for table in (made.first, made.second)]
-    numbers = made.attacked(200)(made.first)["values"]
+    rows = [learning.stacked(shipped.summarise([table], 1)) for table in (attacked_pair.first,
+                                                                          attacked_pair.second)]
+    numbers = attacked_pair.attacked(200)(attacked_pair.first)["values"]
     weights = np.array(numbers["q"]) * 2.0**numbers["exponent"]
     lengths = np.linalg.norm(rows[0], axis=1)
     changed = (side[lengths.argmax()] for side in rows)
@@ -165,9 +169,10 @@ def test_the_rows_of_the_crowd_keep_their_lengths():
 @pytest.mark.slow
 def test_weights_at_twice_their_claim_are_found_out():
     """An objective that spends twice what it claims is refuted at half of the default runs."""
-    made = pair("objective-fwell")
+    attacked_pair = pair("objective-fwell")
 
-    assert refuted(made.attacked(2), made.first, made.second, epsilon=1, profile=RUNS // 2)
+    assert refuted(attacked_pair.attacked(2), attacked_pair.first, attacked_pair.second, epsilon=1,
+                   profile=RUNS // 2)
 
 
 #: How much of its claim an attack of many runs shows of what is shipped, on its worst pair.
@@ -182,8 +187,9 @@ SHOWN = {("noisy-top-k", ""): 0.85, ("noisy-top-k", "correlation"): 0.8,
 @pytest.mark.parametrize(("method", "mode"), SHOWN)
 def test_the_claim_is_kept_and_half_of_the_noise_is_caught(method, mode):
     """What is shipped at 1 is not refuted and comes near it; a twin that runs at 2 is found out."""
-    made = pair(method, mode)
+    attacked_pair = pair(method, mode)
     how = {"epsilon": 1, "profile": max(RUNS, 5000) if method == "kernel-ridge" else RUNS}
 
-    assert stands(made.attacked(1), made.first, made.second, least=near(SHOWN[method, mode]), **how)
-    assert refuted(made.attacked(2), made.first, made.second, **how)
+    assert stands(attacked_pair.attacked(1), attacked_pair.first, attacked_pair.second,
+                  least=near(SHOWN[method, mode]), **how)
+    assert refuted(attacked_pair.attacked(2), attacked_pair.first, attacked_pair.second, **how)

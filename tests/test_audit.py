@@ -53,10 +53,10 @@ def vector(beta, seed):
 ], ids=["count", "sieve", "vector", "cells"])
 def test_right_noise_is_not_exceeded(mechanism, pair):
     """A mechanism that costs 1 is not refuted, though the bound comes near."""
-    found = audit(mechanism, *pair, epsilon=1.0, profile=RUNS)
+    report = audit(mechanism, *pair, epsilon=1.0, profile=RUNS)
 
-    assert (found.exceeded, found.runs) == (False, 2 * RUNS)
-    assert 0.3 < found.bound < found.bound95 <= 1.0
+    assert (report.exceeded, report.runs) == (False, 2 * RUNS)
+    assert 0.3 < report.bound < report.bound95 <= 1.0
 
 
 @pytest.mark.slow
@@ -66,10 +66,10 @@ def test_right_noise_is_not_exceeded(mechanism, pair):
 ], ids=["count", "sieve", "vector", "cells"])
 def test_half_noise_is_caught(mechanism, pair):
     """A twin with half of the noise is refuted."""
-    found = audit(mechanism, *pair, epsilon=1.0, profile=RUNS)
+    report = audit(mechanism, *pair, epsilon=1.0, profile=RUNS)
 
-    assert found.exceeded
-    assert 1.0 < found.bound <= found.bound95 <= 2.0
+    assert report.exceeded
+    assert 1.0 < report.bound <= report.bound95 <= 2.0
 
 
 @pytest.mark.parametrize("honest", [count(Fraction(1), 8), lambda _table: (1, 2)],
@@ -103,10 +103,10 @@ def test_the_words_of_an_exception_are_an_output():
 ])
 def test_a_leak_is_caught_in_any_shape(leak):
     """Two hundred runs find a plain leak in numbers, arrays, names, orders, lengths and texts."""
-    found = audit(leak, 0, 1, epsilon=1.0)
+    report = audit(leak, 0, 1, epsilon=1.0)
 
-    assert (found.exceeded, found.runs) == (True, 400)
-    assert found.bound > 2.7
+    assert (report.exceeded, report.runs) == (True, 400)
+    assert report.bound > 2.7
 
 
 def test_delta_is_subtracted():
@@ -126,10 +126,10 @@ def test_false_alarms_are_rare():
     def response(table):
         return table if luck.random() < yes else 1 - table
 
-    found = [audit(response, 0, 1, epsilon=1.0) for _ in range(200)]
+    reports = [audit(response, 0, 1, epsilon=1.0) for _ in range(200)]
 
-    assert sum(a.exceeded for a in found) < stats.binom.isf(1e-6, 200, 0.01)
-    assert sum(a.bound95 > 1.0 for a in found) < stats.binom.isf(1e-6, 200, 0.05)
+    assert sum(a.exceeded for a in reports) < stats.binom.isf(1e-6, 200, 0.01)
+    assert sum(a.bound95 > 1.0 for a in reports) < stats.binom.isf(1e-6, 200, 0.05)
 
 
 @pytest.mark.parametrize("runs", [1, 7, 134, 20_000])
@@ -138,9 +138,9 @@ def test_limits_are_those_of_clopper_and_pearson(runs, wrong):
     """The lower limit of a share is the Beta quantile, from below."""
     for hits in {0, 1, runs // 3, runs - 1, runs}:
         expected = stats.beta.ppf(wrong, hits, runs - hits + 1) if hits else 0.0
-        found = _lowest(hits, runs, math.log(wrong))
+        lowest = _lowest(hits, runs, math.log(wrong))
 
-        assert expected * (1 - 1e-9) <= found <= expected * (1 + 1e-9)
+        assert expected * (1 - 1e-9) <= lowest <= expected * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("wrong", [0.01, 0.05])
@@ -148,13 +148,15 @@ def test_limits_are_those_of_clopper_and_pearson(runs, wrong):
 def test_no_two_shares_are_wronged_more_often_than_was_said(wrong, delta):
     """Over all counts of 25 runs each, exactly: a bound is too high with that probability."""
     runs, hits = 25, np.arange(26)
-    bounds = np.array([[_epsilon(more, less, runs, wrong, delta) for less in hits]
-                       for more in hits])
+    bounds = np.array([[_epsilon(hit, less, runs, wrong, delta) for less in hits]
+                       for hit in hits])
     worst = 0.0
-    for more in np.linspace(delta + 0.01, 0.99, 30):
-        for less in np.linspace(0.001, more - delta, 30):
-            chance = np.outer(*(stats.binom.pmf(hits, runs, share) for share in (more, less)))
-            worst = max(worst, chance[bounds > math.log((more - delta) / less) + 1e-12].sum())
+    for extra_share in np.linspace(delta + 0.01, 0.99, 30):
+        for less in np.linspace(0.001, extra_share - delta, 30):
+            chance = np.outer(*(stats.binom.pmf(hits, runs, share)
+                                for share in (extra_share, less)))
+            worst = max(worst, chance[bounds > math.log((extra_share - delta) / less)
+                                      + 1e-12].sum())
 
     assert wrong / 20 < worst <= wrong
 
@@ -165,12 +167,13 @@ def test_a_bound_is_the_least_ratio_that_is_not_too_far():
     for _ in range(99):
         far = math.log(1 + far) - math.log(0.01)
     parts = np.linspace(0, 1, 20_001)[1:-1]
-    for more, less, delta in ((300, 60, 0.0), (750, 300, 0.0), (525, 60, 0.1), (1500, 0, 0.0)):
-        high = stats.beta.ppf(np.exp(-far * parts), more, 1501 - more) - delta
+    for hits_first, less, delta in ((300, 60, 0.0), (750, 300, 0.0), (525, 60, 0.1),
+                                    (1500, 0, 0.0)):
+        high = stats.beta.ppf(np.exp(-far * parts), hits_first, 1501 - hits_first) - delta
         low = stats.beta.isf(np.exp(-far * (1 - parts)), less + 1, 1500 - less)
         expected = np.log(high / low).min()
 
-        assert expected - 0.002 < _epsilon(more, less, 1500, 0.01, delta) <= expected + 1e-6
+        assert expected - 0.002 < _epsilon(hits_first, less, 1500, 0.01, delta) <= expected + 1e-6
 
 
 def test_nothing_seen_says_nothing():
@@ -180,15 +183,15 @@ def test_nothing_seen_says_nothing():
     assert _epsilon(50, 0, 100, 0.01, 0.5) == -math.inf
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     ({"epsilon": 1.0, "profile": "nightly"}, "choose one of smoke, ci, release"),
     ({"epsilon": 1.0, "profile": 99}, "number of runs from 100"),
     ({"epsilon": -1.0}, "choose epsilon from 0"), ({"epsilon": math.nan}, "choose epsilon from 0"),
     ({"epsilon": 1.0, "delta": 1.0}, "delta from 0 to below 1"),
 ])
-def test_bad_parameters_are_refused(options, said):
+def test_bad_parameters_are_refused(options, message):
     """A profile that is not there and an impossible claim are refused before a run."""
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         audit(lambda table: table, 0, 1, **options)
 
 

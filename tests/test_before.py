@@ -26,8 +26,8 @@ def test_what_was_cut_is_cut_so_again():
         items, _, _ = items_of(frame, columns=how if rng.random() < 0.5 else None)
         some = [j for j in range(len(items)) if rng.random() < 0.5] or [0]
         claim = claimed([items.names[j] for j in some], origins=[items.origin[j] for j in some])
-        asked = None if rng.random() < 0.5 else ["smoker"]
-        columns, closed = reading(asked, [claim])
+        wanted_columns = None if rng.random() < 0.5 else ["smoker"]
+        columns, closed = reading(wanted_columns, [claim])
         table = Labelled(items_of(frame, columns=columns, cuts=7)[0], np.zeros(60, np.int32),
                          (None,))
         marked = beside(table, [claim], closed)
@@ -38,7 +38,7 @@ def test_what_was_cut_is_cut_so_again():
         assert sorted(place) == list(marked.counted)
         assert held == [again.indices[again.indptr[j]:again.indptr[j + 1]].tolist()
                         for j in place]
-        assert closed == ({items.origin[j] for j in some} - {"smoker"} if asked else set())
+        assert closed == ({items.origin[j] for j in some} - {"smoker"} if wanted_columns else set())
         assert {j for j, name in enumerate(again.origin) if name in closed} <= set(place)
 
 

@@ -20,7 +20,7 @@ from privsieve.noise.race import Race
 def small(n=300, p=7, k=2):
     """A table of which all sets can be looked at, and its sums."""
     table = best_subset.autoregressive((1, 2), n, p, 0.3)
-    X, y = (np.clip(part, -0.5, 0.5) for part in (table.X, table.y))
+    X, y = (np.clip(array, -0.5, 0.5) for array in (table.X, table.y))
     return table, best_subset.Fit(X.T @ X, X.T @ y, float(y @ y), n), k
 
 
@@ -56,8 +56,8 @@ def test_the_rival_is_what_enumeration_says(two):
     sets = list(combinations(range(7), k))
     log = dict(zip(sets, -fit.losses(np.array(sets)) / (2 * fit.moves), strict=True))
     classes = {}
-    for one, value in log.items():
-        classes.setdefault(k - len({*one} & {1, 3}), []).append(value)
+    for share, value in log.items():
+        classes.setdefault(k - len({*share} & {1, 3}), []).append(value)
     weight = {wrong: len(all_of) * math.exp(max(all_of) - log[1, 3])
               for wrong, all_of in classes.items()}
 

@@ -37,17 +37,17 @@ def test_the_least_epsilon_is_that_of_the_design():
 
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
-    """The formula agrees with 400 races on sums of votes that have the gap it speaks of."""
+    """The formula agrees with 400 races on sums of votes that have its gap."""
     from privsieve.noise.race import Race, top_k
 
     units, gap, repeats = 6000, Fraction(1, 25), 7
-    made = planned(k=k, epsilon="0.5", rows=units, repeats=repeats)
+    plan = planned(k=k, epsilon="0.5", rows=units, repeats=repeats)
     sums = [int(gap * repeats * (units // 6)) * (j < k) for j in range(12)]
     race = Race(12, k, 2 * repeats, Fraction(1, 2))
     races = [top_k(sums, race, replay(seed)) for seed in range(400)]
-    found = np.mean([sum(j < k for j in race) / k for race in races])
+    mean = np.mean([sum(j < k for j in race) / k for race in races])
 
-    assert abs(made.forecast["found_percent"]["0.04"] / 100 - found) < 0.06
+    assert abs(plan.forecast["found_percent"]["0.04"] / 100 - mean) < 0.06
 
 
 # what it finds
@@ -55,13 +55,13 @@ def test_the_forecast_tells_the_truth(k):
 
 def test_an_exclusive_or_is_found():
     """A pair that matters only together, among 20 columns of 4,200 rows, at epsilon 1."""
-    found = 0
+    hits = 0
     for seed in range(20):
         X, y, planted = tables.xor(np.random.default_rng(seed))
-        found += planted == {int(name[1:]) for name in choose(
+        hits += planted == {int(name[1:]) for name in choose(
             X, y, ps.Domain.box(0, 1, columns=20), seed=seed, k=2).selected}
 
-    assert found >= 19
+    assert hits >= 19
 
 
 def test_classes_and_categories():

@@ -65,9 +65,9 @@ def test_the_referees_block(implementation):
     """The block that the referee voted by hand votes (-1, +1)."""
     x = [[0, 0], [2, 0], [0, 2], [2, 1], [1, 1], [0, 1]]
     rows = kernel.Rows(np.array(x, np.uint16), np.array([0, 0, 1, 1, 0, 1], np.int32), np.arange(7))
-    one = kernel.Blocks(np.arange(6), np.array([0, 6]))
+    blocks = kernel.Blocks(np.arange(6), np.array([0, 6]))
 
-    assert [-1, 1] == kernel.block_votes(rows, one, None, 0).tolist()
+    assert [-1, 1] == kernel.block_votes(rows, blocks, None, 0).tolist()
     assert [-1, 1] == naive_blocks.block_vote(
         [(i, i, x[i], int(rows.label[i])) for i in range(6)], "nn", 0)
 
@@ -84,9 +84,9 @@ def test_votes_equal_the_loops(seed, implementation):
                "parts": int(rng.integers(1, 4)), "tau": int(rng.choice([0, 1, 5000])),
                "blocks": int(rng.integers(1, 5)) if seed % 3 == 0 else None}
 
-    found = voted(batch, tables.domain(kinds, classes), key=seed, **options)
+    votes = voted(batch, tables.domain(kinds, classes), key=seed, **options)
 
-    assert naive_blocks.votes(rows_of(batch), seed, scheme(**options), kinds) == found
+    assert naive_blocks.votes(rows_of(batch), seed, scheme(**options), kinds) == votes
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -102,16 +102,16 @@ def test_reference_votes_equal_the_loops(seed, implementation):
     options = {"person": "id", "persons": 9} if seed % 2 else {}
     known = list(zip(public[0].tolist(), public[1].tolist(), strict=True))
 
-    found = reference_votes([batch], seed, domain=tables.domain(letters, classes, **options),
+    votes = reference_votes([batch], seed, domain=tables.domain(letters, classes, **options),
                             scheme=scheme(block=1, repeats=1, parts=2, tau=tau),
                             reference=reference)
 
     expected = [0] * len(letters)
     for u in set(batch.unit.tolist()):
         own = [row for row in rows_of(batch) if row[0] == u]
-        one = naive_blocks.reference_vote(own, known, letters, tau)
-        expected = [a + b for a, b in zip(expected, one, strict=True)]
-    assert expected == found.votes.tolist()
+        vote = naive_blocks.reference_vote(own, known, letters, tau)
+        expected = [a + b for a, b in zip(expected, vote, strict=True)]
+    assert expected == votes.votes.tolist()
 
 
 def test_wide_rows_do_not_overflow(implementation):
@@ -123,11 +123,11 @@ def test_wide_rows_do_not_overflow(implementation):
     codes[3, 0] = 9
     rows = kernel.Rows(codes, np.array([0, 0, 0, 1], np.int32), np.arange(5))
 
-    found = kernel.block_votes(rows, kernel.Blocks(np.arange(4), np.array([0, 4])), None, 0)
+    votes = kernel.block_votes(rows, kernel.Blocks(np.arange(4), np.array([0, 4])), None, 0)
 
     expected = naive_blocks.block_vote(
         [(i, i, codes[i].tolist(), int(rows.label[i])) for i in range(4)], "n" * d, 0)
-    assert expected == found.tolist()
+    assert expected == votes.tolist()
 
 
 def test_a_sum_of_many_rows_does_not_overflow(implementation):
@@ -137,10 +137,10 @@ def test_a_sum_of_many_rows_does_not_overflow(implementation):
     known = kernel.Rows(np.array([[0], [65535]], np.uint16), np.array([0, 1], np.int32),
                         np.arange(3))
 
-    found = kernel.reference_votes(kernel.Rows(codes, label, np.array([0, many])), known, None,
+    votes = kernel.reference_votes(kernel.Rows(codes, label, np.array([0, many])), known, None,
                                    2**32 - 1)
 
-    assert [many * 65535] == found.tolist()
+    assert [many * 65535] == votes.tolist()
 
 
 def test_threads_share_the_work():
@@ -229,9 +229,9 @@ class Counted(np.ndarray):
     looked = 0
 
     def __getitem__(self, which):
-        found = super().__getitem__(which)
-        Counted.looked += found.size
-        return found
+        value = super().__getitem__(which)
+        Counted.looked += value.size
+        return value
 
 
 def test_codes_in_a_file_are_written_once_and_read_once(monkeypatch):
@@ -243,8 +243,8 @@ def test_codes_in_a_file_are_written_once_and_read_once(monkeypatch):
     written, all_dealt, spilled = [], Dealt.all, Room._mapped
 
     def counted(batches, key, parts):
-        return [replace(one, codes=one.codes.view(Counted))
-                for one in all_dealt(batches, key, parts)]
+        return [replace(piece, codes=piece.codes.view(Counted))
+                for piece in all_dealt(batches, key, parts)]
 
     def noted(self, at, shape, dtype):
         written.append(prod(shape) if dtype is np.uint16 else 0)
@@ -252,9 +252,9 @@ def test_codes_in_a_file_are_written_once_and_read_once(monkeypatch):
 
     monkeypatch.setattr(Dealt, "all", staticmethod(counted))
     monkeypatch.setattr(Room, "_mapped", noted)
-    found = voted(Passes(cut(whole, rng, 9), room), domain, parts=4)
+    votes = voted(Passes(cut(whole, rng, 9), room), domain, parts=4)
 
-    assert expected == found
+    assert expected == votes
     assert codes.size == Counted.looked
     # A piece of the file may be longer than what comes last.
     assert codes.size <= sum(written) < 2 * codes.size
@@ -265,10 +265,10 @@ def test_a_person_has_at_most_so_many_rows():
     """Rows of a person beyond the 256th have no part in a vote; no other person's rows go."""
     unit = np.array([7] * 300 + [9] * 3, np.uint64)
     row = np.arange(303, dtype=np.uint64)
-    found = Group.of(row[:, None].astype(np.uint16), np.zeros(303, np.int32), (unit, row))
+    group = Group.of(row[:, None].astype(np.uint16), np.zeros(303, np.int32), (unit, row))
 
-    assert [0, MOST_ROWS, MOST_ROWS + 3] == found.rows.starts.tolist()
-    assert [*range(MOST_ROWS), 300, 301, 302] == found.rows.codes[:, 0].tolist()
+    assert [0, MOST_ROWS, MOST_ROWS + 3] == group.rows.starts.tolist()
+    assert [*range(MOST_ROWS), 300, 301, 302] == group.rows.codes[:, 0].tolist()
 
 
 def test_distances_follow_the_domain():
@@ -282,20 +282,20 @@ def test_distances_follow_the_domain():
 
 
 def random_pair(rng, letters, n, classes):
-    """Two tables that differ in one row: duplicates, hubs, extremes, label changes."""
+    """Two tables that differ in one row: duplicates, near rows, extremes, label changes."""
     codes, label, _ = random_table(rng, n, letters, classes)
     if rng.random() < 0.3:  # a hub: many equal rows, and one that is near to all
         codes[: n // 2] = codes[0]
         label[: n // 2] = 0
-    one = int(rng.integers(n))
+    row = int(rng.integers(n))
     other, other_label = codes.copy(), label.copy()
     tops = {"f": 1, "c": 3, "w": 30}
     if rng.random() < 0.5:
-        other[one] = [rng.choice([0, tops.get(kind, 65535)]) for kind in letters]
+        other[row] = [rng.choice([0, tops.get(kind, 65535)]) for kind in letters]
     else:
-        other[one] = codes[rng.integers(n)]
-    other_label[one] = rng.integers(classes)
-    return (codes, label), (other, other_label), one
+        other[row] = codes[rng.integers(n)]
+    other_label[row] = rng.integers(classes)
+    return (codes, label), (other, other_label), row
 
 
 def _person(rng, letters, unit):
@@ -309,7 +309,7 @@ def _joined(rng, persons):
 
 
 #: Where five rows stand so that a sixth, of another class, is nearer than any of them to another
-#: if it stands in the middle, and farther if it stands at the end.
+#: if it is in the middle, and farther if it is at the end.
 @pytest.mark.parametrize("repeats", [1, 2, 50])
 def test_the_bound_is_attained(repeats):
     """For every key both sums of the worst pair move by 2 T, so that 2 T - 1 would be wrong."""
@@ -332,9 +332,9 @@ def test_an_order_by_content_would_be_seen():
         for x, y in ((codes, label), second):
             order = np.lexsort((y, x[:, 1], x[:, 0]))
             tables_sorted.append(tables.batch(x[order], y[order]))
-        one, two = (voted(table, tables.domain("nn"), key=key, block=3, repeats=1)
-                    for table in tables_sorted)
-        worst = max(worst, np.abs(np.subtract(one, two)).max())
+        first, two = (voted(table, tables.domain("nn"), key=key, block=3, repeats=1)
+                      for table in tables_sorted)
+        worst = max(worst, np.abs(np.subtract(first, two)).max())
 
     assert worst > 2
 
@@ -345,11 +345,11 @@ def test_one_vote_against_a_reference():
     replaced, removed = 0, 0
     for _ in range(200):
         letters = "".join(rng.choice(list("nmfc"), rng.integers(1, 4)))
-        (codes, label), second, one = random_pair(rng, letters, 6, 2)
+        (codes, label), second, votes_first = random_pair(rng, letters, 6, 2)
         known = kernel.Rows(np.ascontiguousarray(tables.random_codes(rng, letters, 5)),
                             np.array([0, 1, 0, 1, 1], np.int32), np.arange(6))
         domain = tables.domain(letters)
-        kept = np.delete(np.arange(6), one)
+        kept = np.delete(np.arange(6), votes_first)
 
         base, other, less = (np.array(reference_votes(
             [tables.batch(*table)], 0, domain=domain, scheme=scheme(block=1, repeats=1),

@@ -21,12 +21,12 @@ def worst(choices, eta, epsilons, points):
     """The recursion itself, each t of a fine grid tried at each step: adaptive, from below."""
     if not choices:
         return np.maximum(0, -np.expm1(np.minimum(epsilons, 0)))
-    found = np.zeros_like(epsilons)
+    worst_losses = np.zeros_like(epsilons)
     for t in np.linspace(0, eta, points):
         q = -math.expm1(t - eta) / -math.expm1(-eta)
-        found = np.maximum(found, q * worst(choices - 1, eta, epsilons - t, points)
-                           + (1 - q) * worst(choices - 1, eta, epsilons - t + eta, points))
-    return found
+        worst_losses = np.maximum(worst_losses, q * worst(choices - 1, eta, epsilons - t, points)
+                                  + (1 - q) * worst(choices - 1, eta, epsilons - t + eta, points))
+    return worst_losses
 
 
 @pytest.mark.parametrize(("choices", "eta", "epsilon"), [
@@ -35,10 +35,10 @@ def worst(choices, eta, epsilons, points):
 ])
 def test_the_worst_adaptive_choices_are_covered(choices, eta, epsilon):
     """No sequence of two-point choices, each after the others' answers, loses more."""
-    found = float(lost(choices, Fraction(eta), Fraction(epsilon)))
+    loss = float(lost(choices, Fraction(eta), Fraction(epsilon)))
     tried = float(worst(choices, float(eta), np.array([float(epsilon)]), 21)[0])
 
-    assert tried <= found <= 1.03 * tried + 1e-4
+    assert tried <= loss <= 1.03 * tried + 1e-4
 
 
 @pytest.mark.parametrize("fine", [1, 2, 3])
@@ -48,10 +48,10 @@ def test_the_worst_adaptive_choices_are_covered(choices, eta, epsilon):
 def test_a_coarse_lattice_is_above(choices, eta, epsilon, fine, monkeypatch):
     """With one to three points in a range, what lies between them is covered as well."""
     monkeypatch.setattr(approximate, "FINEST", fine)
-    found = float(lost(choices, Fraction(eta), Fraction(epsilon)))
+    loss = float(lost(choices, Fraction(eta), Fraction(epsilon)))
     tried = float(worst(choices, float(eta), np.array([float(epsilon)]), 13)[0])
 
-    assert tried <= found <= 1
+    assert tried <= loss <= 1
 
 
 @pytest.mark.parametrize("choices", [4, 16])
@@ -59,17 +59,17 @@ def test_another_accountant_finds_no_more(choices):
     """dp-accounting's composition of two-point losses stays below, and comes near."""
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     eta, epsilon = 0.4, 0.3 * math.sqrt(choices)
-    found, most = float(lost(choices, Fraction("0.4"), Fraction(epsilon))), 0.0
+    loss, most = float(lost(choices, Fraction("0.4"), Fraction(epsilon))), 0.0
     for t in np.linspace(0.02, 0.38, 13):
         p = -math.expm1(t - eta) / -math.expm1(-eta)
         other = p * math.exp(-t)
         # The optimistic side rounds losses down: a bound from below.
-        made = pld.from_two_probability_mass_functions(
+        loss_law = pld.from_two_probability_mass_functions(
             {0: math.log(other), 1: math.log(1 - other)}, {0: math.log(p), 1: math.log(1 - p)},
             pessimistic_estimate=False, value_discretization_interval=1e-3, symmetric=False)
-        most = max(most, made.self_compose(choices).get_delta_for_epsilon(epsilon))
+        most = max(most, loss_law.self_compose(choices).get_delta_for_epsilon(epsilon))
 
-    assert 0.8 * found < most <= found
+    assert 0.8 * loss < most <= loss
 
 
 def loss_of_lists(scores, others, k, scale, epsilon):
@@ -94,9 +94,9 @@ CASES = [(2, 1, "1", "0.01"), (3, 2, "1", "0.01"), (3, 2, "0.3", "0.05"), (4, 3,
 def test_exact_laws_of_small_races_stay_below(d, k, epsilon, delta):
     """On all small neighbours the true law of the list loses at most delta, and not far less."""
     scale = float(gumbel_scale(k, Fraction(epsilon), Fraction(delta)))
-    found = worst_race(d, k, scale, float(epsilon))
+    worst_law = worst_race(d, k, scale, float(epsilon))
 
-    assert 0.2 * float(delta) < found <= float(delta)
+    assert 0.2 * float(delta) < worst_law <= float(delta)
 
 
 def test_the_search_sees_too_little_noise():

@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 
 def test_keys_are_sorted_by_utf16():
-    """Keys stand in the order of their UTF-16 code units, as RFC 8785 shows (3.2.3)."""
+    """Keys have the order of their UTF-16 code units, as RFC 8785 shows (3.2.3)."""
     keys = ["\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\u0080", "\u00f6"]
     expected = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
 

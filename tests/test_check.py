@@ -31,7 +31,7 @@ def level(rows, columns):
 
 
 def costs(items):
-    """What single columns cost whoever knows which items a row has."""
+    """What single columns cost anyone who knows which items a row has."""
     known = Knowledge(items)
     return gains(known, known.groups().sizes())
 
@@ -41,13 +41,14 @@ def rare(rows, k):
     def holders(columns):
         return sum(all(row[j] for j in columns) for row in rows)
 
-    found = {}
+    supports = {}
     for size in (1, 2, 3):
         for columns in itertools.combinations(range(len(rows[0])), size):
             parts = itertools.combinations(columns, size - 1)
-            if 0 < holders(columns) < k and all(holders(part) >= k for part in parts if part):
-                found[columns] = holders(columns)
-    return found
+            if 0 < holders(columns) < k and all(holders(itemset) >= k for itemset in parts
+                                                if itemset):
+                supports[columns] = holders(columns)
+    return supports
 
 
 def test_gains_and_rare_sets_are_brute_force():
@@ -60,11 +61,11 @@ def test_gains_and_rare_sets_are_brute_force():
         columns = set(range(rows.shape[1]))
         now = level(rows, columns)
         without = {j: level(rows, columns - {j}) for j in columns}
-        found, expected = rare_sets(items, k, at_most=10**6), rare(rows.tolist(), k)
+        itemsets, expected = rare_sets(items, k, at_most=10**6), rare(rows.tolist(), k)
 
         assert {names[j]: new for j, new in without.items() if new > now} == costs(items)
-        assert expected == dict(zip(found.sets, found.rows, strict=True))
-        assert found.complete
+        assert expected == dict(zip(itemsets.sets, itemsets.rows, strict=True))
+        assert itemsets.complete
         some = rare_sets(items, k, at_most=2)
         assert set(some.sets) <= set(expected)
         assert min(2, len(expected)) == len(some.sets)
@@ -83,18 +84,18 @@ def test_check_shows(privsieve):
     has = ("--presences-only", "all")
     code, out, err = privsieve("check", "toy.csv", "-k", 2, *has)
     assert (7, True) == (code, "containment level is 1, below k = 2" in err)
-    code, said, _err = privsieve("check", "toy.csv", "--json", "-k", 2, *has)
+    code, full_document, _err = privsieve("check", "toy.csv", "--json", "-k", 2, *has)
     assert 7 == code
-    found = json.loads(said)
+    document = json.loads(full_document)
 
-    assert (1, 6, 5) == (found["containment"]["level"], found["rows"], found["columns"])
-    assert {"b": 2} == found["level_without"]
-    assert [{"items": ["b", "c"], "rows": 1}, {"items": ["b", "d"], "rows": 1}] == found["rare"]
-    assert found["rare_complete"]
+    assert (1, 6, 5) == (document["containment"]["level"], document["rows"], document["columns"])
+    assert {"b": 2} == document["level_without"]
+    assert [{"items": ["b", "c"], "rows": 1}, {"items": ["b", "d"], "rows": 1}] == document["rare"]
+    assert document["rare_complete"]
     assert re.search("without +b: level 2 instead of 1", out)
     assert re.search("rare +b, c: 1 row has all of it", out)
     assert out.startswith("PRIVATE")
-    assert found["containment"]["level"] == containment_level(np.array(
+    assert document["containment"]["level"] == containment_level(np.array(
         [list(map(int, line.split(","))) for line in TOY.splitlines()[1:]]))
 
 
@@ -111,11 +112,11 @@ def test_what_groups_tell_is_shown(privsieve, monkeypatch):
     """Of a target, figures of disclosure as JSON and as a table; without one, nothing."""
     Path("ill.csv").write_text("smoker,ill\n" + "1,0\n" * 4 + "0,0\n" * 2 + "0,1\n" * 2)
     ask = ("check", "ill.csv", "--target", "ill")
-    found, out = json.loads(privsieve(*ask, "--json")[1]), privsieve(*ask)[1]
+    document, out = json.loads(privsieve(*ask, "--json")[1]), privsieve(*ask)[1]
 
     assert [{"column": "ill", "role": "target", "rows": 8, "values": 2, "share": "1",
              "above": [["0.8", 4], ["0.95", 4]], "distinct": 1, "entropy": "1",
-             "closeness": "0.25", "ordered": False}] == found["disclosure"]
+             "closeness": "0.25", "ordered": False}] == document["disclosure"]
     assert "at 0.95" in out
     assert re.search(r"^ +ill +2 +1 +1 +1 +0.25 +4 +4$", out, re.MULTILINE)
     assert [] == json.loads(privsieve("check", "toy.csv", "--json")[1])["disclosure"]
@@ -134,16 +135,16 @@ def test_sensitive_columns_are_told_of(capsys):
     ages = Sensitive("a very long name of a column", np.array([0, 1, 2, 2], np.int32),
                      ("20", "30", "40"), ordered=True)
     items = Items.dense([[1], [1], [0], [0]])
-    made = Labelled(replace(items, absent=(True,)), np.zeros(4, np.int32), ("all",),
-                    sensitive=(ages,))
-    told = _disclosed(made, np.array([True]), 2)
-    words.tell(Document("", parts=[*_disclosure_parts(told)]))
+    labelled = Labelled(replace(items, absent=(True,)), np.zeros(4, np.int32), ("all",),
+                        sensitive=(ages,))
+    lines = _disclosed(labelled, np.array([True]), 2)
+    words.tell(Document("", parts=[*_disclosure_parts(lines)]))
 
-    assert ("0.375", 1, "1") == (told[0].json()["closeness"], told[0].distinct,
-                                 told[0].json()["share"])
-    said = capsys.readouterr().out
-    assert all(word in said for word in ages.name.split())
-    assert "0.375" in said
+    assert ("0.375", 1, "1") == (lines[0].json()["closeness"], lines[0].distinct,
+                                 lines[0].json()["share"])
+    out = capsys.readouterr().out
+    assert all(word in out for word in ages.name.split())
+    assert "0.375" in out
 
 
 def test_check_passes(privsieve):

@@ -36,14 +36,14 @@ def test_groups_of_a_sample_are_exact():
         plain, y = some(seed)
         absent = np.random.default_rng(seed).random(len(plain)) < 0.5
         for items in (plain, as_known(plain, absent, None)):
-            found = sampled(Knowledge(items), y, 2, sample=200)
+            risk = sampled(Knowledge(items), y, 2, sample=200)
             whole = levels((items.indptr, items.indices), y, 2)
             held = sampled(Knowledge(items), y, 2, sample=0).held
 
-            assert whole.group[found.who].tolist() == found.sizes().tolist()
-            assert whole.held.tolist() == held[found.table.pattern].tolist()
-            assert 200 == len(set(found.who.tolist()))
-            assert found.held.max() <= 200
+            assert whole.group[risk.who].tolist() == risk.sizes().tolist()
+            assert whole.held.tolist() == held[risk.table.pattern].tolist()
+            assert 200 == len(set(risk.who.tolist()))
+            assert risk.held.max() <= 200
         assert whole.group.tolist() == levels((plain.indptr, plain.indices), y, 2,
                                               absent).group.tolist()
 
@@ -52,21 +52,21 @@ def test_estimates_are_within_the_margin():
     """The share below k, its average chance and the share of one class are near the true ones."""
     items, y = some(1, rows=4000)
     whole = disclosure_risk(items, y, k=9)
-    found = sampled(Knowledge(items), y, 2, sample=500)
-    part = risk_of(found, 9, labelled=True)
+    risk = sampled(Knowledge(items), y, 2, sample=500)
+    own_risk = risk_of(risk, 9, labelled=True)
     margin = sqrt(log(40) / 1000)
 
-    assert (500, margin) == (part.sample.rows, part.sample.margin)
+    assert (500, margin) == (own_risk.sample.rows, own_risk.sample.margin)
     assert whole.sample is None
     assert (whole.prosecutor, whole.unique, whole.one_class_equals, whole.patterns) == (
-        part.prosecutor, part.unique, part.one_class_equals, part.patterns)
-    assert whole.containment.level <= part.containment.level
-    assert abs(whole.containment.average - part.containment.average) < margin
+        own_risk.prosecutor, own_risk.unique, own_risk.one_class_equals, own_risk.patterns)
+    assert whole.containment.level <= own_risk.containment.level
+    assert abs(whole.containment.average - own_risk.containment.average) < margin
     for name in ("one_class", "unique"):
-        assert abs(getattr(whole, name) - getattr(part, name)) < margin * items.rows
-    assert abs(whole.containment.below - part.containment.below) < margin * items.rows
-    assert abs(whole.hub.below - part.hub.below) < margin * items.rows
-    assert whole.hub.left == part.hub.left == hub_of(found, 9).left
+        assert abs(getattr(whole, name) - getattr(own_risk, name)) < margin * items.rows
+    assert abs(whole.containment.below - own_risk.containment.below) < margin * items.rows
+    assert abs(whole.hub.below - own_risk.hub.below) < margin * items.rows
+    assert whole.hub.left == own_risk.hub.left == hub_of(risk, 9).left
 
 
 def test_sources_of_a_sample():
@@ -74,12 +74,12 @@ def test_sources_of_a_sample():
     items, _ = some(2, rows=900)
     sources = np.random.default_rng(2).integers(0, 300, items.rows).astype(np.int32)
     whole = Knowledge(items, unit=sources).groups()
-    part = sampled(Knowledge(items, unit=sources), sample=80)
-    exact = whole.sizes()[part.who]
-    found = crowd(part.sizes(), 5, part.rows)
+    risk = sampled(Knowledge(items, unit=sources), sample=80)
+    exact = whole.sizes()[risk.who]
+    level = crowd(risk.sizes(), 5, risk.rows)
 
-    assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (found.level, found.below)
-    assert whole.equals().tolist() == part.equals().tolist()
+    assert (exact.min(), round((exact < 5).sum() * 900 / 80)) == (level.level, level.below)
+    assert whole.equals().tolist() == risk.equals().tolist()
 
 
 def test_when_a_sample_is_drawn(monkeypatch):
@@ -109,13 +109,13 @@ def test_check_says_that_it_is_a_sample(privsieve):
     """A sample's error, its bounds and what it does not look for are said, and 0 is all rows."""
     _, out, _ = privsieve("check", "t.csv", "--sample", 50)
     words = " ".join(out.split())
-    said = json.loads(privsieve("check", "t.csv", "--sample", 50, "--json")[1])
+    document = json.loads(privsieve("check", "t.csv", "--sample", 50, "--json")[1])
 
     assert ("estimated from 50 random rows. With 95 % confidence, shares of rows and averages are "
             "right to within 19 percentage points; the level may be lower") in words
     assert "what may be known at most " in words
     assert "the cost of columns is not measured in a sample" in words
-    assert {"rows": 50, "half_width": "0.192065", "confidence": "0.95"} == said["sample"]
+    assert {"rows": 50, "half_width": "0.192065", "confidence": "0.95"} == document["sample"]
     whole = privsieve("check", "t.csv")
     assert privsieve("check", "t.csv", "--sample", 0) == whole == privsieve(
         "check", "t.csv", "--sample", 1000)
@@ -152,7 +152,7 @@ def test_a_sample_never_confirms_a_level(privsieve):
 
 def test_what_columns_cost_in_many_rounds():
     """The level without a column is that of the other columns, however many groups it takes."""
-    found = 0
+    levels_found = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         width = int(rng.integers(3, 9))
@@ -164,18 +164,18 @@ def test_what_columns_cost_in_many_rounds():
         absent = rng.random(width) < 0.5 if seed % 2 else None
 
         def level(kept, items=items, absent=absent):
-            part = items.take(kept)
-            return int(levels((part.indptr, part.indices), np.zeros(1500, np.int32), 1,
+            rows = items.take(kept)
+            return int(levels((rows.indptr, rows.indices), np.zeros(1500, np.int32), 1,
                               None if absent is None else absent[kept]).group.min())
 
         known, now = Knowledge(items, absent), level(list(range(width)))
         without = {name: level([j for j in range(width) if items.origin[j] != name])
                    for name in dict.fromkeys(items.origin)}
-        wanted = {name: one for name, one in without.items() if one > now}
-        found += sum(one > 50 for one in wanted.values())
+        wanted = {name: level for name, level in without.items() if level > now}
+        levels_found += sum(level > 50 for level in wanted.values())
 
         assert wanted == gains(known, known.groups().sizes())
-    assert found
+    assert levels_found
 
 
 def test_a_later_round_may_hold_the_smallest_group():

@@ -35,17 +35,17 @@ def frame(count=600, share=0.4):
     import pandas as pd
 
     rng = np.random.default_rng(5)
-    made = pd.DataFrame(rng.random((count, 6)), columns=[f"x{j}" for j in range(6)])
-    made["y"] = np.where(made["x0"].rank() <= share * count, "ja", "nein")
-    return made
+    new_frame = pd.DataFrame(rng.random((count, 6)), columns=[f"x{j}" for j in range(6)])
+    new_frame["y"] = np.where(new_frame["x0"].rank() <= share * count, "ja", "nein")
+    return new_frame
 
 
 def released(domain, X, method="rule-sieve", noise=None, **options):
     """A release of two columns, with a certificate."""
     if domain.person is not None:
         X = X.assign(who=np.arange(len(X)) // 2 % 600)
-    made = plan(method, domain, **{"k": 2, "epsilon": 2, "rows": len(X), **options})
-    return fit(made, open_source(X), noise=system() if noise is None else noise)
+    planned = plan(method, domain, **{"k": 2, "epsilon": 2, "rows": len(X), **options})
+    return fit(planned, open_source(X), noise=system() if noise is None else noise)
 
 
 def fitted(domain=WARD, table=None, kind=ps.RuleSieve, **options):
@@ -116,27 +116,28 @@ def test_counts_are_checked(options):
     """A true release holds; counts, noise, sums and branches of another one do not."""
     release = fitted(**options)
     body = copy.deepcopy(dict(release.body))
-    told = body["class_counts"]
+    counts = body["class_counts"]
 
     def reasons(**changed):
-        forged = {**body, "class_counts": {**told, **changed}} if changed.get("q", 1) else {
+        forged = {**body, "class_counts": {**counts, **changed}} if changed.get("q", 1) else {
             name: value for name, value in body.items() if name != "class_counts"}
         certificate = {**release.certificate, "release_sha256": digest(canonical(forged))}
         return verify(certificate, forged).reasons
 
-    first, *others = map(int, told["q"])
+    first, *others = map(int, counts["q"])
     assert () == reasons(law="discrete-laplace") == verify(release.certificate, body).reasons
-    assert any("one count for each class" in one for one in reasons(q=[*told["q"], "1"]))
-    assert any("although the plan does not" in one for one in reasons(q=None))
-    assert any("another noise" in one for one in reasons(scale="1"))
-    assert any("another noise" in one for one in reasons(per=told["per"] + 1))
-    for wrong in (["1.5"] * len(told["q"]), [1, 2], ["007", "1"], ["9" * 50, "1"]):
-        assert any("class_counts" in one for one in reasons(q=wrong))
+    assert any("one count for each class" in reason for reason in reasons(q=[*counts["q"], "1"]))
+    assert any("although the plan does not" in reason for reason in reasons(q=None))
+    assert any("another noise" in reason for reason in reasons(scale="1"))
+    assert any("another noise" in reason for reason in reasons(per=counts["per"] + 1))
+    for wrong in (["1.5"] * len(counts["q"]), [1, 2], ["007", "1"], ["9" * 50, "1"]):
+        assert any("class_counts" in reason for reason in reasons(q=wrong))
     if len(others) == 1 and release.body["domain"]["neighbours"] == "replace-one":
-        assert any("do not add up" in one for one in reasons(q=[str(first + 1), str(others[0])]))
+        assert any("do not add up" in reason
+                   for reason in reasons(q=[str(first + 1), str(others[0])]))
     if body.get("branch") != "one race" and len(body["plan"]["settings"].get("branches", ())) > 1:
         rare = [str(first + others[0]), "0"]
-        assert any("branch of the release does not follow" in one for one in reasons(q=rare))
+        assert any("branch of the release does not follow" in reason for reason in reasons(q=rare))
 
 
 def test_a_branch_follows_from_the_counts_in_every_case(monkeypatch):
@@ -159,12 +160,12 @@ def test_when_a_class_is_not_found():
         return counts.missing("row")
 
     assert ["", "class b: about 70 of 3,000 rows", "class b: about 0 of 3,000 rows"] == [
-        gone(3000 - one, one) for one in (71, 70, -40)]
-    assert ["", "class b: about 20 of 200 rows"] == [gone(200 - one, one, units=200)
-                                                     for one in (21, 20)]
+        gone(3000 - number, number) for number in (71, 70, -40)]
+    assert ["", "class b: about 20 of 200 rows"] == [gone(200 - number, number, units=200)
+                                                     for number in (21, 20)]
     assert "class a: about 0 of 3,000 rows; class c: about 40 of 3,000 rows" == gone(-9, 2900, 40)
     assert ["", "class b: about 5 of 3,000 rows"] == [
-        gone(12 * 2900, 12 * one, scale=120, per=12) for one in (71, 5)]
+        gone(12 * 2900, 12 * number, scale=120, per=12) for number in (71, 5)]
     q = math.exp(-1 / 10)  # of discrete Laplace noise of scale 10
     assert q**(10 * NEAR + 1) / (1 + q) < math.exp(-NEAR) / 2 < 0.0005
 
@@ -175,12 +176,12 @@ def test_a_target_in_other_words_is_the_headline(privsieve, monkeypatch):  # noq
     monkeypatch.setattr("privsieve.noise.streams.discrete_laplace", lambda _mean, _noise: 8)
     Path("table.csv").write_text(rows(3000).replace(",yes", ",ja").replace(",no\n", ",nein\n"))
     _code, _out, err = privsieve(*select(data="table.csv"))
-    said = " ".join(err.split())
+    text = " ".join(err.split())
     release = ps.load("first")
     page = Path("first/report.html").read_text()
     gone = "class yes: about 8 of 3,000 rows: check the domain file"
 
-    assert f"NOT FOUND: {gone}" in said
+    assert f"NOT FOUND: {gone}" in text
     assert gone == release.missing
     assert str(release).startswith("Release: target NOT FOUND; ")
     assert release.missing in " ".join(str(release).split())
@@ -188,7 +189,7 @@ def test_a_target_in_other_words_is_the_headline(privsieve, monkeypatch):  # noq
     answered = page.partition("What was answered")[2].partition("What it cost")[0]
     assert "<b>The target was not found:</b> class yes: about " in answered
     for praise in ("would be right", "would be found"):
-        assert praise not in said + page + str(release)
+        assert praise not in text + page + str(release)
     assert (None, "") == (release.right, release.expected)
     code, out, _err = privsieve("verify", "first")
     assert 0 == code
@@ -201,13 +202,13 @@ def test_a_target_that_is_read_is_no_headline(privsieve):  # noqa: F811
     """Counts stand on screen and page with how far off they may be; the forecast stands."""
     Path("table.csv").write_text(rows(3000))
     _code, _out, err = privsieve(*select())
-    said, release = " ".join(err.split()), ps.load("first")
+    text, release = " ".join(err.split()), ps.load("first")
     page = Path("first/report.html").read_text()
 
-    assert "NOT FOUND" not in said + str(release)
+    assert "NOT FOUND" not in text + str(release)
     assert "not found" not in page.replace("counts as not found", "")
-    assert Selection.counts_of(release.body).text in said
-    assert said.count("would be right on a usual table") == 1
+    assert Selection.counts_of(release.body).text in text
+    assert text.count("would be right on a usual table") == 1
     assert "(± 30)" in Selection.counts_of(release.body).text
     assert 'id="classes"' in page
     assert "the target was not found" not in privsieve("verify", "first")[1]

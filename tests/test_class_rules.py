@@ -31,9 +31,9 @@ def rules_of(domain, **options):
 
 def scored(batch, rules, key=0):
     """Scores as the mechanism has them, and how far it says that they move."""
-    made, layout = summarise([batch], key, rules=rules), Layout.of(rules.domain)
-    by, moves, *_ = weighed(made, layout, rules, replay(1))
-    return scores(made, layout, by), moves
+    new_scores, layout = summarise([batch], key, rules=rules), Layout.of(rules.domain)
+    by, moves, *_ = weighed(new_scores, layout, rules, replay(1))
+    return scores(new_scores, layout, by), moves
 
 
 # exact values
@@ -51,9 +51,9 @@ def test_centred_scores_are_the_published_ones(name):
     domain = tables.domain("n" * len(codes[0]))
     rules = replace(rules_of(domain, class_prior="centred"), grid=4, depth=3)
 
-    found, moves = scored(tables.batch(np.array(codes) * 8192, label), rules)
+    scores, moves = scored(tables.batch(np.array(codes) * 8192, label), rules)
 
-    assert (expected, 24 * n) == (found.tolist(), moves)
+    assert (expected, 24 * n) == (scores.tolist(), moves)
 
 
 # sensitivity
@@ -70,14 +70,14 @@ def test_centred_scores_of_every_neighbour():
 
 def worst_of(records, rules):
     """How far a neighbour of any table of four of these rows moves a score, and what is said."""
-    found = {}
+    worst = {}
     for table in combinations_with_replacement(range(len(records)), 4):
         rows = [records[r] for r in table]
-        found[table], moves = scored(
+        worst[table], moves = scored(
             tables.batch([row[:-1] for row in rows], [row[-1] for row in rows]), rules)
     return max(
-        np.abs(found[table] - found[tuple(sorted((*table[:i], *table[i + 1:], other)))]).max()
-        for table in found for i in range(4) for other in range(len(records))), moves
+        np.abs(worst[table] - worst[tuple(sorted((*table[:i], *table[i + 1:], other)))]).max()
+        for table in worst for i in range(4) for other in range(len(records))), moves
 
 
 def test_centred_scores_fit_at_the_limit():
@@ -85,9 +85,9 @@ def test_centred_scores_fit_at_the_limit():
     half = LARGEST_CENTRED // 2
     codes, starts = np.array([[0, 65535]], np.uint16), np.array([0, 1, 2])
     runs = kernels.runs(codes, starts, np.array([half, half]))
-    found = 12 * kernels.interval(runs, np.array([[-half, half]]), np.zeros(1, np.uint8))
+    score = 12 * kernels.interval(runs, np.array([[-half, half]]), np.zeros(1, np.uint8))
 
-    assert 6 * LARGEST_CENTRED**2 == int(found[0, 0]) < 2**63 // 4
+    assert 6 * LARGEST_CENTRED**2 == int(score[0, 0]) < 2**63 // 4
 
 
 # auto
@@ -131,16 +131,16 @@ def test_offsets_come_from_what_was_released(monkeypatch):
 # public
 
 
-@pytest.mark.parametrize(("asked", "rows", "expected"), [
+@pytest.mark.parametrize(("prior", "rows", "expected"), [
     ("auto", 199, None), ("auto", 200, "auto"), ("unbalanced", 199, "centred"),
     ("unbalanced", 200, "auto"), ("centred", 2, "centred"), (None, 1000, None),
 ])
-def test_what_a_prior_comes_to(asked, rows, expected):
+def test_what_a_prior_comes_to(prior, rows, expected):
     """Below 200 units times epsilon no count is bought; who knows of a rare class says so."""
-    made = plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=rows, class_prior=asked)
+    planned = plan("rule-sieve", tables.domain("nnn"), k=1, epsilon=1, rows=rows, class_prior=prior)
 
-    assert expected == made.settings["class_prior"]
-    assert (Fraction(20, 9) if expected == "auto" else 2) == made.noise.amount
+    assert expected == planned.settings["class_prior"]
+    assert (Fraction(20, 9) if expected == "auto" else 2) == planned.noise.amount
 
 
 @pytest.mark.parametrize(("options", "expected"), [
@@ -149,9 +149,10 @@ def test_what_a_prior_comes_to(asked, rows, expected):
 ])
 def test_what_auto_is_with_many_classes(options, expected):
     """Labels are centred, wherever that can be had."""
-    asked = {"k": 2, "epsilon": 1, "rows": 1000, **options}
+    request = {"k": 2, "epsilon": 1, "rows": 1000, **options}
 
-    assert expected == plan("rule-sieve", tables.domain("nnn", 3), **asked).settings["class_prior"]
+    assert expected == plan("rule-sieve", tables.domain("nnn", 3),
+                            **request).settings["class_prior"]
 
 
 ADD_REMOVE = {"neighbours": "add-remove", "rows": 1000}
@@ -166,9 +167,9 @@ def test_where_labels_cannot_be_centred(public, classes):
     counts = [900 * 4096, 100 * 4096, 0][:classes]
     rules = rules_of(domain, rows=None)
 
-    for asked in ("centred", "unbalanced"):
+    for prior in ("centred", "unbalanced"):
         with pytest.raises(ParameterError, match=r"add-remove|at most 10"):
-            rules_of(domain, rows=None, class_prior=asked)
+            rules_of(domain, rows=None, class_prior=prior)
     labels = labellings(counts, counts, rules, replay(1))
     assert ("auto", Fraction(9, 10)) == (rules.class_prior, rules.raced)
     assert labels.largest == FINEST
@@ -197,8 +198,8 @@ def test_only_a_declared_number_of_persons_is_centred():
     for many in (0, 3, 5, 9):
         unit = np.arange(many) + 1
         came = tables.batch(np.full((many, 2), 9), np.ones(many), unit[::-1])
-        made = summarise([came], 7, rules=rules)
-        counts = made.runs.counts.tolist()
+        summary = summarise([came], 7, rules=rules)
+        counts = summary.runs.counts.tolist()
         labels = labellings(counts, counts, rules, None)
 
         assert [5 - min(many, 5), min(many, 5)] == counts
@@ -217,16 +218,16 @@ def test_a_declared_share_too_small_for_weights_is_centred():
     assert 1 == coarse.raced
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     ({"class_prior": "even"}, "class_prior is 'even'; write 'auto', 'centred'"),
     ({"class_prior": "number"}, "class_prior is 'number'; write 'auto', 'centred'"),
     ({"class_prior": "average", "classes": 3}, "averages over classes are gone: write class_prior"),
     ({"class_prior": "centred", "rows": 2**31}, r"at most 2\^29 units"),
 ], ids=str)
-def test_public_mistakes_are_refused(options, said):
+def test_public_mistakes_are_refused(options, message):
     """Each names the option, its limit and the way out."""
     classes = options.pop("classes", 2)
-    asked = {"k": 2, "epsilon": 1, "rows": 1000, **options}
+    request = {"k": 2, "epsilon": 1, "rows": 1000, **options}
 
-    with pytest.raises(ParameterError, match=said):
-        plan("rule-sieve", tables.domain("nnn", classes), **asked)
+    with pytest.raises(ParameterError, match=message):
+        plan("rule-sieve", tables.domain("nnn", classes), **request)

@@ -77,7 +77,7 @@ def rows(count=400):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with a table, its domain and a budget of 2, to stand in."""
+    """A folder with a table, its domain and a budget of 2, as the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     (tmp_path / "table.csv").write_text(rows())
@@ -92,9 +92,9 @@ def privsieve(place, cli):
     return cli
 
 
-def select(*more, data="table.csv", asked=ASKED, out="first"):
+def select(*options, data="table.csv", arguments=ASKED, out="first"):
     """The words of a selection."""
-    return ("select", data, *asked, *BUDGET, "--out", out, *more)
+    return ("select", data, *arguments, *BUDGET, "--out", out, *options)
 
 
 def spent():
@@ -164,13 +164,13 @@ def test_help_lists_what_most_need_and_help_all_lists_all(privsieve):
             continue
         with click.Context(command, help_option_names=["-h", "--help"]) as ctx:
             ctx.meta["privsieve.method"] = ()
-            options_of_verb = [one for one in command.get_params(ctx)
-                               if isinstance(one, click.Option) and not one.hidden]
-        flags = {max(one.opts, key=len): one.name for one in options_of_verb}
+            options_of_verb = [param for param in command.get_params(ctx)
+                               if isinstance(param, click.Option) and not param.hidden]
+        flags = {max(option.opts, key=len): option.name for option in options_of_verb}
         (code, short, _), (all_code, long, _) = (privsieve(*path, word)
                                                  for word in ("--help", "--help-all"))
-        away = {max(one.opts, key=len) for one in options_of_verb
-                if isinstance(one, VerbOption) and one.rare}
+        away = {max(option.opts, key=len) for option in options_of_verb
+                if isinstance(option, VerbOption) and option.rare}
 
         assert (0, 0) == (code, all_code), path
         assert set(flags) <= listed(long), path
@@ -229,20 +229,20 @@ def test_select(privsieve):
 def test_select_json(privsieve):
     """`--json` prints one canonical object: the release, its digest, its claim; no path."""
     code, out, _err = privsieve(*select("--json"))
-    said = json.loads(out)
+    document = json.loads(out)
 
     assert 0 == code
-    assert json.loads(Path("first/release.json").read_bytes()) == said["release"]
-    assert ("1", "1") == (said["charged"], said["left"])
-    assert "2.72." in said["claim"]
+    assert json.loads(Path("first/release.json").read_bytes()) == document["release"]
+    assert ("1", "1") == (document["charged"], document["left"])
+    assert "2.72." in document["claim"]
     assert "first" not in out
     assert "table.csv" not in out
 
 
 def test_all_columns_are_free(privsieve):
     """All columns cost nothing: there is nothing to hide in a choice that is none."""
-    code, out, err = privsieve(*select(asked=("--domain", "domain.toml", "--epsilon", "1",
-                                              "--top", "4")))
+    code, out, err = privsieve(*select(arguments=("--domain", "domain.toml", "--epsilon", "1",
+                                                  "--top", "4")))
 
     assert (0, ["age", "dose", "ward", "smoker"]) == (code, out.splitlines())
     assert "epsilon 0" in err
@@ -292,8 +292,8 @@ def test_refusals(privsieve, change, code, text):
     """A refused selection says one sentence, charges nothing and leaves no folder."""
     options = {"--domain": "domain.toml", "--epsilon": "1", "--top": "2", "--out": "first",
                "--ledger": "budget.db", "--population": "clinic", **change}
-    args = [part for name, value in options.items() if value is not None
-            for part in (name, value)]
+    args = [argument for name, value in options.items() if value is not None
+            for argument in (name, value)]
     before = set(Path().iterdir())
     got, out, err = privsieve("select", "table.csv", *args)
 
@@ -341,8 +341,8 @@ def test_header_only(privsieve):
 
 def test_warned(privsieve):
     """What the forecast calls random goes on with --anyway, and says so again."""
-    asked = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
-    code, out, err = privsieve(*select("--anyway", asked=asked))
+    arguments = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
+    code, out, err = privsieve(*select("--anyway", arguments=arguments))
 
     assert (0, 2) == (code, len(out.splitlines()))
     assert "close to random" in err
@@ -369,32 +369,32 @@ def test_another_spelling_is_seen_in_the_class_counts(privsieve, monkeypatch):
     assert (0, 2) == (odd[0], len(odd[1].splitlines()))
     code, out, _err = privsieve("inspect", "spelled.csv", "--domain", "domain.toml",
                                 "--private-output", "look.txt")
-    said = Path("look.txt").read_text()
+    text = Path("look.txt").read_text()
     assert (0, "") == (code, out)
-    assert 'the domain lists "yes"' in said
-    assert said.startswith("PRIVATE")
+    assert 'the domain lists "yes"' in text
+    assert text.startswith("PRIVATE")
     assert 0o600 == stat.S_IMODE(Path("look.txt").stat().st_mode)
 
 
 def test_inspect_is_for_a_terminal(privsieve):
     """Inspect shows nothing to a pipe, never overwrites, and spends nothing."""
-    asked = ("inspect", "table.csv", "--domain", "domain.toml")
-    code, out, err = privsieve(*asked)
+    arguments = ("inspect", "table.csv", "--domain", "domain.toml")
+    code, out, err = privsieve(*arguments)
 
     assert (2, "") == (code, out)
     assert "--private-output" in err
     Path("look.txt").write_text("mine")
-    assert 2 == privsieve(*asked, "--private-output", "look.txt")[0]
+    assert 2 == privsieve(*arguments, "--private-output", "look.txt")[0]
     assert "mine" == Path("look.txt").read_text()
-    assert 2 == privsieve(*asked, "--private-output", "none/look.txt")[0]
+    assert 2 == privsieve(*arguments, "--private-output", "none/look.txt")[0]
     assert 0 == spent()
 
 
 def test_terminal(place):
     """On a terminal inspect begins with a red PRIVATE line; NO_COLOR takes every colour away."""
-    asked = ("inspect", "table.csv", "--domain", "domain.toml")
-    code, seen = on_terminal(*asked)
-    plain_code, plain = on_terminal(*asked, NO_COLOR="1")
+    arguments = ("inspect", "table.csv", "--domain", "domain.toml")
+    code, seen = on_terminal(*arguments)
+    plain_code, plain = on_terminal(*arguments, NO_COLOR="1")
 
     assert (0, 0) == (code, plain_code)
     assert seen.startswith("\x1b[31m\x1b[1mPRIVATE")
@@ -431,18 +431,18 @@ def test_plan_reads_no_row(privsieve, monkeypatch):
         assert word in out
     assert max(map(len, out.splitlines())) <= 80
     code, out, err = privsieve("plan", "--rows", "400", *ASKED, "--json")
-    said = json.loads(out)
-    assert ("1", "4.44", "400") == (said["cost"], said["noise_scale"], said["units"])
-    assert ["0.1", "0.3", "1", "3"] == sorted(said["forecasts"], key=float)
+    document = json.loads(out)
+    assert ("1", "4.44", "400") == (document["cost"], document["noise_scale"], document["units"])
+    assert ["0.1", "0.3", "1", "3"] == sorted(document["forecasts"], key=float)
     assert 0 == spent()
 
 
 def test_plan_warns(privsieve):
     """A plan shows the warning that select would refuse on; without a row count it asks for one."""
-    asked = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
+    arguments = ("--domain", "domain.toml", "--epsilon", "0.01", "--top", "2")
 
-    assert "close to" in privsieve("plan", "--rows", "400", *asked)[1]
-    code, _out, err = privsieve("plan", *asked)
+    assert "close to" in privsieve("plan", "--rows", "400", *arguments)[1]
+    code, _out, err = privsieve("plan", *arguments)
     assert 2 == code
     assert "--rows" in err
 
@@ -472,8 +472,8 @@ def test_persons(privsieve):
     body = [f"{line},p{number // 2}" for number, line in enumerate(lines)]
     Path("table.csv").write_text("\n".join([f"{head},patient", *body, ""]))
     Path("domain.toml").write_text(DOMAIN.replace('unit = "row"', ""))
-    asked = ("--person", "patient", "--rows-per-person", "2", "--persons", "200")
-    code, out, err = privsieve(*select(*asked))
+    arguments = ("--person", "patient", "--rows-per-person", "2", "--persons", "200")
+    code, out, err = privsieve(*select(*arguments))
 
     assert (0, 2) == (code, len(out.splitlines()))
     assert "one person with all their rows" in err
@@ -514,9 +514,9 @@ def test_the_ledger_goes_away(privsieve, monkeypatch):
         raise LedgerError("gone")
 
     def last(ledger, *committed):
-        found = commit(ledger, *committed)
+        row_count = commit(ledger, *committed)
         monkeypatch.setattr(Ledger, "account", gone)
-        return found
+        return row_count
 
     commit = Ledger.commit
     monkeypatch.setattr(Ledger, "commit", last)
@@ -536,8 +536,8 @@ def test_failed_after_the_charge(privsieve, monkeypatch, fault):
     monkeypatch.setattr(reader, "batches", broken)
     code, out, err = privsieve(*select())
 
-    request, *_asked, said = err.splitlines()
-    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
+    request, *_lines, lines = err.splitlines()
+    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, lines)
     assert re.fullmatch("request    [0-9a-f]{32}", request)
     assert 1 == spent()
     code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db")
@@ -566,10 +566,10 @@ def test_interrupted_before_the_charge(place):
                     *BUDGET, "--out", "first", stderr=subprocess.PIPE)
     with Path("pipe.toml").open("w"):  # waits until the other process reads
         process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
+        error = process.communicate()[1]
 
     assert 130 == process.returncode
-    assert "privsieve: interrupted; nothing was charged" == said.strip()
+    assert "privsieve: interrupted; nothing was charged" == error.strip()
     assert 0 == spent()
 
 
@@ -583,12 +583,12 @@ def test_sealed():
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             pytest.fail("Ctrl-C came through")
-        said = sys.excepthook is sys.unraisablehook is releasing._constant
+        hook = sys.excepthook is sys.unraisablehook is releasing._constant
         seal.allow()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
-    assert said
+    assert hook
     assert 0 == resource.getrlimit(resource.RLIMIT_CORE)[0]
     assert hooks == (sys.excepthook, sys.unraisablehook, signal.getsignal(signal.SIGINT))
 
@@ -609,9 +609,9 @@ def test_ledger(privsieve):
     assert 2 == privsieve(*grant, "ward-4", "--epsilon", "0")[0]
     assert 0 == privsieve(*select())[0]
     code, out, err = privsieve("ledger", "show", "--ledger", "budget.db", "--json")
-    said = json.loads(out)["populations"]
-    assert (0, "", {"clinic", "ward-3"}) == (code, err, set(said))
-    assert ("2", "1", "1", 1) == tuple(said["clinic"][key]
+    populations = json.loads(out)["populations"]
+    assert (0, "", {"clinic", "ward-3"}) == (code, err, set(populations))
+    assert ("2", "1", "1", 1) == tuple(populations["clinic"][key]
                                        for key in ("limit", "spent", "left", "releases"))
     code, out, _err = privsieve("ledger", "show", "--ledger", "budget.db", "--population", "ward-3")
     assert 0 == code
@@ -635,25 +635,27 @@ def wide(place, columns=40):
 
 def test_a_delta_from_grant_to_certificate(place, privsieve):
     """A delta is granted, planned, charged, shown and certified; a pure account refuses it."""
-    asked, delta = wide(place), ("--delta", "1e-6")
+    ledger_arguments, delta = wide(place), ("--delta", "1e-6")
     assert 0 == privsieve("ledger", "grant", "--ledger", "budget.db", "--population", "towns",
                           "--epsilon", "3", "--delta", "2e-6")[0]
-    out = privsieve("plan", *asked, *delta)[1]
+    out = privsieve("plan", *ledger_arguments, *delta)[1]
     assert "epsilon 1 and delta 0.000001, charged before a row is read" in out
-    out = privsieve("plan", *asked[:-1], "2", *delta)[1]
+    out = privsieve("plan", *ledger_arguments[:-1], "2", *delta)[1]
     assert "epsilon 1, charged" in out
     assert "not charged: for this number of columns" in out
-    select = ("select", *asked, *delta, "--ledger", "budget.db", "--anyway", "--population")
+    select = ("select", *ledger_arguments, *delta, "--ledger", "budget.db", "--anyway",
+              "--population")
     code, out, err = privsieve(*select, "clinic", "--out", "pure")
     assert (4, "") == (code, out)
     assert "the account is pure" in err
     code, out, err = privsieve(*select, "towns", "--out", "first", "--json")
 
-    said = json.loads(out)
+    document = json.loads(out)
     kept = Ledger("budget.db", population="towns").account()
     left = decimal(kept.delta_left, DELTA_UNITS)
     assert (0, "1", "0.000001", "2", left) == (
-        code, said["charged"], said["delta_charged"], said["left"], said["delta_left"])
+        code, document["charged"], document["delta_charged"], document["left"],
+        document["delta_left"])
     assert f"towns has 2 and delta {left} " in " ".join(err.split())
     assert "and by at most 0.000001 beyond that." in " ".join(err.split())
     assert 0 == privsieve("verify", "first", "--ledger", "budget.db")[0]
@@ -680,9 +682,9 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
     code, out, err = privsieve("select", "table.csv", *added, *people, "--out", "one", "--anyway",
                                "--json")
 
-    said = json.loads(out)
-    assert (0, "1", "2", "0") == (code, said["charged"], said["account_charged"]["epsilon"],
-                                  said["left"])
+    document = json.loads(out)
+    assert (0, "1", "2", "0") == (code, document["charged"], document["account_charged"]["epsilon"],
+                                  document["left"])
     assert "converted  charged 2 times: the release protects" in err
     assert "Warning" not in err
     assert 0 == privsieve("verify", "one", "--ledger", "budget.db")[0]
@@ -696,9 +698,9 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
     assert 4 == privsieve("plan", "table.csv", *ASKED, *people)[0]
     assert 2 == privsieve("plan", "table.csv", *ASKED, *people[:2])[0]
     out = privsieve("ledger", "show", "--ledger", "budget.db", "--json")[1]
-    shown = json.loads(out)["populations"]["people"]
+    shown_people = json.loads(out)["populations"]["people"]
     assert ("person", "add-remove", 2, "0") == tuple(
-        shown[key] for key in ("unit", "neighbours", "rows_per_person", "left"))
+        shown_people[key] for key in ("unit", "neighbours", "rows_per_person", "left"))
 
 
 def test_ledger_publications(privsieve):
@@ -721,9 +723,9 @@ def test_verify(privsieve):
     body = json.loads(Path("first/release.json").read_bytes())
     Path("first/release.json").write_text(json.dumps({**body, "warning": "none"}))
     code, out, err = privsieve("verify", "first", "--json")
-    said = json.loads(out)
-    assert (7, False) == (code, said["valid"])
-    assert said["reasons"]
+    document = json.loads(out)
+    assert (7, False) == (code, document["valid"])
+    assert document["reasons"]
     assert err.startswith("privsieve: verification failed (1 problem)")
     Path("first/certificate.json").write_text("{}")
     code, out, err = privsieve("verify", "first")
@@ -731,14 +733,14 @@ def test_verify(privsieve):
     assert out.startswith("NOT VALID")
 
 
-@pytest.mark.parametrize("asked", [("none",), ("here/none.json",), ("here", "--table", "none"),
-                                   ("here", "--plan", "none"), ("here", "--ledger", "none"),
-                                   ("here/x", "--release", "none")])
-def test_what_does_not_exist_is_no_forgery(privsieve, asked):
+@pytest.mark.parametrize("arguments", [("none",), ("here/none.json",), ("here", "--table", "none"),
+                                       ("here", "--plan", "none"), ("here", "--ledger", "none"),
+                                       ("here/x", "--release", "none")])
+def test_what_does_not_exist_is_no_forgery(privsieve, arguments):
     """A place at which nothing lies is a mistake of who typed it: nothing is said of a release."""
     Path("here").mkdir()
     Path("here/x").write_text("{}")
-    code, out, err = privsieve("verify", *asked)
+    code, out, err = privsieve("verify", *arguments)
 
     assert (2, "") == (code, out)
     assert "does not exist or cannot be read" in err
@@ -787,7 +789,7 @@ def test_a_file_that_is_not_written_is_not_named_as_written(privsieve, words):
 
 @pytest.mark.parametrize(("delimiter", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
 def test_domain_guesses_the_delimiter(privsieve, delimiter, written):
-    """The delimiter is guessed from the header line and stands in the draft."""
+    """The delimiter is guessed from the header line and written into the draft."""
     Path("table.csv").write_text(rows().replace(",", delimiter))
     out = privsieve("domain", "table.csv")[1]
 
@@ -831,9 +833,9 @@ def test_doctor(privsieve, place, monkeypatch):
     assert "very-secret" not in out
     assert str(Path.home()) not in out
     assert str(place) not in out
-    said = json.loads(privsieve("doctor", "--json")[1])
-    assert __version__ == said["privsieve"]
-    assert said["packages"]["numpy"]
+    document = json.loads(privsieve("doctor", "--json")[1])
+    assert __version__ == document["privsieve"]
+    assert document["packages"]["numpy"]
 
 
 def test_doctor_says_why():
@@ -856,9 +858,9 @@ def test_a_closed_pipe_ends_it_quietly(words, closed, expected):
     ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **dict.fromkeys(closed, writer)}
     process = child(*words, **ends)
     os.close(writer)
-    said = process.communicate()
+    output = process.communicate()
 
-    assert (expected, "") == (process.returncode, said[1] or "")
+    assert (expected, "") == (process.returncode, output[1] or "")
 
 
 @pytest.mark.parametrize(("closed", "code", "charged"), [
@@ -906,7 +908,8 @@ def test_documented():
     """docs/command-line.md names every command, and under it every option that is no method's."""
     text = (ROOT / "docs" / "command-line.md").read_text()
     of_methods = options.PAGE.read_text(encoding="utf-8")
-    sections = {part.partition("\n")[0].strip("` "): part for part in text.split("\n## ")[1:]}
+    sections = {section.partition("\n")[0].strip("` "): section
+                for section in text.split("\n## ")[1:]}
     for words, command in commands():
         section = sections["privsieve " + " ".join(words[:1])]
         assert f"privsieve {' '.join(words)}" in section
@@ -940,23 +943,23 @@ def test_threads_may_not_seal():
     assert 1 == len(caught)
 
 
-@pytest.mark.parametrize(("method", "given", "said"), [
+@pytest.mark.parametrize(("method", "options", "message"), [
     ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
     ("noisy-top-k", ["--top", "2", "--score", "class-counts"], "class-counts"),
     ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),
 ])
-def test_each_method_has_its_options(privsieve, method, given, said):
+def test_each_method_has_its_options(privsieve, method, options, message):
     """A plan of each method says its settings, and forecasts for other epsilons."""
-    asked = ("plan", "--rows", "400", "--domain", "domain.toml", "--epsilon", "1",
-             "--method", method, *given)
-    code, out, _err = privsieve(*asked)
+    arguments = ("plan", "--rows", "400", "--domain", "domain.toml", "--epsilon", "1",
+                 "--method", method, *options)
+    code, out, _err = privsieve(*arguments)
 
     assert 0 == code
-    assert said in out
-    assert len(json.loads(privsieve(*asked, "--json")[1])["forecasts"]) >= 2
+    assert message in out
+    assert len(json.loads(privsieve(*arguments, "--json")[1])["forecasts"]) >= 2
 
 
-@pytest.mark.parametrize(("given", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is not an option"),
     (["--method", "noisy-top-k", "--top", "2", "--depth", "2"], "--depth is not an option"),
     (["--method", "magic", "--top", "1"], "known are"),
@@ -965,13 +968,13 @@ def test_each_method_has_its_options(privsieve, method, given, said):
     (["--method", "rule-sieve", "--top", "positive"], "write a whole number"),
     (["--method", "felp", "--top", "all"], "write a whole number"),
 ])
-def test_options_of_another_method_are_refused(privsieve, given, said):
+def test_options_of_another_method_are_refused(privsieve, options, message):
     """What a method does not know is said, and nothing is planned."""
     code, _out, err = privsieve("plan", "--rows", "400", "--domain", "domain.toml", "--epsilon",
-                                "1", *given)
+                                "1", *options)
 
     assert 2 == code
-    assert said in err
+    assert message in err
 
 
 @pytest.mark.parametrize("words", [("sum", "add"), ("combine", "show"), ("key", "rotate", "a"),
@@ -999,8 +1002,8 @@ def test_what_is_gone_is_explained(privsieve, words):
                                      {"describe": "0.2"}, {"anyway": True}], ids=str)
 def test_an_option_that_is_gone_is_explained_in_python(options):
     """A plan and an estimator explain it, as the command line does."""
-    for make in (lambda **more: ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1,
-                                        epsilon=1, rows=9, **more), ps.NoisyTopK):
+    for make in (lambda **options: ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1,
+                                           epsilon=1, rows=9, **options), ps.NoisyTopK):
         with pytest.raises(ParameterError, match=" gone: "):
             make(**options)
 

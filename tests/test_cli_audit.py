@@ -10,9 +10,9 @@ from privsieve.methods import worst as pairs
 
 
 def test_an_attack_that_finds_nothing(cli):
-    """The bound stands beside the claim, and the code is 0; --json says the same."""
+    """The bound is printed next to the claim, and the code is 0; --json says the same."""
     code, out, err = cli("audit", "block-fwell", "--runs", 150, "--epsilon", "0.5")
-    made = json.loads(cli("audit", "block-fwell", "--runs", 150, "--json")[1])
+    document = json.loads(cli("audit", "block-fwell", "--runs", 150, "--json")[1])
 
     assert (0, "saw nothing" in out) == (
         code, "does not support the claim" in " ".join(err.split()))
@@ -20,9 +20,9 @@ def test_an_attack_that_finds_nothing(cli):
     assert "300, on two made-up tables of 6 rows" in out
     assert out.endswith(("\nstands\n", "\nsaw nothing\n"))
     assert ("block-fwell", "1", False, 300) == tuple(
-        made[key] for key in ("method", "epsilon", "exceeded", "runs"))
-    assert 0 <= float(made["bound"]) <= float(made["bound95"])
-    assert made["verdict"] in ("stands", "saw nothing")
+        document[key] for key in ("method", "epsilon", "exceeded", "runs"))
+    assert 0 <= float(document["bound"]) <= float(document["bound95"])
+    assert document["verdict"] in ("stands", "saw nothing")
 
 
 def test_a_mode_is_attacked(cli):
@@ -57,14 +57,14 @@ def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
     assert "above the claim 1" in err
 
 
-@pytest.mark.parametrize(("args", "said"), [
+@pytest.mark.parametrize(("args", "message"), [
     (("magic",), "known are: rule-sieve"), (("felp", "--runs", "99"), "number of runs from 100"),
     (("felp", "--epsilon", "0"), "larger than 0"), (("felp", "--runs", "few"), "valid integer"),
     ((), "Missing argument 'METHOD'"),
 ])
-def test_refusals(cli, args, said):
+def test_refusals(cli, args, message):
     """What cannot be attacked is one sentence and code 2."""
     code, out, err = cli("audit", *args)
 
     assert (2, "", 1) == (code, out, len(err.splitlines()))
-    assert said in err
+    assert message in err

@@ -56,7 +56,7 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
     plan = plan_of(kind)
     less = dict.fromkeys(plan.forecast, "9.87")
     rows = table(plan, {plan.cost.epsilon: plan.forecast, plan.cost.epsilon * 6: less}, capsys)
-    told = [key for key in FORECASTS[kind] if key not in ("longest", "cells", "noise_length")]
+    keys = [key for key in FORECASTS[kind] if key not in ("longest", "cells", "noise_length")]
 
     assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
             "regression": "a model from which predictions are free",
@@ -64,7 +64,7 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
             }[kind] == plans._what(plan)
     assert ["*", "0.5"] == rows[0][:2]
     assert "3" == rows[1][0]
-    for key in told:
+    for key in keys:
         assert plans.figure(FORECASTS[kind][key]) in rows[0]
         assert "9.87" in rows[1]
 
@@ -79,23 +79,24 @@ def test_noise_is_set_against_the_longest_weights(capsys):
             "12 % of the longest that they can be without noise (1.9)") == plans.noise(plan)
     loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
     assert plans.noise(loud).endswith("173 times the longest that they can be without noise (1.9)")
-    for k, said in ((1, "the largest one is chosen"), ("positive", "the positive ones are chosen")):
-        assert plans._what(plan_of("weights", settings={"k": k})).endswith(said)
+    for k, message in ((1, "the largest one is chosen"),
+                       ("positive", "the positive ones are chosen")):
+        assert plans._what(plan_of("weights", settings={"k": k})).endswith(message)
 
 
 def test_a_regression_is_planned(privsieve):
     """`plan` says what a model costs and how strong its noise is; it needs no number of columns."""
     code, out, _ = privsieve("plan", "--rows", 20_000, *RIDGE, "--kernel", "linear")
-    said = " ".join(out.split())
-    made = json.loads(privsieve("plan", "--rows", 20_000, *RIDGE, "--kernel", "linear",
-                                "--json")[1])
+    text = " ".join(out.split())
+    document = json.loads(privsieve("plan", "--rows", 20_000, *RIDGE, "--kernel", "linear",
+                                    "--json")[1])
 
     assert 0 == code
-    assert "release a model from which predictions are free" in said
-    assert "epsilon each number prediction error" in said
-    assert {"0.1", "0.3", "0.5", "1", "3"} == set(made["forecasts"])
-    assert made["forecast"] == made["forecasts"]["0.5"]
-    assert "noise_each" in made["forecast"]
+    assert "release a model from which predictions are free" in text
+    assert "epsilon each number prediction error" in text
+    assert {"0.1", "0.3", "0.5", "1", "3"} == set(document["forecasts"])
+    assert document["forecast"] == document["forecasts"]["0.5"]
+    assert "noise_each" in document["forecast"]
 
 
 def test_a_table_is_planned(privsieve):
@@ -103,16 +104,16 @@ def test_a_table_is_planned(privsieve):
     table = ("plan", "--rows", 20_000, *RIDGE[:4], "--method", "noisy-histogram")
     code, out, _ = privsieve(*table, "--columns", "age,smoker", "--bins", 4, "--epsilon", 0.5)
     chosen = privsieve(*table, "--top", 1, "--share", "0.4", "--json")
-    said = " ".join(out.split())
+    text = " ".join(out.split())
 
     assert (0, 0) == (code, chosen[0])
-    assert "release a table of 32 counts over 2 of 2 columns" in said
-    assert "settings bins 4; choice none; columns age, smoker; target days; threshold none" in said
-    assert "epsilon each cell moved" in said
+    assert "release a table of 32 counts over 2 of 2 columns" in text
+    assert "settings bins 4; choice none; columns age, smoker; target days; threshold none" in text
+    assert "epsilon each cell moved" in text
     assert "0.2" == json.loads(chosen[1])["settings"]["choice"]["epsilon"]
 
 
-@pytest.mark.parametrize(("more", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     (("--top", "1"), "--top is not an option of kernel-ridge"),
     (("--at-most", "1"), "fewer (--at-most) is no option of kernel-ridge"),
     (("--bins", "6"), "--bins is not an option of kernel-ridge"),
@@ -124,12 +125,12 @@ def test_a_table_is_planned(privsieve):
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
     (("--kernel", "quantum"), "kernel is 'quantum'"),
 ])
-def test_what_is_not_for_numbers_is_refused(privsieve, more, said):
+def test_what_is_not_for_numbers_is_refused(privsieve, options, message):
     """An option of selections, or of another kernel, is refused; no file is made."""
-    code, out, err = privsieve("plan", "--rows", 20_000, *RIDGE, *more)
+    code, out, err = privsieve("plan", "--rows", 20_000, *RIDGE, *options)
 
     assert (2, "") == (code, out)
-    assert said in err
+    assert message in err
     assert not Path("f.svg").exists()
 
 

@@ -66,10 +66,10 @@ def privsieve(place, cli):
     return cli
 
 
-def regress(*more, kernel="linear", epsilon="5", out="model"):
+def regress(*options, kernel="linear", epsilon="5", out="model"):
     """The words of a regression."""
     return ("regress", "table.csv", "--domain", "domain.toml", "--epsilon", epsilon, "--kernel",
-            kernel, *BUDGET, "--out", out, *more)
+            kernel, *BUDGET, "--out", out, *options)
 
 
 def spent():
@@ -92,16 +92,16 @@ def test_regress(privsieve):
 
 def test_the_plan_of_a_model(privsieve, place):
     """`plan` takes the options of `regress`, and says what a prediction errs by."""
-    asked = ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "5", "--method",
-             "kernel-ridge", "--feature-seed", "4", "--features", "20")
-    code, out, _err = privsieve(*asked, "--json")
+    arguments = ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "5", "--method",
+                 "kernel-ridge", "--feature-seed", "4", "--features", "20")
+    code, out, _err = privsieve(*arguments, "--json")
     domain = ps.Domain.from_toml("domain.toml")
     expected = ps.plan("kernel-ridge", domain, epsilon=5, features=20, feature_seed=4, rows=4000)
 
     assert 0 == code
     assert expected.forecast == json.loads(out)["forecast"]
     assert 4 == json.loads(out)["settings"]["seed"]
-    code, out, err = privsieve(*asked)
+    code, out, err = privsieve(*arguments)
     assert (0, "") == (code, err)
     assert "moves a prediction of days by" in " ".join(out.split())
     assert Fraction(0) == spent()
@@ -152,22 +152,22 @@ def test_predictions_in_a_file(privsieve):
     assert "the file of --out exists" in second[2]
 
 
-@pytest.mark.parametrize(("more", "settings"), [
+@pytest.mark.parametrize(("options", "settings"), [
     (("--lam", "0.05"),
      {"kernel": "rbf", "lam": "0.05", "features": 200, "gamma": "0.5", "seed": 0}),
     (("--features", "20", "--gamma", "2", "--feature-seed", "9", "--lam", "0.1"),
      {"kernel": "rbf", "lam": "0.1", "features": 20, "gamma": "2", "seed": 9}),
     (("--kernel", "cosine"), {"kernel": "cosine", "lam": "0.02", "features": 7, "degree": 3}),
 ], ids=str)
-def test_options(privsieve, more, settings):
+def test_options(privsieve, options, settings):
     """Each option goes into the plan, and the release says it."""
-    code, out, _err = privsieve(*regress("--anyway", "--json", *more, kernel="rbf"))
-    said = json.loads(out)
+    code, out, _err = privsieve(*regress("--anyway", "--json", *options, kernel="rbf"))
+    document = json.loads(out)
 
     assert 0 == code
-    assert settings == said["release"]["plan"]["settings"]
-    assert "regression" == said["release"]["kind"]
-    assert ("5", "15") == (said["charged"], said["left"])
+    assert settings == document["release"]["plan"]["settings"]
+    assert "regression" == document["release"]["kind"]
+    assert ("5", "15") == (document["charged"], document["left"])
 
 
 def test_a_delta_is_charged_where_it_helps(privsieve):
@@ -194,7 +194,7 @@ def test_a_log_scale_and_persons(privsieve, place):
     assert "one person with all their rows" in " ".join(err.split())
 
 
-@pytest.mark.parametrize(("args", "code", "said"), [
+@pytest.mark.parametrize(("args", "code", "message"), [
     (regress(epsilon="0.001"), 2, "to continue, add --anyway"),
     (regress("--lam", "1e-9"), 2, "lam is 1e-9; it must be between"),
     (regress("--gamma", "2"), 2, 'kernel="linear" has none'),
@@ -206,12 +206,12 @@ def test_a_log_scale_and_persons(privsieve, place):
     (("select", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "1",
       "--method", "kernel-ridge", *BUDGET, "--out", "x"), 2, "privsieve regress"),
 ])
-def test_refusals_charge_nothing(privsieve, args, code, said):
+def test_refusals_charge_nothing(privsieve, args, code, message):
     """What is public and wrong is one sentence, with its exit code; nothing is charged."""
-    found, out, err = privsieve(*args)
+    actual_code, out, err = privsieve(*args)
 
-    assert (code, "") == (found, out)
-    assert said in " ".join(err.split())
+    assert (code, "") == (actual_code, out)
+    assert message in " ".join(err.split())
     assert Fraction(0) == spent()
 
 

@@ -51,7 +51,7 @@ OTHER_STATEMENTS = {
     r"\w+ plan\.units":
         "how many units there were, where the domain does not say it",
     r"\w+ plan\.asked\..*":
-        "what was asked for, where it comes to the same plan",
+        "what was asked for, where it gives the same plan",
     r"containment (claim\.roles\..*|plan\.suppress|claim\.suppressed|complete)":
         "what was declared before, and what happened to rows that are not there",
 }
@@ -87,16 +87,16 @@ def read(folder):
 def folders(golden, tmp_path_factory):
     """Folders of every kind, and of every method."""
     place, names = golden
-    made, found = tmp_path_factory.mktemp("closed"), [place / name for name in names]
+    folder, places = tmp_path_factory.mktemp("closed"), [place / name for name in names]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for place_of, method in enumerate(CHARGING):
             table = method.table()
-            estimator = method.made()
+            estimator = method.estimator()
             estimator.fit(table, table.pop(method.domain.target.name))
-            estimator.release_.save(made / f"method-{place_of}")
-            found.append(made / f"method-{place_of}")
-    return {path.name: path for path in found}
+            estimator.release_.save(folder / f"method-{place_of}")
+            places.append(folder / f"method-{place_of}")
+    return {path.name: path for path in places}
 
 
 def test_true_folders_are_valid(folders):
@@ -128,10 +128,10 @@ def test_a_forgery_has_its_reason(folders, folder, path, value, why):
     """Where all copies, digests and hashes fit, what it says has to fit, too."""
     release, certificate, table = read(folders[folder])
     which = "certificate" if path[0] == "claim" else "release"
-    made = Forger(release, certificate).edited(put, which, path, value)
-    found = verify(made["certificate"], made["release"], table=table).reasons
+    files = Forger(release, certificate).edited(put, which, path, value)
+    reasons = verify(files["certificate"], files["release"], table=table).reasons
 
-    assert any(re.search(why, reason) for reason in found), found
+    assert any(re.search(why, reason) for reason in reasons), reasons
 
 
 def test_an_average_is_exact():
@@ -161,11 +161,11 @@ def test_single_edits_of_every_method_are_found(folders):
 def _edited(release, certificate, table, *, every):
     forger, missed, tried = Forger(release, certificate), [], 0
     for act, which, path, value in list(edits(release, certificate, spots))[::every]:
-        made = forger.edited(act, which, path, value)
-        if made is None:
+        files = forger.edited(act, which, path, value)
+        if files is None:
             continue
         tried += 1
-        if verify(made["certificate"], made["release"], table=table).valid and not another(
+        if verify(files["certificate"], files["release"], table=table).valid and not another(
             release["kind"], path
         ):
             missed.append((act.__name__, which, place(path), str(value)[:40]))
@@ -183,13 +183,13 @@ def test_random_edits_are_found(folders):
         release, certificate, table = files[name]
         forger, which = Forger(release, certificate), rng.choice(("release", "certificate"))
         body = forger.true[which]
-        path = rng.choice([one for one in spots(body) if one])
+        path = rng.choice([spot for spot in spots(body) if spot])
         donor = files[rng.choice(names)][which == "certificate"]
         value = rng.choice([at(donor, rng.choice(list(spots(donor)))), *others(at(body, path))])
-        made = forger.edited(rng.choice((put, put, put, drop, add)), which, path, value)
-        if made is None:
+        new_files = forger.edited(rng.choice((put, put, put, drop, add)), which, path, value)
+        if new_files is None:
             continue
-        checked = verify(made["certificate"], made["release"], table=table)
+        checked = verify(new_files["certificate"], new_files["release"], table=table)
         if checked.valid and not elsewhere(release["kind"], path, at(body, path), value):
             missed.append((name, which, place(path), str(value)[:60]))
 
@@ -202,23 +202,23 @@ def test_another_statement_is_found_by_the_ledger(folders, name):
     release, certificate, table = read(folders[name])
     base = folders[name].parent
     ledger = str(base / ("published.db" if name == "containment" else "budget.db"))
-    forger, told = Forger(release, certificate), 0
+    forger, count = Forger(release, certificate), 0
     assert verify(certificate, release, table=table, ledger=ledger).valid
     for act, which, path, value in list(edits(release, certificate, spots))[::3]:
-        made = forger.edited(act, which, path, value)
+        files = forger.edited(act, which, path, value)
         if path == ("software", "privsieve") and name == "containment":
             continue  # the ledger's note of a publication does not say who wrote it
         if (
-            made
+            files
             and another(release["kind"], path)
-            and verify(made["certificate"], made["release"], table=table).valid
+            and verify(files["certificate"], files["release"], table=table).valid
         ):
-            told += 1
+            count += 1
             assert not verify(
-                made["certificate"], made["release"], table=table, ledger=ledger
+                files["certificate"], files["release"], table=table, ledger=ledger
             ).valid, place(path)
 
-    assert told > 3
+    assert count > 3
 
 
 def test_an_edit_that_changes_nothing_is_none(folders):

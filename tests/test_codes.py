@@ -1,4 +1,4 @@
-"""Law: codes.  How a number becomes a code is said by its declaration, whoever reads it."""
+"""Law: codes.  How a number becomes a code is said by its declaration, for each reader."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def test_the_pages_values():
 def doubles(seed, many):
     """Doubles of all sizes, with those beside powers of two."""
     rng = np.random.default_rng(seed)
-    found = rng.integers(0, 2**64, many, np.uint64).view(np.float64)
+    values = rng.integers(0, 2**64, many, np.uint64).view(np.float64)
     powers = 2.0**rng.integers(-30, 60, many) * rng.choice([-1, 1], many)
     beside = np.nextafter(powers, rng.choice([-np.inf, np.inf], many))
     usual = rng.normal(0, 10.0**rng.integers(-8, 12, many))
-    found = np.concatenate([found, powers, beside, usual])
-    return found[np.isfinite(found)]
+    values = np.concatenate([values, powers, beside, usual])
+    return values[np.isfinite(values)]
 
 
 @pytest.mark.parametrize("near", [0.0, 2000.0, 0.1, -3e7])
@@ -86,10 +86,10 @@ def test_bits_are_the_rational_definition(near):
 def test_codes_are_monotone_and_leave_missing_alone(how, near):
     """A larger number never has a smaller code, and no number has the code of a missing level."""
     values = np.sort(doubles(2, 20_000))
-    found = codes(values, near, how)
+    codes_read = codes(values, near, how)
 
-    assert sorted(found) == found
-    assert 65535 not in found or how == WHOLE
+    assert sorted(codes_read) == codes_read
+    assert 65535 not in codes_read or how == WHOLE
 
 
 PARTS = [Number("x"), Number("x", missing="level"), Number("x", near=140),
@@ -101,12 +101,14 @@ CELLS = ["140", "140.5", "", "x", "1e400", "-1e400", "nan", "inf", "-7", "0", "-
          "2000.1", "139.99999999", "1e15", "-1e15", "1_0", "5e-324", "119.9", "160", "160.1"]
 
 
-@pytest.mark.parametrize("part", PARTS, ids=repr)
-def test_containers_are_read_alike(part, tmp_path):
+@pytest.mark.parametrize("column", PARTS, ids=repr)
+def test_containers_are_read_alike(column, tmp_path):
     """A cell has one code, alone or in a column, as text, number or object, in any container."""
-    said = [re.fullmatch(csv_rows.NUMBER, cell) and math.isfinite(float(cell)) for cell in CELLS]
-    values = [float(cell) if good else math.nan for cell, good in zip(CELLS, said, strict=True)]
-    encode = encoder(part)
+    are_numbers = [re.fullmatch(csv_rows.NUMBER, cell) and math.isfinite(float(cell))
+                   for cell in CELLS]
+    values = [float(cell) if good else math.nan for cell,
+              good in zip(CELLS, are_numbers, strict=True)]
+    encode = encoder(column)
     expected = encode(CELLS).tolist()
     ways = {
         "alone": [encode([cell])[0] for cell in CELLS],
@@ -115,7 +117,7 @@ def test_containers_are_read_alike(part, tmp_path):
         "infinite": encode(np.array([float(cell) if cell == "1e400" else value
                                      for cell, value in zip(CELLS, values, strict=True)])),
     }
-    domain = Domain([part], Label("y", [0, 1]))
+    domain = Domain([column], Label("y", [0, 1]))
     path = tmp_path / "table.csv"
     path.write_text("x,y\n" + "".join(f"{cell},1\n" for cell in CELLS))
     y = [1] * len(CELLS)
@@ -130,8 +132,8 @@ def test_containers_are_read_alike(part, tmp_path):
     if csv_rows.readable("utf-8"):
         for native in (True, False):
             ways[f"csv {native}"] = [row[0] for row in answer(path, domain, native=native)]
-    for name, found in ways.items():
-        assert expected == [int(code) for code in found], name
+    for name, read_codes in ways.items():
+        assert expected == [int(code) for code in read_codes], name
 
 
 def test_kernel_reads_any_number_as_the_twin(tmp_path):
@@ -139,11 +141,11 @@ def test_kernel_reads_any_number_as_the_twin(tmp_path):
     values = doubles(3, 400)
     path = tmp_path / "table.csv"
     path.write_text("x\n" + "".join(f"{value!r}\n" for value in values.tolist()))
-    for part in PARTS[:7]:
-        domain = Domain([part])
-        found = np.concatenate([batch.codes[:, 0] for batch in read(path, domain)])
+    for column in PARTS[:7]:
+        domain = Domain([column])
+        actual_values = np.concatenate([batch.codes[:, 0] for batch in read(path, domain)])
 
-        assert encoder(part)(values).tolist() == found.tolist()
+        assert encoder(column)(values).tolist() == actual_values.tolist()
 
 
 # What is declared
@@ -157,10 +159,10 @@ def test_old_domains_keep_their_digests():
             "missing": "middle"} == old.json()["columns"][0]
 
 
-@pytest.mark.parametrize("part", PARTS, ids=repr)
-def test_a_file_says_all(part):
+@pytest.mark.parametrize("column", PARTS, ids=repr)
+def test_a_file_says_all(column):
     """A domain file that is written and read again is the same domain."""
-    domain = Domain([part])
+    domain = Domain([column])
 
     assert domain == parse(to_toml(domain))
     assert domain.digest() == parse(to_toml(domain)).digest()
@@ -175,13 +177,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("given", "said"), REFUSED.values(), ids=REFUSED)
-def test_refused(given, said):
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(options, message):
     """A declaration that says too little or too much is refused in one sentence."""
     with pytest.raises(DomainError) as caught:
-        Number("x", **given)
+        Number("x", **options)
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "column 'x'" in str(caught.value)
 
 
@@ -202,10 +204,10 @@ def test_methods_that_compute_refuse(method, place):
         Domain([bound, Number("more", 0, 1)], free))
     options = {"epsilon": 1, "k": 1, "columns": ["bound"]}
     known = set(ps.methods.options_of(method).__dataclass_fields__)
-    given = {name: value for name, value in options.items()
-             if name in known or (name == "k" and "n_features_to_select" in known)}
+    input_options = {name: value for name, value in options.items()
+                     if name in known or (name == "k" and "n_features_to_select" in known)}
     with pytest.raises(DomainError, match=r"column 'free' has no bounds.*write low and high"):
-        ps.plan(method, domain, rows=1000, **given)
+        ps.plan(method, domain, rows=1000, **input_options)
 
 
 def test_typical_is_gone():
@@ -214,22 +216,22 @@ def test_typical_is_gone():
         parse('[[column]]\nname = "x"\nkind = "number"\ntypical = [140, 5]\n')
 
 
-@pytest.mark.parametrize(("given", "near"), [
+@pytest.mark.parametrize(("options", "near"), [
     ({"low": 0, "high": 9}, 0), ({"low": 3, "high": 9}, 3), ({"low": -9, "high": -3}, -3),
     ({"low": -1e6, "high": 1e6}, 0), ({}, None), ({"low": 0, "high": 9, "near": 5}, 5),
     ({"low": 1, "high": 9, "scale": "log"}, None)], ids=str)
-def test_rules_read_numbers_finely(given, near):
+def test_rules_read_numbers_finely(options, near):
     """Around 0 or the bound that is nearest to it, unless something else is declared."""
-    read = read_finely(Number("x", **given))
+    read = read_finely(Number("x", **options))
 
     assert near == read.near
-    assert replace(read, near=None) == replace(Number("x", **given), near=None)
+    assert replace(read, near=None) == replace(Number("x", **options), near=None)
 
 
 def test_what_is_missing_is_in_the_middle():
     """Of the bounds, also where codes lie around one of them; without bounds, around `near`."""
-    for part, middle in ((Number("x", 10, 20), 15), (Number("x", 10, 20, near=10), 15),
-                         (Number("x", near=7), 7)):
-        first, second = encoder(part)([None, middle]).tolist()
+    for column, middle in ((Number("x", 10, 20), 15), (Number("x", 10, 20, near=10), 15),
+                           (Number("x", near=7), 7)):
+        first, second = encoder(column)([None, middle]).tolist()
         assert first == second
 

@@ -25,9 +25,9 @@ from privsieve.errors import NothingFits, ParameterError, PrivsieveError, Schema
 from privsieve.rows.matrix import Items
 
 
-def choosing(method, k=4, **more):
+def choosing(method, k=4, **options):
     """An estimator with a method."""
-    return PublishableColumns(k, method=method, **more)
+    return PublishableColumns(k, method=method, **options)
 
 
 KINDS = {
@@ -59,12 +59,12 @@ def test_k_on_all_rows(name):
     """The level that a release states is that of its columns on all rows, and at least k."""
     X, y = table()
     label_rows = np.arange(len(y)) % 3 > 0
-    made = clone(KINDS[name]).fit(X, y, label_rows=label_rows)
-    chosen = made.transform(X)
-    level = k_anonymity_level if made.release_.absent else containment_level
+    model = clone(KINDS[name]).fit(X, y, label_rows=label_rows)
+    chosen = model.transform(X)
+    level = k_anonymity_level if model.release_.absent else containment_level
 
-    assert level(chosen) == made.release_.level >= 4
-    assert len(made.release_.selected) == chosen.shape[1] > 0
+    assert level(chosen) == model.release_.level >= 4
+    assert len(model.release_.selected) == chosen.shape[1] > 0
     if name in ("few", "most"):
         assert disclosure_risk(chosen, y, k=4).one_class == 0
 
@@ -87,10 +87,10 @@ def test_inputs(name):
         "texts": (X, np.where(y > 0, "yes", "no")),
     }
     for container, (data, labels) in containers.items():
-        made = clone(kind).fit(data, labels)
+        model = clone(kind).fit(data, labels)
 
-        assert expected == made.release_, container
-        assert made.n_features_in_ == X.shape[1]
+        assert expected == model.release_, container
+        assert model.n_features_in_ == X.shape[1]
 
 
 @pytest.mark.parametrize("name", ["greedy", "maximal", "exact", "few", "most"])
@@ -105,7 +105,7 @@ def test_a_table_has_one_meaning(name, tmp_path):
     sparse.save_npz(tmp_path / "sparse.npz", bits)
     (tmp_path / "t.dat").write_text("".join(
         " ".join(map(str, np.flatnonzero(row))) + "\n" for row in X))
-    domain = ps.Domain([ps.Flag(one) for one in names])
+    domain = ps.Domain([ps.Flag(name) for name in names])
     cells = {
         "array": X, "flags": X.astype(bool), "floats": X * 1.0, "rows": X.tolist(),
         "objects": X.astype(object), "masked": np.ma.masked_array(X), "pandas": frame,
@@ -113,19 +113,20 @@ def test_a_table_has_one_meaning(name, tmp_path):
         "polars": pl.DataFrame(X, schema=names), "arrow": pa.Table.from_pandas(frame),
         "csv": tmp_path / "t.csv", "parquet": tmp_path / "t.parquet",
         "npz": tmp_path / "dense.npz"}
-    found = {one: clone(KINDS[name]).fit(data, y).release_ for one, data in cells.items()}
+    releases = {cell: clone(KINDS[name]).fit(data, y).release_ for cell, data in cells.items()}
     declared = [clone(KINDS[name]).set_params(domain=domain).fit(data, y).release_
                 for data in (frame, cells["csv"], cells["polars"], X, cells["rows"])]
     held = [clone(KINDS[name]).fit(data, y).release_ for data in (
         bits, sparse.coo_array(X), tmp_path / "sparse.npz", tmp_path / "t.dat")]
-    both, presences = found["array"], held[0]
+    both, presences = releases["array"], held[0]
 
     assert dict.fromkeys(cells, (both.selected, both.level, both.items)) == {
-        one: (made.selected, made.level, made.absent) for one, made in found.items()}
+        name: (release.selected, release.level, release.absent) for name,
+        release in releases.items()}
     assert [(both.items, both.selected, both.level)] * 5 == [
-        (made.absent, made.selected, made.level) for made in declared]
+        (release.absent, release.selected, release.level) for release in declared]
     assert [(len(presences.items), presences.level, ())] * 4 == [
-        (len(made.items), made.level, made.absent) for made in held]
+        (len(release.items), release.level, release.absent) for release in held]
     assert (both.selected, both.level) != (presences.selected, presences.level)
     assert "presences and absences" in str(both)
     assert "presences only" in str(presences)
@@ -136,17 +137,17 @@ def test_manners(name):
     """A fitted one is cloned without its fit, pickled with it, and holds no more than it says."""
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdefghi"))
-    made = clone(KINDS[name]).set_params(absent="none").fit(frame, y)
-    kept = {"n_features_in_", "feature_names_in_", "release_"} | set(made.get_params())
+    model = clone(KINDS[name]).set_params(absent="none").fit(frame, y)
+    kept = {"n_features_in_", "feature_names_in_", "release_"} | set(model.get_params())
 
-    assert kept == set(vars(made))
-    assert made.get_params() == clone(made).get_params()
-    assert made.release_ == pickle.loads(pickle.dumps(made)).release_
-    assert list(made.release_.selected) == list(made.get_feature_names_out())
-    assert made.get_support().sum() == len(made.release_.selected)
-    shown = made.set_output(transform="pandas").transform(frame)
-    assert list(made.release_.selected) == list(shown.columns)
-    assert (shown.to_numpy() == X[:, made.get_support()]).all()
+    assert kept == set(vars(model))
+    assert model.get_params() == clone(model).get_params()
+    assert model.release_ == pickle.loads(pickle.dumps(model)).release_
+    assert list(model.release_.selected) == list(model.get_feature_names_out())
+    assert model.get_support().sum() == len(model.release_.selected)
+    shown_table = model.set_output(transform="pandas").transform(frame)
+    assert list(model.release_.selected) == list(shown_table.columns)
+    assert (shown_table.to_numpy() == X[:, model.get_support()]).all()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -159,9 +160,9 @@ def test_scikit_learn(name):
     X, y = table(rows=120)
     pipe = make_pipeline(clone(KINDS[name]), LogisticRegression())
     key = f"{pipe.steps[0][0]}__k"
-    found = GridSearchCV(pipe, {key: [2, 6]}, cv=2, error_score="raise").fit(X, y)
+    search = GridSearchCV(pipe, {key: [2, 6]}, cv=2, error_score="raise").fit(X, y)
 
-    assert found.best_score_ > 0.6
+    assert search.best_score_ > 0.6
 
 
 def test_file(tmp_path):
@@ -169,10 +170,10 @@ def test_file(tmp_path):
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdefghi")).assign(ill=y)
     frame.to_csv(tmp_path / "table.csv", index=False)
-    made, expected = (choosing("greedy").fit(source, "ill").release_
-                      for source in (tmp_path / "table.csv", frame))
+    releases, expected = (choosing("greedy").fit(source, "ill").release_
+                          for source in (tmp_path / "table.csv", frame))
 
-    assert expected == made
+    assert expected == releases
 
 
 def test_toy():
@@ -188,20 +189,20 @@ def test_toy():
 
 
 def test_columns_of_cells():
-    """Results speak of the table's columns; what is not yes or no leaves as items only."""
+    """Results name the table's columns; what is not yes or no leaves as items only."""
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"ward": rng.choice(list("AB"), 60), "age": rng.integers(20, 80, 60),
                           "same": 1.5, "smoker": rng.integers(0, 2, 60)})
     y = (frame["ward"] == "A").to_numpy()
-    made = choosing("greedy", 3).fit(frame, y)
+    model = choosing("greedy", 3).fit(frame, y)
 
-    assert made.release_.columns == ("ward", "age", "same", "smoker")
-    assert "ward" in made.release_.selected
-    assert any(item.startswith("ward=") for item in made.release_.items)
-    assert "ward" in made.release_.partial
-    assert [True, False] == made.get_support()[[0, 2]].tolist()
+    assert model.release_.columns == ("ward", "age", "same", "smoker")
+    assert "ward" in model.release_.selected
+    assert any(item.startswith("ward=") for item in model.release_.items)
+    assert "ward" in model.release_.partial
+    assert [True, False] == model.get_support()[[0, 2]].tolist()
     with pytest.raises(ParameterError, match="'ward' may leave only as the items"):
-        made.transform(frame)
+        model.transform(frame)
 
 
 def test_label_rows():
@@ -217,7 +218,7 @@ def test_label_rows():
 
 def test_sources():
     """With sources every group is of k sources."""
-    X, y = (np.repeat(part, 3, axis=0) for part in table())  # each row three times
+    X, y = (np.repeat(array, 3, axis=0) for array in table())  # each row three times
     y[::7] = 1 - y[::7]
     sources = [f"person {i // 3}" for i in range(len(y))]
     for kind in map(choosing, ("greedy", "few", "strict")):
@@ -225,8 +226,8 @@ def test_sources():
         careless = kind.fit(X, y).transform(X)
 
         fewest, without = (
-            Knowledge(Items.dense(part), unit=numbered(sources)).groups().sizes().min()
-            for part in (chosen, careless))
+            Knowledge(Items.dense(selection), unit=numbered(sources)).groups().sizes().min()
+            for selection in (chosen, careless))
         assert fewest >= 4 > without
         assert chosen.shape[1] > 0
 
@@ -246,13 +247,13 @@ def test_absent():
 def test_absences_by_kind(name):
     """Unless it is said otherwise, absences count where the kinds of the columns say so."""
     X, y = table()
-    asked = {"x0", "x1", "x3"}
+    columns = {"x0", "x1", "x3"}
     items = Items.dense(X)
-    by_kind = replace(items, absent=tuple(one in asked for one in items.names))
+    by_kind = replace(items, absent=tuple(name in columns for name in items.names))
     release, expected, nowhere, none = (
         clone(KINDS[name]).set_params(**{"absent": "by kind", **how}).fit(data, y).release_
         for data, how in (
-            (by_kind, {}), (items, {"absent": sorted(asked)}),
+            (by_kind, {}), (items, {"absent": sorted(columns)}),
             (by_kind, {"absent": "none"}), (items, {})))
 
     assert expected == release
@@ -271,31 +272,31 @@ def test_known_classes(name):
     X, y = table()
     strict = name in ("equal", "strict")
     for absent in ([], ["x0", "x2"]):
-        made = clone(KINDS[name]).set_params(
+        model = clone(KINDS[name]).set_params(
             k=3, absent=absent or "none", target_known=True).fit(X, y)
-        chosen = made.get_support()
+        chosen = model.get_support()
         known = np.array([strict or f"x{j}" in absent for j in range(X.shape[1])])
 
-        assert class_level(X[:, chosen], y, known[chosen]) == made.release_.level >= 3
+        assert class_level(X[:, chosen], y, known[chosen]) == model.release_.level >= 3
 
 
 def test_weights():
     """Weights may be numbers, and then no label is needed."""
     X, _ = table()
-    made = choosing("greedy", weights=[0, 0, 0, 0, 0, 0, 3, 0, 0]).fit(X)
+    model = choosing("greedy", weights=[0, 0, 0, 0, 0, 0, 3, 0, 0]).fit(X)
 
-    assert made.release_.selected == ("x6",)
-    assert made.release_.objective == 3
+    assert model.release_.selected == ("x6",)
+    assert model.release_.objective == 3
     assert choosing("maximal", weights=np.ones(9)).fit(X).release_.level >= 4
 
 
 def test_suppressed():
     """Rows that may be left out are counted."""
     X, y = table()
-    made = choosing("greedy", suppress=6).fit(X, y).release_
+    release = choosing("greedy", suppress=6).fit(X, y).release_
 
-    assert 0 < made.suppressed <= 6
-    assert made.level >= 4
+    assert 0 < release.suppressed <= 6
+    assert release.level >= 4
 
 
 def test_odd_tables():
@@ -359,7 +360,7 @@ def test_refusals(case):
 def test_every_parameter_is_documented():
     """Each parameter has a row under the estimator in `docs/publish.md`, and no other has."""
     text = (Path(__file__).parents[1] / "docs" / "publish.md").read_text(encoding="utf-8")
-    part = text.split("### `PublishableColumns`")[1].split("\n#")[0]
+    section = text.split("### `PublishableColumns`")[1].split("\n#")[0]
 
     assert list(inspect.signature(PublishableColumns).parameters) == re.findall(
-        r"^\| `(\w+)`", part, re.MULTILINE)
+        r"^\| `(\w+)`", section, re.MULTILINE)

@@ -40,7 +40,7 @@ values = [0, 1]
 ASK = ("select", "t.csv", "--domain", "d.toml", "--epsilon", "1", "--top", "1", "--method",
        "noisy-top-k", "--ledger", "b.db", "--population", "clinic", "--out", "out", "--request",
        "spring", "--anyway")
-#: Exit codes, and states of a failed release, that faults of every kind come to; and some more.
+#: Exit codes, and states of a failed release, that faults of every kind cause; and some more.
 ENDS = {0, 2, 4, "lost", "staged"}
 MORE = {"after": {"finished"}, "gone": {"finished", "unknown"}}
 #: What a failed release says of itself, by what is to be had.
@@ -71,8 +71,8 @@ def command(capsys):
     def call(*args):
         capsys.readouterr()
         code = run(list(args))
-        said = capsys.readouterr()
-        return code, said.out + said.err
+        output = capsys.readouterr()
+        return code, output.out + output.err
 
     return call
 
@@ -102,30 +102,30 @@ def whole():
         "out/certificate.json", "out/release.json", ledger="b.db").valid
 
 
-def check_words(code, said):
+def check_words(code, words):
     """The exit code says whether it was charged; the last words what is to be had."""
-    assert code in (0, 2, 4, 6), said
+    assert code in (0, 2, 4, 6), words
     if code in (2, 4):
-        assert (0, 0) == (spent(), drawn()), said
+        assert (0, 0) == (spent(), drawn()), words
         left = {path.name for path in Path("out").glob("*")}
         assert left <= {"request.json", ".request.json"}
         return
-    state = STATES[said.splitlines()[-1].removeprefix("privsieve: ")] if code else "finished"
+    state = STATES[words.splitlines()[-1].removeprefix("privsieve: ")] if code else "finished"
     if state != "unknown":
-        assert 1 == spent(), said
-    assert (state == "finished") == whole(), said
+        assert 1 == spent(), words
+    assert (state == "finished") == whole(), words
     if code == 0:
-        assert Path("out/report.html").exists() != ("it could not be written" in said)
+        assert Path("out/report.html").exists() != ("it could not be written" in words)
 
 
 def check_ends(command):
     """One end, however often it is recovered; and the request is neither drawn nor paid twice."""
-    code, said = command("recover", "out")
-    if code == 0 and "nothing was charged" in said:
+    code, output = command("recover", "out")
+    if code == 0 and "nothing was charged" in output:
         assert (0, 0, False) == (spent(), drawn(), Path("out").exists())
     elif code == 0:
         assert whole()
-        if "privsieve report DIR" in " ".join(said.split()):
+        if "privsieve report DIR" in " ".join(output.split()):
             assert 0 == command("report", "out")[0]
         assert {"release.json", "certificate.json", "report.html"} == {
             path.name for path in Path("out").iterdir()}
@@ -133,17 +133,17 @@ def check_ends(command):
         assert (1, {"request.json"}) == (spent(), {path.name for path in Path("out").iterdir()})
         assert Ledger("b.db", population="clinic", request="spring").charge()[1] is None
     else:  # no folder, or an empty one, which is left alone
-        assert (2, 0, []) == (code, spent(), list(Path("out").glob("*"))), said
-        if "is empty, and nothing was charged" in said:
+        assert (2, 0, []) == (code, spent(), list(Path("out").glob("*"))), output
+        if "is empty, and nothing was charged" in output:
             Path("out").rmdir()
     before = sorted((path.name, path.read_bytes()) for path in Path("out").glob("*"))
     again = command("recover", "out")[0]
     assert again == (code if Path("out").exists() else 2)
     paid = spent()
-    rerun, said = command(*ASK)
+    rerun, output = command(*ASK)
 
     assert 1 >= drawn()
-    assert (1, {(0, 0): 0, (1, 0): 0}.get((paid, code), rerun)) == (spent(), rerun), said
+    assert (1, {(0, 0): 0, (1, 0): 0}.get((paid, code), rerun)) == (spent(), rerun), output
     if paid:
         assert before == sorted((path.name, path.read_bytes()) for path in Path("out").iterdir())
         assert rerun in (0, 4)
@@ -165,14 +165,14 @@ def test_each_call_fails_in_turn(place, monkeypatch, command, how):
     for at in range(len(names)):
         begin()
         with faulty(monkeypatch, Machine(at, how)):
-            code, said = command(*ASK)
+            code, output = command(*ASK)
         try:
-            check_words(code, said)
+            check_words(code, output)
             check_ends(command)
         except AssertionError as error:
             error.add_note(f"call {at} of {len(names)}, {names[at]}, {how}")
             raise
-        ends.add(STATES[said.splitlines()[-1].removeprefix("privsieve: ")] if code == 6 else code)
+        ends.add(STATES[output.splitlines()[-1].removeprefix("privsieve: ")] if code == 6 else code)
 
     assert {"open", "write", "fsync", "rename", "unlink", "INSERT", "COMMIT"} <= set(names)
     assert ENDS | MORE.get(how, set()) == ends
@@ -197,10 +197,10 @@ def test_a_process_that_is_killed_before_each_call(place, monkeypatch, command):
     states = set()
     for at in range(len(names)):
         begin()
-        died, said = killed(monkeypatch, at)
+        died, output = killed(monkeypatch, at)
         try:
             assert signal.SIGKILL == died
-            assert not spent() or said.startswith("request    spring\n")
+            assert not spent() or output.startswith("request    spring\n")
             states.add((spent(), whole()))
             check_ends(command)
         except AssertionError as error:

@@ -60,8 +60,8 @@ def answer(path, domain, *, native, **options):
         if not native:
             patch.setattr(csv_rows, "serves", lambda _source: False)
         parts = read(path, domain, entropy=known(domain), strict=False, **options)
-    return [[*map(int, codes), int(label), int(unit)] for part in parts
-            for codes, label, unit in zip(part.codes, part.label, part.unit, strict=True)]
+    return [[*map(int, codes), int(label), int(unit)] for piece in parts
+            for codes, label, unit in zip(piece.codes, piece.label, piece.unit, strict=True)]
 
 
 digits = st.text("0123456789", max_size=24)
@@ -92,7 +92,7 @@ def bodies(how):
     cell = st.one_of(fields, fields, quoted)
     line = st.one_of(*[st.builds(joined, st.lists(cell, min_size=many, max_size=many), ends)
                        for many in (9, 9, 9, 8, 1)], st.binary(max_size=60))
-    return st.builds(lambda found, end: (how, b"\n".join(found) + end),
+    return st.builds(lambda body, end: (how, b"\n".join(body) + end),
                      st.lists(line, max_size=5), st.sampled_from([b"", b"\n", b"\n\n"]))
 
 
@@ -139,9 +139,9 @@ def exactly(text, decimal="."):
     records.add(0, rule.native())
     records.add(1, rule.native())
     # Once among others, and once between blanks: these are two ways through the kernel.
-    found = records.read(f"{text}; {text}".encode(), 0, 1)[0]
+    actual_value = records.read(f"{text}; {text}".encode(), 0, 1)[0]
     missing = 7 if math.isinf(value) else 1
-    return [[missing]] * 2 == found.tolist()
+    return [[missing]] * 2 == actual_value.tolist()
 
 
 @settings(max_examples=1000, derandomize=True, deadline=None)
@@ -185,14 +185,14 @@ def test_numbers_near_ties():
 
 def test_whole_numbers():
     """Each short text of signs, points and digits has the level that Python gives it."""
-    texts = ["".join(one) for many in range(1, 6)
-             for one in itertools.product("+-.01", repeat=many)]
+    texts = ["".join(character) for many in range(1, 6)
+             for character in itertools.product("+-.01", repeat=many)]
     table = {text: code for code, text in enumerate(sorted(set(map(plain, texts))))}
     records = csv_rows.records_of(Csv(), 1, 1, 100)
     records.add(0, CellRule(table, 65535, False, None, "", ".").native())
-    found = records.read("\n".join(texts).encode(), 0, len(texts))[0][0]
+    values = records.read("\n".join(texts).encode(), 0, len(texts))[0][0]
 
-    assert [table[plain(text)] for text in texts] == found.tolist()
+    assert [table[plain(text)] for text in texts] == values.tolist()
     assert len(table) < len(texts)
 
 
@@ -207,8 +207,8 @@ FORMATS = [None, "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y %H:%M", "%Y%m%d", "%y%m%d%H%M
 @pytest.mark.parametrize("form", FORMATS)
 def test_dates(form):
     """A date in any form, whole or spoiled, is the day that Python reads, or is left to Python."""
-    rng, part = random.Random(str(form)), Date("x", "1900-01-01", "2100-01-01", form)
-    rule, texts = CellRule.of(part), ["", " ", "soon"]
+    rng, column = random.Random(str(form)), Date("x", "1900-01-01", "2100-01-01", form)
+    rule, texts = CellRule.of(column), ["", " ", "soon"]
     for _ in range(1500):
         day = dt.datetime(1, 1, 1) + dt.timedelta(seconds=rng.randrange(9998 * 31_536_000))  # noqa: DTZ001
         if rng.random() < .8:
@@ -239,16 +239,17 @@ def test_edges_of_a_log_scale(low, high):
                                  edges[1] / edges[0] - 1)), [0.0, -1.0, low, high, 2 * high]])
     records = csv_rows.records_of(Csv(), 1, 1, 100)
     records.add(0, rule.native())
-    found = records.read("\n".join(map(repr, values.tolist())).encode(), 0, len(values))[0][0]
+    actual_values = records.read("\n".join(map(repr, values.tolist())).encode(), 0,
+                                 len(values))[0][0]
 
-    assert np.array_equal(rule.grade.codes(values), found)
+    assert np.array_equal(rule.grade.codes(values), actual_values)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252", "iso8859-7"])
 def test_decoding(encoding):
     """Bytes are decoded as Python decodes them: whole characters, and one mark for each ruin."""
     four = itertools.product([0x41, 0xE0, 0xED, 0xF0, 0xF4], EDGES, [0x41, 0x80, 0xBF, 0xED], EDGES)
-    texts = [bytes(one) for one in [*itertools.product(EDGES, repeat=3), *four]]
+    texts = [bytes(text) for text in [*itertools.product(EDGES, repeat=3), *four]]
     records = csv_rows.records_of(Csv(encoding=encoding), 1, 1, 100)
     records.add(0, None)
     _, ids, parts, _ = records.read(b"\n".join(texts), 0, len(texts))
@@ -262,7 +263,7 @@ def test_long_lines(tmp_path):
     wide = Domain([Number("c1", 0, 9), Category("c1500", ["A"])], csv=Csv(header=False))
     cap = csv_rows.LARGEST_LINE + csv_rows.LARGEST_CELL * 1500
     commas = b"," * 1498
-    bodies = [b"5" + commas + b",A" + b" " * more for more in (cap - 1501, cap - 1500)]
+    bodies = [b"5" + commas + b",A" + b" " * length for length in (cap - 1501, cap - 1500)]
     bodies += [b'5,"' + letter * many + b'"' + commas + b"A" for letter, many in (
         (b"x", 131072), (b"x", 131073), (b"\xc3\xa9", 80000), (b"\xff", 131073))]
     path = csv_file(tmp_path, b"\n".join(bodies), b"")
@@ -277,7 +278,7 @@ def test_blank_lines_take_little_memory(tmp_path):
     path = csv_file(tmp_path, b"\n" * 300_000, b"")
     domain = Domain([Number("c1", 0, 9)], csv=Csv(header=False))
 
-    sizes = [len(part) for part in read(path, domain, batch_rows=1000)]
+    sizes = [len(batch) for batch in read(path, domain, batch_rows=1000)]
 
     assert [1000] * 300 == sizes
 

@@ -40,12 +40,12 @@ def drawn(rng):
 def test_cuts_are_shared():
     """Each cut is a round value to which k rows round down, or public; each bin holds k rows."""
     rng = np.random.default_rng(11)
-    found = 0
+    count = 0
     for _ in range(150):
         values, whose = drawn(rng)
         k = int(rng.integers(1, 12))
         cuts = shared_cuts(values, Cutting(int(rng.integers(2, 6)), k, whose))
-        found += len(cuts)
+        count += len(cuts)
 
         assert sorted(set(cuts)) == cuts
         # At public points where no cut is shared.
@@ -53,13 +53,13 @@ def test_cuts_are_shared():
             map(public, cuts))
         assert not cuts or all(enough(rows, whose, k) for rows in bins(values, cuts))
 
-    assert found > 110
+    assert count > 110
 
 
 def test_dates_are_cut_at_months_years_or_decades():
     """Each cut of dates begins a period in which k rows lie; never a day of its own."""
     rng = np.random.default_rng(12)
-    found = set()
+    kinds_of_cuts = set()
     for _ in range(100):
         n = int(rng.integers(1, 120))
         days = rng.integers(0, rng.choice([40, 800, 20000]), n) + rng.choice([0, 0.5, -9000])
@@ -71,10 +71,10 @@ def test_dates_are_cut_at_months_years_or_decades():
                       for cut in cuts)
         assert decades or all(shared_date(days.tolist(), cut, range(n), k) for cut in cuts)
         assert not cuts or all(enough(rows, range(n), k) for rows in bins(days, cuts))
-        found |= {str(np.datetime64(int(cut), "D"))[5:] for cut in cuts}
+        kinds_of_cuts |= {str(np.datetime64(int(cut), "D"))[5:] for cut in cuts}
 
-    assert {"01"} == {day[3:] for day in found}
-    assert "07-01" in found
+    assert {"01"} == {day[3:] for day in kinds_of_cuts}
+    assert "07-01" in kinds_of_cuts
 
 
 @pytest.mark.parametrize(("values", "k", "cuts"), [
@@ -140,11 +140,11 @@ def test_cuts_come_from_the_domain():
 def test_methods_with_noise_do_not_ask_for_cuts():
     """Codes of a column are the same with cut points and roles, and without."""
     cells = ["3", "17", "x", None, "200"]
-    for one, other in (
+    for column, other in (
             (Number("a", 0, 110), Number("a", 0, 110, cuts=[18], role="sensitive")),
             (Flag("a", true="ja"), Flag("a", true="ja", role="both")),
             (Category("a", [3, 17]), Category("a", [3, 17], "presences"))):
-        assert encoder(one, ".")(cells).tolist() == encoder(other, ".")(cells).tolist()
+        assert encoder(column, ".")(cells).tolist() == encoder(other, ".")(cells).tolist()
 
 
 DATES = pd.DataFrame({"d": [f"2020-{1 + j % 12:02d}-{1 + j % 28:02d}" for j in range(84)]})
@@ -246,13 +246,13 @@ def test_classes_that_came_apart_are_cut_and_merged(tmp_path):
         with pytest.raises(SchemaError, match=f"the target '{name}' tells almost every row"):
             items_of(X, label)
         for columns in ({name: [20]}, {name: [20], ...: None}):
-            items, found, classes = items_of(X, label, columns=columns)
-            assert ((f"{name}<20", f"{name}>=20"), cut) == (classes, found.tolist())
+            items, actual_items, classes = items_of(X, label, columns=columns)
+            assert ((f"{name}<20", f"{name}>=20"), cut) == (classes, actual_items.tolist())
             assert len(items)
     assert 2 == len(items_of(tmp_path / "t.npz", ["no", "yes"] * 30)[2])
-    found = table_of(pd.DataFrame({"a": matrix[:, 0], "pay": y}), y, Reading(
+    actual_items = table_of(pd.DataFrame({"a": matrix[:, 0], "pay": y}), y, Reading(
         columns={"pay": [20], ...: None}, target="pay"))
-    assert (("a",), ("pay<20", "pay>=20")) == (found.items.names, found.classes)
+    assert (("a",), ("pay<20", "pay>=20")) == (actual_items.items.names, actual_items.classes)
     frame = pd.DataFrame({"a": [0, 1], "y": [1, 0]})
     assert ("a", "y") == items_of(frame, ["no", "yes"])[0].names
 
@@ -263,20 +263,20 @@ def test_a_target_of_the_domain_is_read_by_it():
     flag = Flag("f")
     for default, y in ((False, [1, 1, 0, 0, 0, 0]), (True, [1, 1, 0, 1, 1, 0])):
         domain = Domain([flag], target=Label("y", [False, True], default))
-        _, found, classes = items_of(frame, domain=domain)
-        assert (y, (False, True)) == (found.tolist(), classes)
+        _, items, classes = items_of(frame, domain=domain)
+        assert (y, (False, True)) == (items.tolist(), classes)
         apart = items_of(frame[["f"]], frame["y"], domain=domain)
         assert (y, (False, True)) == (apart[1].tolist(), apart[2])
     assert (0,) == items_of(frame.assign(y="0"), domain=Domain(
         [flag], target=Label("y", [1, 0])))[2]
     frame["y"] = ["10", "90", "x", None, "40", "1000"]
-    for part, y, classes in (
+    for column, y, classes in (
             (Number("y", 0, 100, cuts=[50]), [0, 1, 1, 1, 0, 1], ("y<50", "y>=50")),
             (Number("y", 1, 100, "log", cuts=[20]), [0, 1, 0, 0, 1, 1], ("y<20", "y>=20")),
             (Number("y", 0, 100, missing="level", cuts=[50]), [0, 1, 2, 2, 0, 1],
              ("y<50", "y>=50", "y=missing"))):
-        found = items_of(frame, domain=Domain([flag], target=part))
-        assert (y, classes) == (found[1].tolist(), found[2])
+        items = items_of(frame, domain=Domain([flag], target=column))
+        assert (y, classes) == (items[1].tolist(), items[2])
 
 
 def test_sensitive_columns_are_values():
@@ -284,13 +284,14 @@ def test_sensitive_columns_are_values():
     frame = pd.DataFrame({
         "a": [0, 1, 1, 0], "ill": ["flu", None, "aids", "flu"], "pay": [900, 70000, None, 900.5],
         "day": pd.to_datetime(["2020-02-01", None, "2019-01-01", "2020-02-01"])})
-    found = table_of(frame, None, Reading(sensitive=("pay", "ill", "day")))
+    table = table_of(frame, None, Reading(sensitive=("pay", "ill", "day")))
 
-    assert ("a",) == found.items.names
+    assert ("a",) == table.items.names
     assert [("pay", ("900", "900.5", "70000", "missing"), [0, 2, 3, 1], True),
             ("ill", ("aids", "flu", "missing"), [1, 2, 0, 1], False),
             ("day", ("2019-01-01", "2020-02-01", "missing"), [1, 2, 0, 1], False)] == [
-        (one.name, one.values, one.codes.tolist(), one.ordered) for one in found.sensitive]
+        (column.name, column.values, column.codes.tolist(), column.ordered)
+        for column in table.sensitive]
     for columns in ({"pay": [1000]}, {"pay": [1000], "ill": ["flu"], ...: None}):
         cut = table_of(frame, None, Reading(columns=columns, sensitive=("pay", "ill"))).sensitive
         assert (("pay<1000", "pay>=1000", "missing"), [0, 1, 2, 0], False) == (
@@ -313,12 +314,13 @@ def test_two_values_have_no_order(yes_no, how, tmp_path):
     elif how == "cut" and isinstance(yes_no[1], float | int) and not isinstance(yes_no[1], bool):
         columns = {"flag": [yes_no[1]], ...: None}
     flag = table_of(data, None, Reading(columns=columns, sensitive=("flag",))).sensitive[0]
-    part = Labelled(Items.dense(frame[["a"]].to_numpy(), ["a"]), np.zeros(10, np.int32), (None,),
-                    sensitive=(flag,))
-    told = disclosures(part, Rule(2, 1, absent=np.ones(1, np.bool_)))
+    labelled = Labelled(Items.dense(frame[["a"]].to_numpy(), ["a"]), np.zeros(10, np.int32),
+                        (None,),
+                        sensitive=(flag,))
+    disclosures_read = disclosures(labelled, Rule(2, 1, absent=np.ones(1, np.bool_)))
 
     # of a = 1: one yes and one missing of 2; of all: 6, 3 and 1 of 10
-    assert ["0.6"] == [one.json()["closeness"] for one in told]
+    assert ["0.6"] == [disclosure.json()["closeness"] for disclosure in disclosures_read]
     assert not flag.ordered
 
 
@@ -329,12 +331,12 @@ def test_sensitive_columns_of_a_domain():
     domain = Domain([Flag("a"), Category("w", ["A", "B"], role="sensitive"),
                      Number("n", 0, 100, role="sensitive"),
                      Flag("s", true="ja", role="sensitive")], target=Label("y", [0, 1]))
-    found = table_of(frame, None, Reading(domain))
+    table = table_of(frame, None, Reading(domain))
 
-    assert ("a",) == found.items.names
+    assert ("a",) == table.items.names
     assert [("w", ("A", "other", "missing"), [0, 1, 2]), ("n", ("5", "100"), [0, 0, 1]),
             ("s", ("no", "yes"), [1, 0, 0])] == [
-        (one.name, one.values, one.codes.tolist()) for one in found.sensitive]
+        (column.name, column.values, column.codes.tolist()) for column in table.sensitive]
     assert ("a", "w=A", "w=B", "s") == table_of(frame, None, Reading(
         domain, sensitive=())).items.names
     assert ("a",) == items_of(frame, domain=domain)[0].names
@@ -358,11 +360,11 @@ def test_sensitive_columns_are_refused_in_words(sensitive, columns, text):
 def test_sensitive_items_of_a_table_without_cells():
     """A column of zeros and ones is yes or no, and no longer among the items."""
     matrix = np.array([[1, 0, 1], [0, 0, 1]])
-    found = table_of(matrix, None, Reading(sensitive=["x2", "x0"]))
+    table = table_of(matrix, None, Reading(sensitive=["x2", "x0"]))
 
-    assert (("x1",), (True,)) == (found.items.names, found.items.absent)
+    assert (("x1",), (True,)) == (table.items.names, table.items.absent)
     assert [("x2", ("no", "yes"), [1, 1]), ("x0", ("no", "yes"), [1, 0])] == [
-        (one.name, one.values, one.codes.tolist()) for one in found.sensitive]
+        (column.name, column.values, column.codes.tolist()) for column in table.sensitive]
     with pytest.raises(SchemaError, match="'x9' is not in the table"):
         table_of(matrix, None, Reading(sensitive=["x9"]))
 

@@ -27,9 +27,9 @@ def table():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The files that the demo writes."""
-    made = tmp_path_factory.mktemp("demo")
-    demo.write(made)
-    return made
+    new_folder = tmp_path_factory.mktemp("demo")
+    demo.write(new_folder)
+    return new_folder
 
 
 def test_shape(table, folder):
@@ -68,12 +68,12 @@ def test_interaction(table):
     ill = table["readmitted"] == "yes"
     known = table["potassium"] != ""
     high = known & (np.where(known, table["potassium"], "0").astype(float) > 42)
-    given = table["diuretic"] == "1"
+    rows = table["diuretic"] == "1"
 
     # Five standard errors of a difference of two shares are 0.027.
-    assert abs(ill[given].mean() - ill[~given].mean()) < 0.027
+    assert abs(ill[rows].mean() - ill[~rows].mean()) < 0.027
     assert abs(ill[high].mean() - ill[known & ~high].mean()) < 0.027
-    assert ill[high & ~given].mean() - ill[high & given].mean() > 0.1
+    assert ill[high & ~rows].mean() - ill[high & rows].mean() > 0.1
     age = table["age"].astype(float)
     assert ill[age > 64].mean() - ill[age <= 64].mean() > 0.05
 
@@ -83,9 +83,9 @@ def test_what_was_planted_is_found(folder):
     domain = Domain.from_toml(folder / "domain.toml")
     source = open_source(folder / "patients.csv", csv=domain.csv)
     shape = source.shape(count_rows=True)
-    made = plan("rule-sieve", resolve(domain, shape, strict=False), k=6, epsilon="0.5",
-                rows=shape.rows)
-    release = fit(made, source, noise=replay(1))
+    planned = plan("rule-sieve", resolve(domain, shape, strict=False), k=6, epsilon="0.5",
+                   rows=shape.rows)
+    release = fit(planned, source, noise=replay(1))
 
     assert set(demo.PLANTED) == set(release.selected)
 
@@ -94,7 +94,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
     """The demo runs every step, shows commands of at most 80 columns, and ends with `start`."""
     monkeypatch.chdir(tmp_path)
     code = run(["demo", "--out", "here"])
-    said = capsys.readouterr()
+    output = capsys.readouterr()
 
     assert 0 == code
     assert 0o700 == stat.S_IMODE(Path("here").stat().st_mode)
@@ -103,10 +103,10 @@ def test_demo(tmp_path, monkeypatch, capsys):
     for words in (
             "invented patients", "$ privsieve ledger grant", "$ privsieve plan",
             "$ privsieve select", "$ privsieve verify", "valid", "found ", "$ privsieve publish"):
-        assert words in said.out
-    assert 1 == sum(line.startswith("  privsieve start ") for line in said.out.splitlines())
-    assert max(map(len, said.out.splitlines())) <= 80
-    assert "Traceback" not in said.err
+        assert words in output.out
+    assert 1 == sum(line.startswith("  privsieve start ") for line in output.out.splitlines())
+    assert max(map(len, output.out.splitlines())) <= 80
+    assert "Traceback" not in output.err
     chosen = json.loads(Path("here/first/release.json").read_bytes())["selected"]
     # In a hundred runs none missed one of the two, nor of the pair.
     assert {"prior_admissions", "age"} <= set(chosen)
@@ -118,16 +118,16 @@ def test_demo_never_overwrites(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("privsieve-demo").mkdir()
     codes = [run(["demo"]), run(["demo", "--out", "none/here"])]
-    said = capsys.readouterr().err
+    err = capsys.readouterr().err
 
     assert [2, 2] == codes
-    assert "name another with --out" in " ".join(said.split())
+    assert "name another with --out" in " ".join(err.split())
     assert [] == list(Path("privsieve-demo").iterdir())
 
 
 def test_line():
     """A long command is cut before an option, as a shell takes it."""
-    shown = command_line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
+    line = command_line(["select", "a file.csv", "--domain", "x" * 20, "--ledger", "y" * 30])
 
     assert [f"$ privsieve select 'a file.csv' --domain {'x' * 20} \\",
-            f"    --ledger {'y' * 30}"] == shown.splitlines()
+            f"    --ledger {'y' * 30}"] == line.splitlines()

@@ -45,8 +45,8 @@ def fits(counts, probabilities):
 
 def lawful(answers, law):
     """Whether drawn answers fit a law, all of whose answers are listed."""
-    found = Counter(answers)
-    return set(found) <= set(law) and fits([found[a] for a in law], list(law.values()))
+    counts = Counter(answers)
+    return set(counts) <= set(law) and fits([counts[a] for a in law], list(law.values()))
 
 
 @pytest.mark.parametrize(("off", "right"), SCALES)

@@ -94,19 +94,19 @@ def packages(lines):
 @cache
 def imported(*folders):
     """Names of foreign packages that Python files import, in code or by a string."""
-    found = set()
+    modules = set()
     for folder in folders:
         for path in [folder] if folder.is_file() else folder.rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
-                    found |= {each.name.partition(".")[0] for each in node.names}
+                    modules |= {each.name.partition(".")[0] for each in node.names}
                 elif isinstance(node, ast.ImportFrom) and not node.level:
-                    found.add(node.module.partition(".")[0])
+                    modules.add(node.module.partition(".")[0])
                 elif isinstance(node, ast.Call) and node.args and isinstance(
                         node.args[0], ast.Constant) and getattr(
                             node.func, "attr", getattr(node.func, "id", "")) in IMPORTERS:
-                    found.add(str(node.args[0].value).partition(".")[0])
-    return found
+                    modules.add(str(node.args[0].value).partition(".")[0])
+    return modules
 
 
 @pytest.mark.parametrize("package", packages(PROJECT["dependencies"]))
@@ -124,10 +124,11 @@ def test_each_extra_has_code_behind_it(extra, package):
         named = re.findall(r"[\w-]+", PROJECT["optional-dependencies"][extra][0].partition("[")[2])
         assert set(named) < set(PROJECT["optional-dependencies"])
         return
-    words = "".join((ROOT / one).read_text(encoding="utf-8")
-                    for one in ("Makefile", ".ci/run", "docs/conf.py"))
-    folders = [ROOT / one for one in ("src", "tests", "benchmarks", "experiments", "docs/_ext",
-                                      "docs/pictures", "conftest.py")]
+    words = "".join((ROOT / path).read_text(encoding="utf-8")
+                    for path in ("Makefile", ".ci/run", "docs/conf.py"))
+    folders = [ROOT / folder for folder in ("src", "tests", "benchmarks", "experiments",
+                                            "docs/_ext",
+                                            "docs/pictures", "conftest.py")]
     used = imported(*folders)
 
     assert IMPORTED.get(package, package) in used or CALLED.get(package, "\0") in words
@@ -219,13 +220,13 @@ def test_a_release_is_checked_without_numpy(tmp_path):
     for at, method in enumerate(CHARGING):
         table = method.table()
         target = table.pop(method.domain.target.name)
-        method.made().fit(table, target).release_.save(tmp_path / str(at))
+        method.estimator().fit(table, target).release_.save(tmp_path / str(at))
         checks += f"found = ps.verify('{at}')\nprint('{method.name}', *found.reasons)\n"
     done = run_limited(checks, required() - {"numpy"}, tmp_path)
-    told = [line.partition(" ") for line in done.stdout.splitlines()]
+    lines = [line.partition(" ") for line in done.stdout.splitlines()]
 
-    assert len(CHARGING) == len(told), done.stderr
-    for method, _, reasons in told:
+    assert len(CHARGING) == len(lines), done.stderr
+    for method, _, reasons in lines:
         needs = method in ("kernel-ridge", "kernel-ridge-session", "noisy-histogram")
         assert reasons == needs * (
             "the plan was not made again: this needs numpy, which is not installed: install "
@@ -235,10 +236,10 @@ def test_a_release_is_checked_without_numpy(tmp_path):
 def test_a_publication_is_counted_without_numpy(tmp_path):
     """The checker counts a published table again in Python alone."""
     begin = VERBS.partition("for words in")[0]
-    made = run_limited(begin + "command('publish t.csv --target y -k 2 --out p')", required(),
-                       tmp_path)
+    process = run_limited(begin + "command('publish t.csv --target y -k 2 --out p')", required(),
+                          tmp_path)
     whole = run_limited("command('verify p')", {"click", "msgspec", "markupsafe"}, tmp_path)
     (tmp_path / "p" / "table.csv").write_text("a,y\n1,0\n")
     cut = run_limited("command('verify p', 7)", {"click", "msgspec", "markupsafe"}, tmp_path)
 
-    assert (0, 0, 0) == (made.returncode, whole.returncode, cut.returncode), whole.stderr
+    assert (0, 0, 0) == (process.returncode, whole.returncode, cut.returncode), whole.stderr

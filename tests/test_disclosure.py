@@ -43,7 +43,7 @@ def table_of(rng, rows=None):
 
 
 def rule_of(rng, width, classes):
-    """A random stranger."""
+    """A random attacker."""
     absent = rng.random(width) < rng.choice([0, 0.5, 1]) if rng.random() < 0.7 else None
     return Rule(k=1, classes=classes, model=MODELS[rng.integers(2)], absent=absent,
                 labelled=bool(rng.integers(2)))
@@ -53,10 +53,10 @@ def naive_groups(matrix, table, rule, role):
     """All groups that count for a column, one after the other: without the class, then with it."""
     rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
     whole = set(range(matrix.shape[1]))
-    found = [naive.groups(rows, whole, rule)]
+    levels = [naive.groups(rows, whole, rule)]
     if rule.labelled and role == "sensitive" and len(table.classes) > 1:
-        found.append(naive.groups(rows, whole, rule, table.y.tolist()))
-    return found
+        levels.append(naive.groups(rows, whole, rule, table.y.tolist()))
+    return levels
 
 
 def up(figure):
@@ -70,7 +70,7 @@ def down(figure):
 
 
 def millionths(text):
-    """A text as it stands in JSON."""
+    """A text as JSON writes it."""
     return int(Fraction(text) * 10**6)
 
 
@@ -83,29 +83,29 @@ def test_figures_are_loops(monkeypatch):
         if turn % 2:  # a few values at a time
             monkeypatch.setattr(limits, "_CELLS", 1)
             monkeypatch.setattr(limits, "_VALUES", int(rng.integers(1, 4)))
-        told = disclosures(table, rule)
+        disclosures_read = disclosures(table, rule)
         assert [(column.name, role) for column, role in columns_of(table)] == [
-            (one.column, one.role) for one in told]
-        for one, (column, role) in zip(told, columns_of(table), strict=True):
+            (disclosure.column, disclosure.role) for disclosure in disclosures_read]
+        for disclosure, (column, role) in zip(disclosures_read, columns_of(table), strict=True):
             values = column.codes.tolist()
             each = naive_groups(matrix, table, rule, role)
             figures = naive.figures(values, list(chain(*each)), column.ordered)
             share, distinct, entropy, closeness = figures
-            above = [[step, sum(any(naive.share(values, found[i]) >= Fraction(step)
-                                    for found in each) for i in range(len(values)))]
+            above = [[step, sum(any(naive.share(values, group[i]) >= Fraction(step)
+                                    for group in each) for i in range(len(values)))]
                      for step in ("0.8", "0.95")]
-            said = one.json()
+            document = disclosure.json()
 
-            assert up(share) == millionths(said["share"])
-            assert up(closeness) == millionths(said["closeness"])
-            assert down(entropy) == millionths(said["entropy"])
-            assert (distinct, above) == (said["distinct"], said["above"])
+            assert up(share) == millionths(document["share"])
+            assert up(closeness) == millionths(document["closeness"])
+            assert down(entropy) == millionths(document["entropy"])
+            assert (distinct, above) == (document["distinct"], document["above"])
             assert (len(values), len(set(values)), column.ordered, role) == (
-                said["rows"], said["values"], said["ordered"], said["role"])
+                document["rows"], document["values"], document["ordered"], document["role"])
 
 
 def limits_of(rng, figures):
-    """Limits of which some are just what a table comes to, or a little more or less."""
+    """Limits of which some are just the figure of a table, or a little more or less."""
     def near(figure, unit, low, high, steps=(-1, 0, 1)):
         if rng.random() < 0.4:
             return None
@@ -130,20 +130,22 @@ def test_failing_rows_are_loops():
         for column, role in columns_of(table):
             values = column.codes.tolist()
             each = naive_groups(matrix, table, rule, role)
-            asked = limits_of(rng, naive.figures(values, list(chain(*each)), column.ordered))
-            limits = Limits(*asked)
-            found = limits.failing(attacker_groups(table, rule, column, role))
-            expected = [any(naive.misses(values, one[i], asked, column.ordered) for one in each)
+            wanted_limits = limits_of(rng, naive.figures(values, list(chain(*each)),
+                                                         column.ordered))
+            limits = Limits(*wanted_limits)
+            failing = limits.failing(attacker_groups(table, rule, column, role))
+            expected = [any(naive.misses(values, group[i], wanted_limits, column.ordered)
+                            for group in each)
                         for i in range(len(values))]
-            seen |= {(name, bool(rows.any())) for name, rows in found.items()}
+            seen |= {(name, bool(rows.any())) for name, rows in failing.items()}
 
-            assert expected == np.any([np.zeros(len(values), bool), *found.values()],
+            assert expected == np.any([np.zeros(len(values), bool), *failing.values()],
                                       axis=0).tolist()
-            for name, rows in found.items():
+            for name, rows in failing.items():
                 place = ("distinct", "share", "entropy", "closeness").index(name)
-                only = [limit if at == place else None for at, limit in enumerate(asked)]
+                only = [limit if at == place else None for at, limit in enumerate(wanted_limits)]
 
-                assert [any(naive.misses(values, one[i], only, column.ordered) for one in each)
+                assert [any(naive.misses(values, group[i], only, column.ordered) for group in each)
                         for i in range(len(values))] == rows.tolist()
     assert {(name, bad) for name in ("distinct", "share", "entropy", "closeness")
             for bad in (True, False)} == seen
@@ -185,13 +187,13 @@ def test_monotone_limits_are():
         rule = rule_of(rng, matrix.shape[1], len(table.classes))
         limits = Limits.of(distinct=int(rng.integers(1, 3)), share="0.7", entropy="1.8",
                            closeness="0.3")
-        less, more = list(range(matrix.shape[1] - 1)), list(range(matrix.shape[1]))
+        less, columns_more = list(range(matrix.shape[1] - 1)), list(range(matrix.shape[1]))
         with_less, with_more = (missed(table, rule, limits.monotone(rule), of)
-                                for of in (less, more))
+                                for of in (less, columns_more))
         for name, rows in with_less.items():
             assert not rows or with_more[name]
         if limits.monotone(rule) != limits:
-            before, after = (missed(table, rule, limits, of) for of in (less, more))
+            before, after = (missed(table, rule, limits, of) for of in (less, columns_more))
             other += any(rows and not after[name] for name, rows in before.items())
 
     assert other  # and the others are not
@@ -210,11 +212,12 @@ def test_a_share_is_not_monotone():
 
 def test_limits_are_demanded():
     """A limit that nothing or everything keeps by its kind is refused, with what it can be."""
-    for bad, said in (({"share": "0"}, "above 0 and at most 1"), ({"share": "1.01"}, "at most 1"),
-                      ({"entropy": "0.5"}, "at least 1"), ({"closeness": "x"}, "such as 0.8"),
-                      ({"share": "1/2"}, "such as 0.8"), ({"distinct": 0}, "at least 1 value"),
-                      ({"closeness": "0.1234567891"}, "nine digits")):
-        with pytest.raises(ParameterError, match=said):
+    for bad, message in (({"share": "0"}, "above 0 and at most 1"),
+                         ({"share": "1.01"}, "at most 1"),
+                         ({"entropy": "0.5"}, "at least 1"), ({"closeness": "x"}, "such as 0.8"),
+                         ({"share": "1/2"}, "such as 0.8"), ({"distinct": 0}, "at least 1 value"),
+                         ({"closeness": "0.1234567891"}, "nine digits")):
+        with pytest.raises(ParameterError, match=message):
             Limits.of(**bad)
 
 
@@ -230,7 +233,7 @@ def test_too_many_values_are_refused(monkeypatch):
 def test_nothing_private_is_shown():
     """Groups and figures do not print themselves."""
     table = Labelled(Items.dense([[1], [1]]), np.array([0, 1], np.int32), (0, 1), "ill")
-    [told] = disclosures(table, Rule(2, 2))
+    [disclosures_read] = disclosures(table, Rule(2, 2))
 
-    assert "0.5" not in repr(told)
+    assert "0.5" not in repr(disclosures_read)
     assert "array" not in repr(attacker_groups(table, Rule(2, 2), *columns_of(table)[0]))

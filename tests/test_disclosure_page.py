@@ -13,7 +13,7 @@ from privsieve.report.publication import groups, kept
 from privsieve.telling import html
 from privsieve.telling.document import Document
 from privsieve.telling.prose import Prose
-from test_verify_values import published, said
+from test_verify_values import disclosed, published
 
 FIGURES = {"column": "ill", "role": "target", "rows": 3343, "values": 2, "share": "0.998208",
            "above": [["0.8", 2506], ["0.95", 2061]], "distinct": 2, "entropy": "1.01321",
@@ -25,15 +25,16 @@ LIMITS = {"share": None, "entropy": None, "closeness": None}
 def section(release, **claim):
     """The section of a release."""
     claim = {"l_diversity": 1, "limits": LIMITS, **claim}
-    told = Prose({**groups(release["measured"]), "limits": kept(claim), "sources": None},
-                 *paths("publication"))
-    return html.page(Document("", parts=told.parts("disclosure"))).decode().partition("</h1>")[2]
+    prose = Prose({**groups(release["measured"]), "limits": kept(claim), "sources": None},
+                  *paths("publication"))
+    return html.page(Document("", parts=prose.parts("disclosure"))).decode().partition("</h1>")[2]
 
 
 def page(*figures, **claim):
     """The text of the section."""
-    made = section({"measured": {"disclosure": [{**FIGURES, **one} for one in figures]}}, **claim)
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", made)).split())
+    new_page = section({"measured": {"disclosure": [{**FIGURES, **figure} for figure in figures]}},
+                       **claim)
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", new_page)).split())
 
 
 def test_the_figures_of_a_release_are_said():
@@ -84,10 +85,10 @@ def test_every_count_of_a_release_is_on_the_page():
     rng = np.random.default_rng(2)
     for _ in range(30):
         _, table, rule, _, _ = published(rng, rows=30)
-        figures = said(table, rule)
+        figures = disclosed(table, rule)
         text = section({"measured": {"disclosure": figures}})
-        for one in figures:
-            assert one["column"] in text
-            for _, rows in one["above"]:
+        for figure in figures:
+            assert figure["column"] in text
+            for _, rows in figure["above"]:
                 assert (count(rows) if rows else "none") in text
                 assert share_up(rows, 30) in text

@@ -22,7 +22,7 @@ MEANS = [Fraction(1, 100), Fraction(3, 10), Fraction(2), Fraction(31, 3), Fracti
 
 
 class Served(Noise):
-    """Given bytes, then other given bytes for ever."""
+    """Given bytes, then other given bytes without end."""
 
     def __init__(self, first, rest=b"\0"):
         self.left, self.rest = first, rest
@@ -50,9 +50,9 @@ def test_opendp_draws_alike():
     dp.enable_features("contrib")
     peer = dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int),
                              scale=3.0)
-    found = np.clip(two_sided(Fraction(3), 40_000, replay(3)), -15, 15)
+    values = np.clip(two_sided(Fraction(3), 40_000, replay(3)), -15, 15)
     other = np.clip(peer([0] * 40_000), -15, 15)
-    both = [np.bincount(drawn + 15, minlength=31) for drawn in (found, other)]
+    both = [np.bincount(drawn + 15, minlength=31) for drawn in (values, other)]
     off = np.bincount(np.clip(two_sided(Fraction(4), 40_000, replay(3)), -15, 15) + 15)
 
     assert stats.chi2_contingency(both).pvalue > MILLIONTH
@@ -97,9 +97,9 @@ def test_what_lies_beyond_the_digits_is_drawn():
 
 def test_counts_are_clamped():
     """An answer is an integer far below 2^53, however large a count is."""
-    found = noisy(np.array([2**60, -(2**60)]), Fraction(1), system())
+    noisy_counts = noisy(np.array([2**60, -(2**60)]), Fraction(1), system())
 
-    assert [LARGEST_COUNT, -LARGEST_COUNT] == found.tolist()
+    assert [LARGEST_COUNT, -LARGEST_COUNT] == noisy_counts.tolist()
 
 
 @pytest.mark.parametrize("mean", [0, -1, 2**30 + 1])
@@ -125,10 +125,10 @@ def neighbours(n, cells=3):
 
 def joint(laws):
     """The law of independent answers."""
-    found = np.ones(1)
-    for one in laws:
-        found = np.multiply.outer(found, one).ravel()
-    return found
+    law = np.ones(1)
+    for single_law in laws:
+        law = np.multiply.outer(law, single_law).ravel()
+    return law
 
 
 def test_all_neighbours_stay_within_epsilon():
@@ -174,7 +174,7 @@ def test_all_neighbours_stay_within_delta(n):
 
 def spread(rows):
     """How a unit's rows may lie in cells that nobody else is in, with some of them elsewhere."""
-    return {tuple(part for part in parts if part)
+    return {tuple(piece for piece in parts if piece)
             for parts in itertools.combinations_with_replacement(range(rows + 1), rows)
             if sum(parts) <= rows}
 

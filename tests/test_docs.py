@@ -102,8 +102,8 @@ def test_every_key_of_the_domain_file_is_documented():
     from dataclasses import fields
 
     text = page("docs/domain-file.md")
-    keys = {item.name for part in (ps.Number, ps.Category, ps.Flag, ps.Date, ps.Label)
-            for item in fields(part)}
+    keys = {item.name for kind in (ps.Number, ps.Category, ps.Flag, ps.Date, ps.Label)
+            for item in fields(kind)}
     keys |= {item.name for item in fields(ps.Domain)} - {
         "columns", "target", "unit_declared", "path"}
 
@@ -139,14 +139,14 @@ def test_every_page_is_linked():
 def test_every_page_is_in_the_index():
     """The index, from which the site's sidebar is made, names each page once.
 
-    Decisions stand below theirs.
+    Decisions are below theirs.
     """
     named = [(DOCS / link).resolve() for link in LINK.findall(
         "\n".join(line for line in page("docs/index.md").splitlines()
                   if line.lstrip().startswith("- ")))]
     pages = {path for path in PAGES if path.is_relative_to(DOCS) and "decisions" not in path.parts}
 
-    assert [] == sorted(short(one) for one in pages - set(named) - {DOCS / "index.md"})
+    assert [] == sorted(short(page) for page in pages - set(named) - {DOCS / "index.md"})
     assert sorted(set(named)) == sorted(named)
 
 
@@ -158,7 +158,7 @@ def test_every_public_name_has_its_reference():
     assert sorted(ps.__all__) == sorted(names)
 
 
-def shown():
+def find_blocks():
     """The blocks of all pages that show a file of the package: page, file, text."""
     return [(short(path), name, body) for path in PAGES
             for _, name, body in BLOCK.findall(path.read_text("utf-8")) if name.startswith("src/")]
@@ -167,16 +167,16 @@ def shown():
 def test_a_file_that_is_shown_is_the_file():
     """Where a page shows a file of the package, it shows all of it as it is."""
     assert {("docs/add-a-selector.md", "src/privsieve/summaries/scores/class_counts.py")} <= {
-        (place, name) for place, name, _ in shown()}
-    assert [] == [(place, name) for place, name, body in shown() if page(name) != body]
+        (place, name) for place, name, _ in find_blocks()}
+    assert [] == [(place, name) for place, name, body in find_blocks() if page(name) != body]
 
 
 def prepared(reader):
     """The table and the domain file of the quickstart."""
-    made = [found for found in BLOCK.findall(page("docs/quickstart.md"))
-            if found[1] or "patients.csv" in found[2]]
-    reader.read("".join(f"```{a}{' ' + b if b else ''}\n{c}```\n" for a, b, c in made
-                        if b or made.index((a, b, c)) == 0))
+    blocks = [block for block in BLOCK.findall(page("docs/quickstart.md"))
+              if block[1] or "patients.csv" in block[2]]
+    reader.read("".join(f"```{a}{' ' + b if b else ''}\n{c}```\n" for a, b, c in blocks
+                        if b or blocks.index((a, b, c)) == 0))
 
 
 #: What was done before a page is opened, where it goes on with the quickstart.
@@ -225,9 +225,9 @@ def test_every_block_is_run_or_is_no_program(path):
 def test_what_is_not_run_is_listed():
     """Each excuse is needed by a page, and each `make` of a page is a target of the Makefile."""
     pages = [*PAGES, ROOT / "experiments" / "README.md"]
-    shown = [words for path in pages for language, name, body in BLOCK.findall(
+    blocks = [words for path in pages for language, name, body in BLOCK.findall(
         path.read_text("utf-8")) if language == "sh" and not name for words in lines(body)]
-    excused = [words for words in shown if not_run(words)]
+    excused = [words for words in blocks if not_run(words)]
 
     assert set(NOT_RUN) == {not_run(words) for words in excused}
     targets = set(re.findall(r"^(\w+):", page("Makefile"), re.MULTILINE))

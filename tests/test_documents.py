@@ -49,16 +49,16 @@ from privsieve.telling.prose import FIELD, GUARD, Prose, blocks, fields, split
 from releases import KINDS as KINDS_OF_NUMBERS
 from releases import released as released_of
 from test_report import CLOSED, ROWS, publication
-from test_steward_explore import told as explored
+from test_steward_explore import explore_page as explored
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 TELLING = Path(html.__file__).parent
 #: What shows a document, by its name.
 RENDERERS = {
-    "terminal": lambda told: terminal.lines(told, bold=True),
-    "brief": lambda told: terminal.lines(told, brief=True),
-    "page": lambda told: html.page(told).decode(),
+    "terminal": lambda document: terminal.lines(document, bold=True),
+    "brief": lambda document: terminal.lines(document, brief=True),
+    "page": lambda document: html.page(document).decode(),
     "notebook": notebook.fragment,
     "markdown": markdown.text,
 }
@@ -69,10 +69,10 @@ HOSTILE = f"{SIGNS}\x1b[31m\u202e"
 def released(method):
     """A release of a method, with its certificate."""
     table = method.table()
-    plan = method.made().plan(rows=len(table))
+    plan = method.estimator().plan(rows=len(table))
     X, y = table[list(method.domain.names)], table[method.domain.target.name]
-    made = Release(fit(plan, open_source(X, y)).body, None)
-    body = json.loads(canonical(made.body))
+    release = Release(fit(plan, open_source(X, y)).body, None)
+    body = json.loads(canonical(release.body))
     return plan, body, json.loads(canonical(certificate(terms(plan, SOFTWARE),
                                                         digest(canonical(body)))))
 
@@ -98,36 +98,36 @@ def looked():
 def nouns(tmp_path_factory):
     """A document of each noun, by its name; columns of a publication have hostile names."""
     place = tmp_path_factory.mktemp("nouns")
-    told = {}
+    nouns_read = {}
     for method in CHARGING:
         if method.name == "kernel-ridge-session":
             continue
         plan, body, signed = released(method)
-        told[f"plan of {method}"] = plan_document(plan, {plan.cost.epsilon: plan.forecast})
-        told[f"brief plan of {method}"] = describe(plan)
-        told[f"release of {method}"] = report.document(body, signed)
-        told[f"brief release of {method}"] = describe(Release(body, signed))
-        told[f"form of {method}"] = Document("Form", parts=officer.form(body, signed))
-    told["publication"] = report.document(*published())
-    told["internal edition"] = report.document(*published(), {
+        nouns_read[f"plan of {method}"] = plan_document(plan, {plan.cost.epsilon: plan.forecast})
+        nouns_read[f"brief plan of {method}"] = describe(plan)
+        nouns_read[f"release of {method}"] = report.document(body, signed)
+        nouns_read[f"brief release of {method}"] = describe(Release(body, signed))
+        nouns_read[f"form of {method}"] = Document("Form", parts=officer.form(body, signed))
+    nouns_read["publication"] = report.document(*published())
+    nouns_read["internal edition"] = report.document(*published(), {
         **CLOSED, "closed": [[HOSTILE, 1, 4, 2]]})
     ledger = ps.Ledger(str(place / "budget.db"), population="clinic")
     ledger.grant(9)
-    told["account"] = describe(ledger)
+    nouns_read["account"] = describe(ledger)
     domain = ps.Domain([ps.Flag(SIGNS)], target=ps.Label("y", ["no", "yes"]))
-    told["domain"] = describe(domain)
-    told["inspection"] = inspected.inspected_document(looked())
-    return told
+    nouns_read["domain"] = describe(domain)
+    nouns_read["inspection"] = inspected.inspected_document(looked())
+    return nouns_read
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 def test_each_noun_is_told_by_each_renderer(nouns, renderer):
-    """The title and the label of each fact at the top stand in what a renderer gives."""
-    for noun, told in nouns.items():
-        text = RENDERERS[renderer](told)
+    """The title and the label of each fact at the top are in the output of a renderer."""
+    for noun, document in nouns.items():
+        text = RENDERERS[renderer](document)
         words = bare(text)
 
-        for wanted in (told.title, *(fact.label for fact in told.facts)):
+        for wanted in (document.title, *(fact.label for fact in document.facts)):
             assert bare(plain(wanted))[:20] in words, (noun, wanted)
         assert len(text) > 20
         harmless(renderer, text)
@@ -183,11 +183,11 @@ def test_a_name_from_outside_is_a_text_everywhere(renderer):
 def test_what_came_from_outside_is_one_span(text):
     """No sign, delimiter or stand-in of ours in such a text ends it, or begins another."""
     for wrap in (name, literal):
-        found = list(spans(f"before {wrap(text)} after"))
+        values = list(spans(f"before {wrap(text)} after"))
 
-        assert 3 == len(found)
-        assert text.replace("\ue000", "\ufffd") == found[1].text
-        assert ["text", wrap.__name__, "text"] == [span.kind for span in found]
+        assert 3 == len(values)
+        assert text.replace("\ue000", "\ufffd") == values[1].text
+        assert ["text", wrap.__name__, "text"] == [span.kind for span in values]
 
 
 def test_renderers_know_no_noun():
@@ -206,25 +206,25 @@ def test_renderers_know_no_noun():
 class Outline(Renderer):
     """A toy output: all that a new one needs is this class, and its name where it is called."""
 
-    def show_paragraph(self, part):
+    def show_paragraph(self, paragraph):
         """Words."""
-        return [plain(part.text)]
+        return [plain(paragraph.text)]
 
-    def show_bullets(self, part):
+    def show_bullets(self, bullets):
         """Each point."""
-        return [f"* {plain(item)}" for item in part.items]
+        return [f"* {plain(item)}" for item in bullets.items]
 
-    show_code = show_heading = show_datatable = show_facts = lambda _self, part: [f"({part[0]})"]
+    show_code = show_heading = show_datatable = show_facts = lambda _self, lines: [f"({lines[0]})"]
 
-    def show_section(self, part):
+    def show_section(self, section):
         """The title, and what is in it."""
-        return [plain(part.title), *(f"  {line}" for line in self.show_parts(part.parts))]
+        return [plain(section.title), *(f"  {line}" for line in self.show_parts(section.parts))]
 
 
 def test_a_new_output_is_one_class(nouns):
     """A renderer of seven methods shows every document: two files, it and its caller."""
-    for told in nouns.values():
-        assert Outline().show_parts(told.parts) or not told.parts
+    for document in nouns.values():
+        assert Outline().show_parts(document.parts) or not document.parts
 
 
 # --- words
@@ -233,10 +233,10 @@ def asked_of(known, files):
     """The names that files of words ask for, beside those of blocks, and what is known."""
     lines = blocks(*files)
     return {path.partition(".")[0] for block in lines.values() for line in block
-            for path in asked(line)} - set(lines), set(known)
+            for path in options(line)} - set(lines), set(known)
 
 
-def asked(text):
+def options(text):
     """The names that a line asks for."""
     while guard := GUARD.match(text):
         yield guard[2]
@@ -250,7 +250,7 @@ def asked(text):
             assert head[6] or head.end() == len(field), field
             yield head[1]
             for choice in split(field[head.end():], " || "):
-                yield from asked(choice)
+                yield from options(choice)
 
 
 def test_every_name_of_words_is_known():
@@ -284,13 +284,13 @@ def toy(folder, text):
     ("{many? {names? {many} a || b} || c}", "1,200 a")])
 def test_a_line_of_words(tmp_path, line, words):
     """Values, names, lengths, choices inside of choices, and lines that stand where it is so."""
-    found = toy(tmp_path, line)
+    lines = toy(tmp_path, line)
 
-    assert ([] if words is None else [words]) == [plain(part.text) for part in found]
+    assert ([] if words is None else [words]) == [plain(line.text) for line in lines]
 
 
 def test_parts_of_words(tmp_path):
-    """Sections hold their lines; lists, facts and what stands beside are parts."""
+    """Sections hold their lines; lists, facts and side notes are parts."""
     first, second = toy(tmp_path, """## a | A | Link
 - one
 - two

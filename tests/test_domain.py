@@ -44,7 +44,7 @@ parts = st.one_of(numbers, dates, st.builds(Flag, names, st.booleans(), role=rol
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.lists(parts, min_size=1, max_size=4, unique_by=lambda part: part.name.casefold()),
+@given(st.lists(parts, min_size=1, max_size=4, unique_by=lambda column: column.name.casefold()),
        st.one_of(st.none(), st.builds(lambda v: Label("the target", v, v[-1]), values),
                  st.just(Number("the target", -0.0, 1))),
        st.sampled_from([{}, {"neighbours": "add-remove", "rows": 7}, {"csv": SEMICOLON},
@@ -90,7 +90,7 @@ CUT = '[[column]]\nname = "age"\nkind = "number"\nlow = 0\nhigh = 110\n'
 DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-31\n'
 
 
-@pytest.mark.parametrize(("text", "said"), [
+@pytest.mark.parametrize(("text", "message"), [
     (CUT + "cuts = [18, 111]", "the cut point 111 lies outside the bounds, 0 to 110"),
     (CUT + "cuts = [-1]", "the cut point -1 lies outside the bounds"),
     (CUT + "cuts = [65, 18]", "in increasing order"),
@@ -109,9 +109,9 @@ DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-3
      r"target 'y' \(\[target\]\): role is for columns"),
     ('[[column]]\nname = "s"\nkind = "flag"\ncuts = [1]', "'cuts' is not known"),
 ])
-def test_roles_and_cuts_are_refused_in_words(text, said):
+def test_roles_and_cuts_are_refused_in_words(text, message):
     """A role that is none, or of a target, and cut points that fit no column, are refused."""
-    with pytest.raises(DomainError, match=said):
+    with pytest.raises(DomainError, match=message):
         parse(text)
 
 
@@ -227,14 +227,14 @@ values = [1]
     with pytest.raises(DomainError) as caught:
         parse(text)
 
-    said = str(caught.value).split("\n")
-    assert "the domain file has 5 faults:" == said[0]
+    faults = str(caught.value).split("\n")
+    assert "the domain file has 5 faults:" == faults[0]
     expected = [
         "line 2: [table]: unit is", "line 7: column 'age' (1st [[column]]): low is 5",
         "line 13: columns 'q1' to 'q3' (2nd [[column]]): near",
         "line 14: columns 'q1' to 'q3' (2nd [[column]]): 'lo' is not known; did you mean low?",
         "line 16: target 'y' ([target]) has one value"]
-    assert expected == [line[:len(start)] for line, start in zip(said[1:], expected, strict=True)]
+    assert expected == [line[:len(start)] for line, start in zip(faults[1:], expected, strict=True)]
     with pytest.raises(DomainError, match=r"^line 3: column 'f' \(1st \[\[column\]\]\): kind is"):
         parse('[[column]]\nname = "f"\nkind = "numbr"\n')
     good = '[[column]]\nname = "a"\nkind = "flag"\n'
@@ -269,23 +269,23 @@ def test_blocks(block, expected):
     """A block is the columns that it names, one by one, with one digest."""
     import tomli_w
 
-    said = parse("[[column]]\n" + tomli_w.dumps({"names": block, "kind": "number", "low": 0,
+    domain = parse("[[column]]\n" + tomli_w.dumps({"names": block, "kind": "number", "low": 0,
                                                 "high": 5}))
     one_by_one = Domain([Number(name, 0, 5) for name in expected])
 
-    assert one_by_one == said
-    assert one_by_one.digest() == said.digest()
+    assert one_by_one == domain
+    assert one_by_one.digest() == domain.digest()
 
 
-@pytest.mark.parametrize(("line", "said"), [
+@pytest.mark.parametrize(("line", "message"), [
     ('names = "q3..q1"', "counts down"), ("names = []", "write a name, a range or a list"),
     ("names = [1]", "write a name, a range or a list"), ('names = "q1..q999999"', "100000 names"),
     ('names = "{1..999}{1..999}"', "100000 names"), ('names = ["a", "A"]', "named twice"),
     ('name = "a"\nnames = "b"', "write one of them"), ('names = "' + "{a,b}" * 400 + '"', "2000"),
 ])
-def test_blocks_are_refused_in_words(line, said):
+def test_blocks_are_refused_in_words(line, message):
     """A block that names nothing, too much or a name twice is refused."""
-    with pytest.raises(DomainError, match=said):
+    with pytest.raises(DomainError, match=message):
         parse(f'[[column]]\n{line}\nkind = "flag"')
 
 
@@ -332,11 +332,12 @@ def test_missing_values_of_a_file(tmp_path):
     domain = Domain([Number("a", 0, 10, missing_values=[99], missing="level"),
                      Number("b", missing_values=[9.9])], csv=SEMICOLON)
     codes = np.concatenate([batch.codes for batch in read(path, domain)])
-    shown = inspect(path, domain)
+    inspection = inspect(path, domain)
 
     assert [False, True, True, True, True] == (codes[:, 0] == MISSING).tolist()
     assert [False, True, False, False, False] == (codes[:, 1] == MIDDLE).tolist()
-    assert [(3, 1), (1, 0)] == [(one.missing, one.unparsable) for one in shown.findings]
+    assert [(3, 1), (1, 0)] == [(finding.missing, finding.unparsable)
+                                for finding in inspection.findings]
 
 
 def test_negative_zero():

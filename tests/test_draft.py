@@ -29,11 +29,11 @@ names = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1,
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(names, st.sampled_from(["number", "text", "flag", "date", "other",
                                                   "unreadable"])),
-                min_size=1, max_size=9, unique_by=lambda one: one[0].casefold()),
+                min_size=1, max_size=9, unique_by=lambda table: table[0].casefold()),
        st.sampled_from([None, "row"]))
 def test_a_draft_is_a_domain(columns, unit):
     """Whatever columns are called: a draft is TOML, and a domain if one column needs nothing."""
-    entries = [proposed(*one) for one in columns]
+    entries = [proposed(*column) for column in columns]
     text = draft(entries, TableFacts(unit=unit))
     used = [entry.name for entry in entries if not entry.aside]
 
@@ -88,7 +88,7 @@ def test_what_is_set_aside_can_be_taken_in():
 
 
 def test_the_table_and_the_target():
-    """What is said of the table stands in the draft; what is not is asked for."""
+    """What is declared of the table is in the draft; what is not is asked for."""
     entries = [proposed(name, "other") for name in ("person_id", "age", "y")]
     whole = TableFacts("y", ("no", "1.0"), "person", None, 4, 500, Csv(";", ","))
     domain = parse(draft(entries, whole))
@@ -187,15 +187,16 @@ def test_a_look(tmp_path):
     path = csv_file(tmp_path, "\n".join([*rows, ""]).encode("latin-1"),
                     b"id;x;ward;r;on;pain;notes2;y\n")
     text = Domain.draft(path, "y", look=True)
-    said = {(one.get("name") or "+".join(one["names"])): one
-            for one in tomllib.loads(text)["column"]}
+    kinds = {(column.get("name") or "+".join(column["names"])): column
+             for column in tomllib.loads(text)["column"]}
 
-    assert ["20.5 to 79.5"] == said["x"]["seen"]
-    assert ("category", ["A", "B"]) == (said["ward"]["kind"], said["ward"]["seen"])
-    assert ["ja", "nein", 'true = "ja"', 'false = "nein"'] == said["r"]["seen"]
-    assert ("%d.%m.%Y", ["01.03.2024 to 28.03.2024"]) == (said["on"]["format"], said["on"]["seen"])
-    assert "missing_values = [9]" in said["pain"]["seen"][1]
-    assert "notes2" not in said
+    assert ["20.5 to 79.5"] == kinds["x"]["seen"]
+    assert ("category", ["A", "B"]) == (kinds["ward"]["kind"], kinds["ward"]["seen"])
+    assert ["ja", "nein", 'true = "ja"', 'false = "nein"'] == kinds["r"]["seen"]
+    assert ("%d.%m.%Y", ["01.03.2024 to 28.03.2024"]) == (kinds["on"]["format"],
+                                                          kinds["on"]["seen"])
+    assert "missing_values = [9]" in kinds["pain"]["seen"][1]
+    assert "notes2" not in kinds
     assert [0, 1] == tomllib.loads(text)["target"]["seen"]
     with pytest.raises(DomainError) as caught:
         parse(text)
@@ -221,19 +222,20 @@ def test_a_look_at_odd_cells(tmp_path):
     body = "".join(";".join(row) + "\n" for row in rows).encode()
     path = csv_file(tmp_path, body, b"who;NT-proBNP;CRP;half;g;mg;r;on;text2;notes3;serial;y\n")
     text = Domain.draft(path, "y", person="who", classes=[0, 1], look=True)
-    found = tomllib.loads(text)
-    columns = {name: column for column in found["column"]
+    document = tomllib.loads(text)
+    columns = {name: column for column in document["column"]
                for name in column.get("names", [column.get("name")])}
 
-    assert {"missing": ["-", "k.A."], "censored": ["<"]} == found["table"]["seen"]
-    assert (".", True) == tuple(found["table"]["csv"][key] for key in ("thousands", "line_breaks"))
-    assert "missing" not in found["table"]["csv"]
+    assert {"missing": ["-", "k.A."], "censored": ["<"]} == document["table"]["seen"]
+    assert (".", True) == tuple(document["table"]["csv"][key]
+                                for key in ("thousands", "line_breaks"))
+    assert "missing" not in document["table"]["csv"]
     for name in ("NT-proBNP", "CRP", "half", "g", "mg"):
         assert "number" == columns[name]["kind"]
     numbers = columns["mg"]["seen"]
     assert "mg: 0 to 24600, nearly a copy of g: leave one of them out" in numbers
     assert "CRP: 5 to 41" in numbers
-    assert [] == [said for said in numbers if "no number" in said]
+    assert [] == [message for message in numbers if "no number" in message]
     assert "another whole number in each row" in str(columns["serial"]["seen"])
     assert ["%d.%m.%Y", "ISO 8601"] == columns["on"]["format"]
     assert ("category", ["ja"]) == (columns["r"]["kind"], columns["r"]["seen"])
@@ -258,13 +260,13 @@ def test_a_look_at_a_frame():
     frame = pd.DataFrame({"n": np.arange(40) / 2 % 7, "f": [True, False] * 20,
                           "day": pd.date_range("2024-01-01", periods=40), "w": ["A", "B"] * 20,
                           "empty": [None] * 40, "y": [0, 1] * 20})
-    found = tomllib.loads(Domain.draft(frame, "y", look=True))
+    document = tomllib.loads(Domain.draft(frame, "y", look=True))
 
     assert [("n", "number", ["0 to 6.5"]), ("f", "flag", ["0", "1"]),
             ("day", "date", ["2024-01-01 to 2024-02-09"]), ("w", "category", ["A", "B"]),
             ("empty", "category", [])] == [
-        (one["name"], one["kind"], one["seen"]) for one in found["column"]]
-    assert [0, 1] == found["target"]["seen"]
+        (column["name"], column["kind"], column["seen"]) for column in document["column"]]
+    assert [0, 1] == document["target"]["seen"]
 
 
 def test_a_look_at_what_is_known(tmp_path):
@@ -273,10 +275,10 @@ def test_a_look_at_what_is_known(tmp_path):
     book = tmp_path / "book.csv"
     book.write_text("name,kind,low,high\na,number,0,9\n")
     text = Domain.draft(path, "y", classes=["no", "yes"], code_book=book, look=True)
-    found = tomllib.loads(text)
+    document = tomllib.loads(text)
 
-    assert ["seen" in one for one in found["column"]] == [False, True]
-    assert "seen" not in found["target"]
+    assert ["seen" in column for column in document["column"]] == [False, True]
+    assert "seen" not in document["target"]
 
 
 def test_unknown_names(tmp_path, monkeypatch, cli):

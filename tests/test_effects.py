@@ -50,13 +50,13 @@ def verified(estimator, known, place):
     return ps.verify(place).reasons
 
 
-def said(method, options):
+def plan_of(method, options):
     """What a plan is, or None where it is refused."""
     try:
-        made = method.plan(**options)
+        planned = method.plan(**options)
     except (PrivsieveError, ValueError):
         return None
-    return made.json(), made.cost, made.forecast
+    return planned.json(), planned.cost, planned.forecast
 
 
 def test_every_option_is_tried():
@@ -69,33 +69,33 @@ def test_every_option_is_tried():
     (method, option) for method, option in OPTIONS if option not in ELSEWHERE])
 def test_an_option_has_an_effect_that_verifies(method, option, tmp_path):
     """Some plan of its method is another one with it, and the release of that plan is valid."""
-    value, more = VALUES[option]
-    for known in (one for one in ESTIMATORS if one.name == method):
-        with_it = {**known.options, **more, option: value}
-        planned = said(known, with_it)
-        if planned is not None and planned != said(known, more):
+    value, other = VALUES[option]
+    for known in (estimator for estimator in ESTIMATORS if estimator.name == method):
+        with_it = {**known.options, **other, option: value}
+        planned = plan_of(known, with_it)
+        if planned is not None and planned != plan_of(known, other):
             break
     else:
         pytest.fail("it is without effect, or refused, wherever it is given")
 
-    assert () == verified(known.made(**with_it), known, tmp_path / "out")
+    assert () == verified(known.estimator(**with_it), known, tmp_path / "out")
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("epsilon", ["0.2", "0.9"])
 @pytest.mark.parametrize("method", [*ESTIMATORS, *NUMBERS], ids=repr)
 def test_what_every_method_releases_is_valid(method, epsilon, tmp_path):
-    """At a cost that no forecast speaks of by itself, too."""
-    assert () == verified(method.made(epsilon=epsilon), method, tmp_path / "out")
+    """At a cost that no forecast includes by itself, too."""
+    assert () == verified(method.estimator(epsilon=epsilon), method, tmp_path / "out")
 
 
 @pytest.mark.parametrize(("method", "option"), OPTIONS)
 def test_an_option_has_a_word(method, option):
     """On the command line it is the method's, or all verbs share it."""
-    verbs = {word for verb in (select, regress, synthesize) for one in verb.command.params
-             for word in one.opts}
-    words = {one.name: one for one in method_options(method)}
-    known = next(one for one in fields(options_of(method)) if one.name == option)
+    verbs = {word for verb in (select, regress, synthesize) for param in verb.command.params
+             for word in param.opts}
+    words = {option.name: option for option in method_options(method)}
+    known = next(field for field in fields(options_of(method)) if field.name == option)
 
     assert option in words or option in ("max_ops", "choice")
     assert flag(known) in {*verbs, None} or words[option].opts == [flag(known)]

@@ -123,10 +123,10 @@ def test_others_by_a_signal(how):
 
 
 def ending(kernel, after):
-    """A kernel that is ended by the user after so many accepted items."""
+    """A kernel that is ended by the user after this number of accepted items."""
     def ended(*arguments):
-        found = kernel(*arguments)
-        return np.append(found[:after], covers.ENDED) if len(found) > after else found
+        values = kernel(*arguments)
+        return np.append(values[:after], covers.ENDED) if len(values) > after else values
 
     return ended
 
@@ -140,11 +140,11 @@ def test_greedy_keeps_what_it_has(objective, monkeypatch):
     kernel = getattr(patterns, name)
     for after in (1, 4):
         monkeypatch.setattr(patterns, name, ending(kernel, after))
-        part = greedy(Labelled(items, y), rule, objective)
+        choice = greedy(Labelled(items, y), rule, objective)
 
-        assert (after, False, True) == (len(part.selected), part.complete, whole.complete)
-        assert set(part.selected) < set(whole.selected)
-        assert part.level >= 2
+        assert (after, False, True) == (len(choice.selected), choice.complete, whole.complete)
+        assert set(choice.selected) < set(whole.selected)
+        assert choice.level >= 2
     monkeypatch.setattr(patterns, name, ending(kernel, 0))
     with pytest.raises(KeyboardInterrupt):
         greedy(Labelled(items, y), rule, objective)
@@ -165,11 +165,11 @@ def test_the_twin_is_ended_in_the_same_way(monkeypatch):
 
     monkeypatch.setattr(covers.Covers, "keeps", third)
     none = np.empty(0, np.int64)
-    for found in (lambda: covers.greedy(cells, y, order, *facts),
-                  lambda: covers.lazy_distinct(cells, y, order, none, *facts),
-                  lambda: covers.class_errors(cells, y, order, none, *facts)):
+    for result in (lambda: covers.greedy(cells, y, order, *facts),
+                   lambda: covers.lazy_distinct(cells, y, order, none, *facts),
+                   lambda: covers.class_errors(cells, y, order, none, *facts)):
         calls.clear()
-        accepted, complete = patterns.finished(found())
+        accepted, complete = patterns.finished(result())
 
         assert (2, False) == (len(accepted), complete)
 
@@ -197,10 +197,10 @@ def test_forward_keeps_its_best_prefix(monkeypatch):
 
     def ended(after):
         def some(*arguments):
-            for number, found in enumerate(grown(*arguments)):
+            for number, columns in enumerate(grown(*arguments)):
                 if number == after:
                     raise KeyboardInterrupt
-                yield found
+                yield columns
         return some
 
     monkeypatch.setattr(forward, "_grown", ended(2))
@@ -235,18 +235,18 @@ def test_profiles_keep_their_first_choice(profile, where, monkeypatch):
 
 
 def test_exact_says_it():
-    """A search that is not proved is not complete, and its gap stands in the release."""
+    """A search that is not proved is not complete, and its gap is in the release."""
     items, y = hard(1000)
     held = np.random.default_rng(0).random((1000, 60)) < 0.3
     rule = patterns.Rule(5, 2)
     short = exact(Labelled(items, y), rule, "hamming", 0.05)
     kind = PublishableColumns(5, method="exact", weights="hamming")
-    made = clone(kind).set_params(time_limit=0.05).fit(held, y).release_
+    release = clone(kind).set_params(time_limit=0.05).fit(held, y).release_
     proved = kind.fit(held[:, :8], y).release_
 
     assert (False, False) == (short.proved, short.complete)
-    assert (made.proved, made.complete) == (False, False)
-    assert made.gap == (made.bound - made.objective) / made.objective > 0
+    assert (release.proved, release.complete) == (False, False)
+    assert release.gap == (release.bound - release.objective) / release.objective > 0
     assert (True, True, 0) == (proved.proved, proved.complete, proved.gap)
     free = PublishableColumns(5, method="maximal").fit(held[:, :8], y).release_
     assert (None, True) == (free.gap, free.complete)
@@ -261,16 +261,16 @@ def test_the_exact_search_is_told(monkeypatch):
     assert not choice.complete
     assert " nodes, best at " in heard[-1]
 
-    asked = []
+    options = []
 
     def enough(*_):
-        asked.append(True)
+        options.append(True)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(choose_module, "tell_nodes", enough)
     with listening(heard.append):
         cut = exact(Labelled(items, y), patterns.Rule(5, 2), "hamming", 60)
-    assert (False, 1) == (cut.complete, len(asked))
+    assert (False, 1) == (cut.complete, len(options))
 
 
 def test_nothing_in_time():

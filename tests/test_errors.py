@@ -40,8 +40,8 @@ TYPED = {
 
 def test_the_table_is_whole():
     """It has each error of the package with the code that it has, and this file types each."""
-    public = {name: one.exit_code for name, one in vars(errors).items()
-              if isinstance(one, type) and issubclass(one, ps.errors.PrivsieveError)}
+    public = {name: error.exit_code for name, error in vars(errors).items()
+              if isinstance(error, type) and issubclass(error, ps.errors.PrivsieveError)}
 
     assert public == TABLE
     assert set(TYPED) == set(TABLE) - {"PrivsieveError", "ReleaseFailed"}
@@ -62,7 +62,7 @@ def test_an_error_is_met(privsieve, name):  # noqa: F811
 
 def test_each_end_of_a_failed_release_is_on_the_page():
     """The texts that `test_crash` meets from the command line are those of the second table."""
-    told = dict(re.findall(r"^\| `(\w+)` \| `([^`…]+)", PAGE, re.MULTILINE))
+    ends = dict(re.findall(r"^\| `(\w+)` \| `([^`…]+)", PAGE, re.MULTILINE))
 
-    assert set(STATES.values()) == set(told)
-    assert all(text.startswith(told[state].strip()) for text, state in STATES.items())
+    assert set(STATES.values()) == set(ends)
+    assert all(text.startswith(ends[state].strip()) for text, state in STATES.items())

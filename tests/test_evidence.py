@@ -154,11 +154,13 @@ def test_a_run_goes_on_and_its_table_is_what_the_file_says(toy_file):
 
 
 def test_the_page_is_what_the_files_say():
-    """The committed page is what the script writes from the committed files of results."""
+    """The committed page is what the script writes from its files, and each loss has a reason."""
     sources = evidence.newest("evidence"), evidence.newest("evidence_planted")
     lines = evidence.read_lines(sources[0])
     kinds = {kind: evidence_page.Measured(lines, kind) for kind in evidence_page.KINDS}
     planted = evidence_page.Planted(evidence.read_lines(sources[1]))
 
-    assert evidence_page.PAGE.read_text("utf-8") == evidence_page.write_page(
-        kinds, planted, sources)
+    page = evidence_page.PAGE.read_text("utf-8")
+
+    assert page == evidence_page.write_page(kinds, planted, sources)
+    assert evidence_page.UNKNOWN not in page

@@ -58,7 +58,7 @@ class Case:
         if rng.random() < 0.4:
             self.rule = replace(self.rule, labelled=True, k=1 + self.rule.k // 2)
 
-    def found(self, monkeypatch, nodes=0):
+    def answers(self, monkeypatch, nodes=0):
         """What either implementation finds: which of the best sets it is, each may say."""
         for which in IMPLEMENTATIONS:
             serve(which, monkeypatch)
@@ -68,34 +68,34 @@ class Case:
         """The optimum by trying all sets."""
         return naive.best(self.rows, self.y, self.hidden, self.weights, self.rule, self.d)
 
-    def holds(self, found):
+    def holds(self, choice):
         """Whether a set keeps the rule and has the value that is said."""
-        S = set(found.selected.tolist())
+        S = set(choice.selected.tolist())
         value = naive.worth(self.rows, self.y, self.hidden, self.weights, S)
-        return found.value == value and naive.keeps(self.rows, self.y, S, self.rule)
+        return choice.value == value and naive.keeps(self.rows, self.y, S, self.rule)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_brute_force(part, monkeypatch):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_brute_force(chunk, monkeypatch):
     """The proved optimum is the best of all sets, for both objectives, models and l."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         case = Case(seed)
         best = case.best()
-        for found in case.found(monkeypatch):
-            assert (found.value, found.bound, found.proved) == (best, best, True), seed
-            assert found.value < 0 or case.holds(found), seed
+        for choice in case.answers(monkeypatch):
+            assert (choice.value, choice.bound, choice.proved) == (best, best, True), seed
+            assert choice.value < 0 or case.holds(choice), seed
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_bound(part, monkeypatch):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_bound(chunk, monkeypatch):
     """A search that is stopped knows a set that keeps the rule and a bound on all of them."""
-    for seed in range(part * 5, (part + 1) * 5):
+    for seed in range(chunk * 5, (chunk + 1) * 5):
         case = Case(seed, rows=(12, 20), items=(7, 9))
         best = case.best()
-        for found in case.found(monkeypatch, 1 + seed % 3):
-            assert found.value <= best <= found.bound, seed
-            assert found.value < 0 or case.holds(found), seed
-            assert found.proved == (found.value == found.bound), seed
+        for choice in case.answers(monkeypatch, 1 + seed % 3):
+            assert choice.value <= best <= choice.bound, seed
+            assert choice.value < 0 or case.holds(choice), seed
+            assert choice.proved == (choice.value == choice.bound), seed
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -251,9 +251,9 @@ def test_second_opinion():
 def test_refused(wrong, text):
     """What cannot be answered is refused, and the words say what can."""
     items, y = random_table(30, 6, 0.4)
-    asked = {"rule": Rule(3, 2), "objective": "hamming", **wrong}
+    options = {"rule": Rule(3, 2), "objective": "hamming", **wrong}
     with pytest.raises(ParameterError, match=text):
-        exact(Labelled(items, y), **asked)
+        exact(Labelled(items, y), **options)
 
 
 def test_too_many(monkeypatch):

@@ -107,7 +107,7 @@ def test_errors_and_classifiers():
 @pytest.mark.parametrize("case", [c for c in needs.CASES if "soybean" not in c.name],
                          ids=lambda case: case.name)
 def test_a_table_of_an_experiment_has_what_was_planted(case):
-    """Every case draws a table of its size, whose best choice is worth 1, and guesses less."""
+    """Every case draws a table of its size, whose best choice scores 1, and guesses less."""
     drawn = case.make(np.random.default_rng(1))
     columns = range(drawn.X.shape[1])
     best = [j for j in columns if drawn.quality((j,)) > 0]
@@ -152,7 +152,7 @@ def test_noise_that_is_called_printed_is_as_printed(fold, way, weights):
 def test_the_ensemble_is_as_printed(fold):
     """FWELL-EN's weights are the papers' function's on the same samples; FELP adds that noise."""
     X, y = fold.train
-    small = replace(fold, train=(X[:120], y[:120]), made={})
+    small = replace(fold, train=(X[:120], y[:120]), results={})
     w, lam = small.tuned(local.ENSEMBLE)
     printed = FwellEN(lam, reading=Variant("argmin"))
     samples = printed.samples(120, small.seed("samples"))
@@ -180,35 +180,36 @@ def test_noise_in_the_objective_is_as_printed(fold):
 def test_noise_that_is_called_true_is_the_products(fold, name):
     """A figure's noisy vector is what the plan's mechanism gives, number by number."""
     choose = local.planned(name)
-    made = plan(name, Domain.box(0, 1, columns=30, classes=[0, 1]), k=3, epsilon="1",
-                rows=len(fold.train[1]))
+    planned = plan(name, Domain.box(0, 1, columns=30, classes=[0, 1]), k=3, epsilon="1",
+                   rows=len(fold.train[1]))
     for seed in (3, 4):
         chosen = choose(fold, "1", 3, seed)
-        q = made.mechanism(fold.made[name, "{}"], replay(seed))
+        q = planned.mechanism(fold.results[name, "{}"], replay(seed))
 
-        assert list(q) == fold.made[name, "{}", "1", seed].tolist()
+        assert list(q) == fold.results[name, "{}", "1", seed].tolist()
         assert list(local.best(np.array(q), 3)) == list(chosen)
 
 
 def test_what_the_product_refuses_has_no_cell(fold, tmp_path, monkeypatch):
     """An epsilon for which a plan is refused leaves an empty place in table and picture."""
     monkeypatch.setattr(protocol, "CACHE", tmp_path)
-    asked = by_epsilon.Asked(1, 1, ("1e-10", "1"))
-    found = by_epsilon.measured("wdbc", {"BlockFWELL, true noise": local.planned("block-fwell")},
-                                asked, "cells")
+    request = by_epsilon.Asked(1, 1, ("1e-10", "1"))
+    measurements = by_epsilon.measured(
+        "wdbc", {"BlockFWELL, true noise": local.planned("block-fwell")},
+                                       request, "cells")
 
-    assert [("BlockFWELL, true noise", "1")] == list(found)
-    assert "| BlockFWELL, true noise |  |  | 0." in by_epsilon.table("wdbc", found, asked)
+    assert [("BlockFWELL, true noise", "1")] == list(measurements)
+    assert "| BlockFWELL, true noise |  |  | 0." in by_epsilon.table("wdbc", measurements, request)
     assert [] == local.drawn(fold, ("BlockFWELL, true noise", local.planned("block-fwell")),
                              "1e-10", 3, 1)
 
 
 @pytest.mark.parametrize("name", [*local.METHODS, *local.ENSEMBLES])
 def test_the_tenth_that_tests_does_not_choose(fold, name):
-    """A method chooses the same columns whatever the rows and labels of the test are."""
+    """A method chooses the same columns for any rows and labels of the test."""
     choose = {**local.METHODS, **local.ENSEMBLES}[name]
     X, y = fold.test
-    other = replace(fold, test=(1 - X, 1 - y), made={})
+    other = replace(fold, test=(1 - X, 1 - y), results={})
 
     assert list(choose(fold, "1", 4, 3)) == list(choose(other, "1", 4, 3))
 
@@ -216,12 +217,12 @@ def test_the_tenth_that_tests_does_not_choose(fold, name):
 def test_the_printed_noise_is_longer_than_the_weights(fold):
     """E|b| / |w| is at least 8d/(n epsilon), for the tuned lambda and for every other."""
     n, d = fold.train[0].shape
-    made = by_epsilon.noise_of(fold, 20)
-    chances = [shares[by_epsilon.FAR.index("0.01") + 2] for shares in made]
+    noise = by_epsilon.noise_of(fold, 20)
+    chances = [shares[by_epsilon.FAR.index("0.01") + 2] for shares in noise]
 
-    assert all(ratio >= 8 * d / n / 0.01 for _, ratio, *_ in made)
+    assert all(ratio >= 8 * d / n / 0.01 for _, ratio, *_ in noise)
     assert chances == pytest.approx([0.1, 0.1], abs=0.15)
-    assert [1.0, 1.0] == [shares[-1] for shares in made]
+    assert [1.0, 1.0] == [shares[-1] for shares in noise]
 
 
 def test_a_figure_that_was_cut_off_goes_on(tmp_path, monkeypatch):
@@ -266,11 +267,11 @@ def test_columns_are_added_one_by_one(tmp_path, monkeypatch):
     monkeypatch.setattr(by_number, "counts", lambda d: [1, 2, d])
     fold = next(local.folds("wdbc"))
     chosen = [local.printed(local.MINIMISER)(fold, "0.01", k, 3).tolist() for k in (1, 2, 3)]
-    found = by_number.measured("wdbc", local.METHODS, ASKED, "cells")
+    measurement = by_number.measured("wdbc", local.METHODS, ASKED, "cells")
 
     assert [chosen[2][:1], chosen[2][:2]] == chosen[:2]
-    assert len({tuple(folds[0][-1]) for folds in found.values()}) == 1
-    assert "BlockFWELL, true noise, ε 1" in found
+    assert len({tuple(folds[0][-1]) for folds in measurement.values()}) == 1
+    assert "BlockFWELL, true noise, ε 1" in measurement
 
 
 def test_both_noises_are_of_the_same_rows():
@@ -316,9 +317,9 @@ def test_the_peer_gets_all_that_its_epsilon_allows():
 
     rho = synthetic_rows.marginal_peer.rho_of(1.0, 1e-9)
     orders = 1 + np.exp(np.linspace(np.log(1e-2), np.log(1e4), 4000))
-    found = rdp.compute_epsilon(orders, rho * orders, 1e-9)[0]
+    epsilon = rdp.compute_epsilon(orders, rho * orders, 1e-9)[0]
 
-    assert 1.0 == pytest.approx(found, abs=1e-3)
+    assert 1.0 == pytest.approx(epsilon, abs=1e-3)
     assert by_tail(Fraction(1), Fraction(1, 10**9)) < rho
     assert rho == pytest.approx(float(concentrated(Fraction(1), Fraction(1, 10**9))), rel=1e-3)
 
@@ -327,12 +328,12 @@ def test_the_peer_gets_all_that_its_epsilon_allows():
 def test_the_rule_has_the_rate_of_theorem_3(r, slope):
     """Epsilon falls by the exponent of the theorem, and so does the bound at the rule's choice."""
     m = [10**k for k in range(4, 13)]
-    made = [least_squares.suggest(one, r) for one in m]
-    bounds = [least_squares.error_bound(one, found.epsilon, found.lam, r)
-              for one, found in zip(m, made, strict=True)]
+    suggestions = [least_squares.suggest(number, r) for number in m]
+    bounds = [least_squares.error_bound(number, suggestion.epsilon, suggestion.lam, r)
+              for number, suggestion in zip(m, suggestions, strict=True)]
 
     assert slope == pytest.approx(np.polyfit(np.log(m), np.log(bounds), 1)[0], abs=1e-3)
-    assert slope == pytest.approx(np.polyfit(np.log(m), np.log([a for a, _ in made]), 1)[0],
+    assert slope == pytest.approx(np.polyfit(np.log(m), np.log([a for a, _ in suggestions]), 1)[0],
                                   abs=1e-3)
 
 
@@ -342,7 +343,7 @@ def test_the_rule_for_a_fixed_epsilon_has_the_rate_of_theorem_2(r, slope):
     for epsilon in (0.1, 1.0):
         m = [10**k for k in range(4, 12)]
         bounds = [least_squares.fixed_epsilon_bound(
-            one, epsilon, least_squares.suggest(one, r, epsilon).lam, r) for one in m]
+            number, epsilon, least_squares.suggest(number, r, epsilon).lam, r) for number in m]
 
         assert slope == pytest.approx(np.polyfit(np.log(m), np.log(bounds), 1)[0], abs=0.02)
 

@@ -1,4 +1,4 @@
-"""Law: the auditor catches each planted fault, and in whatever form an answer is shown."""
+"""Law: the auditor catches each planted fault, in each form of an answer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from privsieve.release import Release
 def test_every_planted_fault_is_caught(fault):
     """Each gives away more than it claims, and is refuted."""
     claimed = 3.0 if "ties" in fault.name else 1.0
-    found = audit(fault.run, fault.first, fault.second, epsilon=claimed, profile=fault.runs)
+    report = audit(fault.run, fault.first, fault.second, epsilon=claimed, profile=fault.runs)
 
-    assert "refuted" == found.verdict
+    assert "refuted" == report.verdict
 
 
 @dataclass
@@ -68,9 +68,9 @@ def test_who_saw_nothing_says_so():
 
     for answer in (lambda _: f"{luck.integers(2**62):x}", lambda _: {"x": luck.normal()},
                    lambda _: ["age"]):
-        found = audit(answer, 0, 1, epsilon=1, profile=300)
+        report = audit(answer, 0, 1, epsilon=1, profile=300)
 
-        assert ("saw nothing", False) == (found.verdict, found.exceeded)
+        assert ("saw nothing", False) == (report.verdict, report.exceeded)
 
 
 def test_who_is_stopped_has_a_bound_so_far():

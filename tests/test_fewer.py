@@ -75,20 +75,20 @@ def test_what_is_drawn_is_what_is_forecast(d, k, m, units, gap, exact):
     race = Race(d, m, 1, Fraction(1))
     scores = rng.exponential(float(race.scale), (20_000, d))
     scores[:, :k] += gap * units
-    found = (np.argpartition(-scores, m - 1, axis=1)[:, :m] < k).sum(axis=1)
+    hits = (np.argpartition(-scores, m - 1, axis=1)[:, :m] < k).sum(axis=1)
 
     assert abs(k * race.share(d, m, gap * units, leaders=k) - exact) < 5e-5
-    assert abs(found.mean() - exact) < 5 * found.std() / math.sqrt(20_000)
+    assert abs(hits.mean() - exact) < 5 * hits.std() / math.sqrt(20_000)
 
 
 def test_races_of_integers_find_what_is_forecast():
     """`top_k` itself, 1,500 times: the names that are right are those of the forecast."""
     race, lead = Race(40, 2, 24, Fraction(1)), 12
     scores = [24 * lead] * 6 + [0] * 34
-    found = [sum(j < 6 for j in top_k(scores, race, replay(seed))) for seed in range(1500)]
+    hits = [sum(j < 6 for j in top_k(scores, race, replay(seed))) for seed in range(1500)]
     share = Race(40, 2, 1, Fraction(1)).share(40, 2, lead, leaders=6) * 6
 
-    assert abs(np.mean(found) - share) < 5 * np.std(found) / math.sqrt(1500)
+    assert abs(np.mean(hits) - share) < 5 * np.std(hits) / math.sqrt(1500)
 
 
 @pytest.mark.parametrize(("d", "k", "leaders", "gap"), [
@@ -97,11 +97,11 @@ def test_gumbel_names_are_followed(d, k, leaders, gap):
     """The chain of names finds what 60,000 drawn races find; for three names first order misses."""
     noisy = np.random.default_rng(3).gumbel(size=(60_000, d))
     noisy[:, :leaders] += gap
-    found = (np.argpartition(-noisy, k - 1, axis=1)[:, :k] < leaders).sum(axis=1) / leaders
-    error = found.std() / math.sqrt(60_000)
+    hits = (np.argpartition(-noisy, k - 1, axis=1)[:, :k] < leaders).sum(axis=1) / leaders
+    error = hits.std() / math.sqrt(60_000)
 
-    assert abs(recall("gumbel", d, k, gap, leaders=leaders) - found.mean()) < 5 * error
-    assert k > 3 or abs(_first_order(d, k, gap, leaders) - found.mean()) > 5 * error
+    assert abs(recall("gumbel", d, k, gap, leaders=leaders) - hits.mean()) < 5 * error
+    assert k > 3 or abs(_first_order(d, k, gap, leaders) - hits.mean()) > 5 * error
 
 
 #: For d, k and units times epsilon: what is named for the largest recall, and for F1.
@@ -123,14 +123,14 @@ RIGHT = {(100, 5, 30): (.08, .33), (100, 5, 100): (.22, .48), (500, 5, 30): (.02
 @pytest.mark.parametrize(("d", "k"), TABLE)
 def test_the_table_of_the_referee(d, k):
     """How many names find most, and are worth most, and how many of them are right."""
-    for units, (found, worth) in {**TABLE[d, k], 3000: (k, k)}.items():
-        made = [Forecast(Race(d, m, 1, Fraction(1)), d, m, Fraction(units), k)
-                for m in range(1, k + 1)]
+    for units, (forecast_hits, forecast_score) in {**TABLE[d, k], 3000: (k, k)}.items():
+        forecasts = [Forecast(Race(d, m, 1, Fraction(1)), d, m, Fraction(units), k)
+                     for m in range(1, k + 1)]
 
-        assert found == max(made, key=lambda one: one.mean * one.k).k
-        assert worth == max(made, key=lambda one: one.f1).k
-        if worth < k:
-            right = made[k - 1].mean, made[worth - 1].mean
+        assert forecast_hits == max(forecasts, key=lambda count: count.mean * count.k).k
+        assert forecast_score == max(forecasts, key=lambda count: count.f1).k
+        if forecast_score < k:
+            right = forecasts[k - 1].mean, forecasts[forecast_score - 1].mean
             assert RIGHT[d, k, units] == tuple(round(share, 2) for share in right)
 
 
@@ -145,28 +145,29 @@ METHODS = [("rule-sieve", {}), ("rule-sieve", {"class_prior": None, "ordered": T
            ("noisy-top-k", {"score": "mean-difference"})]
 
 
-def planned(method, options, k, **more):
-    """A plan for the wide table, whose target is a number where the options speak of one."""
-    domain = more.pop("domain", NUMBERS if "numeric" in options else WIDE)
-    return ps.plan(method, domain, k=k, **{"epsilon": "0.5", "rows": 600, **options, **more})
+def planned(method, options, k, **extra_options):
+    """A plan for the wide table, whose target is a number where the options name one."""
+    domain = extra_options.pop("domain", NUMBERS if "numeric" in options else WIDE)
+    return ps.plan(method, domain, k=k,
+                   **{"epsilon": "0.5", "rows": 600, **options, **extra_options})
 
 
 @pytest.mark.parametrize(("method", "options"), METHODS)
 def test_as_many_are_named_as_are_worth_most(method, options):
     """Of all numbers up to k the one of the largest expected F1 is named; no other is forecast."""
-    made = planned(method, options, 12, fewer="auto")
-    m = made.settings["k"]
+    plan = planned(method, options, 12, fewer="auto")
+    m = plan.settings["k"]
 
-    assert 1 <= m <= made.settings["at_most"] == 12
-    assert m == made.forecast["names"] < 12
-    assert "advice" not in made.forecast
-    assert made.cost.epsilon == planned(method, options, 12).cost.epsilon
+    assert 1 <= m <= plan.settings["at_most"] == 12
+    assert m == plan.forecast["names"] < 12
+    assert "advice" not in plan.forecast
+    assert plan.cost.epsilon == planned(method, options, 12).cost.epsilon
     # by hand, at the gap of the mixture that decides most: more names find more, and are worth less
     if method == "noisy-top-k":
-        worth = {one: math.fsum(2 * 12 / (one + 12) * recall(
-            "exponential", 200, one, 0.02 * 20 ** (i / 12) * 600 * 0.45 / (2 * one), leaders=12)
-            for i in range(13)) for one in range(1, 13)}
-        assert max(worth, key=worth.get) == m
+        scores = {count: math.fsum(2 * 12 / (count + 12) * recall(
+            "exponential", 200, count, 0.02 * 20 ** (i / 12) * 600 * 0.45 / (2 * count), leaders=12)
+            for i in range(13)) for count in range(1, 13)}
+        assert max(scores, key=scores.get) == m
 
 
 @pytest.mark.parametrize("values", [
@@ -184,8 +185,9 @@ def test_less_is_named_with_less_epsilon(values):
 def test_fewer_than_asked_for_are_named_by_one_race():
     """Of fewer names one race is forecast, and it runs; all of them are named as without it."""
     for k, rows in ((12, 600), (4, 600), (4, 90_000), (12, 90_000)):
-        few, all_of_them = (planned("rule-sieve", {"class_prior": "centred"}, k, rows=rows, **more)
-                            for more in ({"fewer": "auto"}, {}))
+        few, all_of_them = (planned("rule-sieve", {"class_prior": "centred"}, k, rows=rows,
+                                    **options)
+                            for options in ({"fewer": "auto"}, {}))
         if few.settings["k"] < k:
             assert few.settings["branches"] == ["one race"]
         else:
@@ -195,51 +197,51 @@ def test_fewer_than_asked_for_are_named_by_one_race():
 
 def test_where_nothing_can_be_found_the_plan_says_so():
     """Guesses are worth the more the more they are (F1): all are named, and a sentence warns."""
-    made = planned("rule-sieve", {"depth": 1}, 20, fewer="auto", rows=50, epsilon="0.1")
+    plan = planned("rule-sieve", {"depth": 1}, 20, fewer="auto", rows=50, epsilon="0.1")
 
-    assert made.settings["k"] == 20
-    assert "close to random" in made.warning
+    assert plan.settings["k"] == 20
+    assert "close to random" in plan.warning
 
 
 @pytest.mark.parametrize(("k", "delta"), [(5, "0"), (12, "0.000001")])
 def test_a_delta_is_charged_only_where_more_names_are_worth_more_with_it(k, delta):
     """Few names have no use for a delta; where it makes all of them worth most, it is taken."""
-    pure, made = (planned("rule-sieve", {"depth": 1}, k, fewer="auto", delta=some)
+    pure, plan = (planned("rule-sieve", {"depth": 1}, k, fewer="auto", delta=some)
                   for some in (0, "1e-6"))
 
-    assert made.cost.delta_text == delta
-    assert made.settings["k"] == (pure.settings["k"] if delta == "0" else k)
+    assert plan.cost.delta_text == delta
+    assert plan.settings["k"] == (pure.settings["k"] if delta == "0" else k)
     assert pure.settings["k"] < k
 
 
-@pytest.mark.parametrize(("k", "more"), [
+@pytest.mark.parametrize(("k", "options"), [
     (120, {}), (200, {}), (8, {"epsilon": 10, "rows": 90_000})])
-def test_where_fewer_buy_nothing_all_are_named(k, more):
+def test_where_fewer_buy_nothing_all_are_named(k, options):
     """More than half of the columns, all of them, and what is found in any case stay as many."""
-    made = planned("rule-sieve", {"depth": 1}, k, fewer="auto", **more)
+    plan = planned("rule-sieve", {"depth": 1}, k, fewer="auto", **options)
 
-    assert k == made.settings["k"] == made.settings["at_most"]
+    assert k == plan.settings["k"] == plan.settings["at_most"]
 
 
 def test_wishes_keep_their_places():
-    """What is always in stands beside the names that are raced, a group is one, never is out."""
-    made = planned("rule-sieve", {"depth": 1}, 14, fewer="auto", always=["x0", "x1"],
+    """What is always in is added to the names that are raced, a group is one, never is out."""
+    plan = planned("rule-sieve", {"depth": 1}, 14, fewer="auto", always=["x0", "x1"],
                    never=["x9"], groups={"both": ["x3", "x4"]})
     raced = [Forecast(Race(196, m, 1, Fraction(9, 20)), 196, m, Fraction(600), 12)
              for m in range(1, 13)]
 
-    assert made.settings["at_most"] == 14
-    assert made.settings["k"] == 2 + max(raced, key=lambda one: one.f1).k < 14
-    assert made.forecast["found_percent"]["0.1"] == int(
-        100 * raced[made.settings["k"] - 3].at(0.1))
+    assert plan.settings["at_most"] == 14
+    assert plan.settings["k"] == 2 + max(raced, key=lambda forecast: forecast.f1).k < 14
+    assert plan.forecast["found_percent"]["0.1"] == int(
+        100 * raced[plan.settings["k"] - 3].at(0.1))
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     ({"fewer": "yes"}, 'write "auto"'), ({"fewer": True}, 'write "auto"'),
     ({"fewer": 3}, 'write "auto"'), ({"fewer": "auto", "joint": "pair"}, "joint")])
-def test_what_cannot_be_had_is_refused_before_a_row(options, said):
+def test_what_cannot_be_had_is_refused_before_a_row(options, message):
     """One sentence, before anything is charged."""
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         planned("rule-sieve", {"depth": 1}, 12, **options)
 
 
@@ -248,8 +250,8 @@ def test_the_names_are_as_many_as_planned_and_a_release_says_of_how_many():
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 600)
     X = np.clip(rng.random((600, 200)) * .7 + .3 * y[:, None] * (np.arange(200) < 12), 0, 1)
-    made = ps.RuleSieve(12, fewer="auto", epsilon="0.5", depth=1, domain=WIDE).fit(X, y)
-    release, certificate = made.release_.body, made.release_.certificate
+    model = ps.RuleSieve(12, fewer="auto", epsilon="0.5", depth=1, domain=WIDE).fit(X, y)
+    release, certificate = model.release_.body, model.release_.certificate
     m = release["plan"]["settings"]["k"]
 
     assert len(release["selected"]) == m < 12
@@ -267,16 +269,16 @@ def test_the_names_are_as_many_as_planned_and_a_release_says_of_how_many():
 
 def test_without_it_a_plan_says_what_fewer_names_would_be_worth():
     """The sentence names both numbers, and they are those of the two plans."""
-    many, few = (planned("rule-sieve", {"depth": 1}, 12, **more)
-                 for more in ({}, {"fewer": "auto"}))
-    said = many.forecast["advice"]
-    asked, right, m, of_them = re.match(
+    many, few = (planned("rule-sieve", {"depth": 1}, 12, **options)
+                 for options in ({}, {"fewer": "auto"}))
+    advice = many.forecast["advice"]
+    asked_count, right, m, of_them = re.match(
         r"asked for (\d+): .* about ([\d.]+) of the .* would name (\d+), about ([\d.]+) of",
-        said).groups()
+        advice).groups()
     mean = [Forecast(Race(200, k, 1, Fraction(9, 20)), 200, k, Fraction(600), 12).mean * k
             for k in (12, few.settings["k"])]
 
-    assert ("12", str(few.settings["k"])) == (asked, m)
+    assert ("12", str(few.settings["k"])) == (asked_count, m)
     assert [float(right), float(of_them)] == pytest.approx(mean, abs=0.5)
     assert "advice" not in planned("rule-sieve", {"depth": 1}, 12, epsilon=10, rows=90_000).forecast
 

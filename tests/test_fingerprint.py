@@ -28,11 +28,12 @@ def seen(table, claim):
     for i in range(table.items.rows):
         row = [cells[i, names.index(name)] for name in sorted(claim["columns"])]
         row += [table.classes[table.y[i]]] if classes else []
-        row += [one.values[one.codes[i]] for one in table.sensitive if one.name in hidden]
+        row += [column.values[column.codes[i]] for column in table.sensitive
+                if column.name in hidden]
         rows.append(tuple(row))
     if claim.get("counted") == "sources":
         return Counter(tuple(sorted(row for row, who in zip(rows, table.sources, strict=True)
-                                    if who == one)) for one in set(table.sources.tolist()))
+                                    if who == source)) for source in set(table.sources.tolist()))
     return Counter(rows)
 
 
@@ -50,17 +51,17 @@ def test_a_fingerprint_is_that_of_the_rows():
     alike = 0
     for _ in range(300):
         rows, width = int(rng.integers(1, 5)), int(rng.integers(1, 4))
-        one, other = any_table(rng, rows, width), any_table(rng, rows, width)
+        table, other = any_table(rng, rows, width), any_table(rng, rows, width)
         names = rng.permutation([f"c{j}" for j in range(width)])[:rng.integers(1, width + 1)]
         claim = claimed(names.tolist(), l_diversity=int(rng.integers(1, 3)),
                         sensitive=["s"] if rng.random() < 0.3 else [])
         claim["roles"]["sensitive"] = ["s"]
         claim |= {"counted": "sources"} if rng.random() < 0.2 else {}
         turned = {**claim, "columns": claim["columns"][::-1]}
-        same = seen(one, claim) == seen(other, claim)
+        same = seen(table, claim) == seen(other, claim)
         alike += same
 
-        assert same == (fingerprint(one, claim, SEAL) == fingerprint(other, turned, SEAL))
+        assert same == (fingerprint(table, claim, SEAL) == fingerprint(other, turned, SEAL))
     assert 25 <= alike <= 275
 
 
@@ -68,17 +69,17 @@ def test_a_fingerprint_names_what_it_is_of():
     """Other columns, texts, people, snapshots and keys have other fingerprints; key digits stay."""
     table = table_of([[1, 1], [0, 0], [1, 1]], [0, 1, 1])
     base = claimed(["c0"])
-    found = [fingerprint(table, claim, seal) for claim, seal in (
+    fingerprints = [fingerprint(table, claim, seal) for claim, seal in (
         (base, SEAL), (claimed(["c1"]), SEAL), (claimed(["c0", "c1"]), SEAL),
         (claimed(["c0"], l_diversity=2), SEAL), (base, Seal(b"K" * 32, "clinic", "2026")),
         (base, Seal(SEAL.key, "other", "2026")), (base, Seal(SEAL.key, "clinic", "2027")))]
-    found.append(fingerprint(replace(table, classes=("n", "y")),
-                             claimed(["c0"], l_diversity=2), SEAL))
+    fingerprints.append(fingerprint(replace(table, classes=("n", "y")),
+                                    claimed(["c0"], l_diversity=2), SEAL))
 
-    assert len(found) == len(set(found))
-    assert {64} == set(map(len, found))
-    assert [key_digits(SEAL.key)] * 4 == [one[:16] for one in found[:4]]
-    assert key_digits(b"K" * 32) == found[4][:16] != found[0][:16]
+    assert len(fingerprints) == len(set(fingerprints))
+    assert {64} == set(map(len, fingerprints))
+    assert [key_digits(SEAL.key)] * 4 == [text[:16] for text in fingerprints[:4]]
+    assert key_digits(b"K" * 32) == fingerprints[4][:16] != fingerprints[0][:16]
 
 
 def test_a_fingerprint_is_kept_for_years():
@@ -100,13 +101,13 @@ def test_a_fingerprint_is_kept_for_years():
 @pytest.fixture
 def ledger(tmp_path):
     """A ledger with one publication that has a fingerprint, and its seal."""
-    made = Ledger(str(tmp_path / "notes.db"), population="clinic")
-    made.introduce()
-    seal = seal_of(made, "2026")
+    new_ledger = Ledger(str(tmp_path / "notes.db"), population="clinic")
+    new_ledger.introduce()
+    seal = seal_of(new_ledger, "2026")
     claim = sealed(table_of([[1], [1]]), claimed(["c0"]))
     claim["fingerprint"] = fingerprint(table_of([[1], [1]]), claim, seal)
-    made.publish("2026", ["c0"], 2, "containment", claim=claim)
-    return made
+    new_ledger.publish("2026", ["c0"], 2, "containment", claim=claim)
+    return new_ledger
 
 
 def test_the_key_is_private(ledger):
@@ -118,7 +119,7 @@ def test_the_key_is_private(ledger):
     assert key == seal_of(ledger, "2027").key
     assert key not in Path(ledger.path).read_bytes()
     assert key.hex() not in Path(ledger.path).read_bytes().decode("latin-1")
-    assert {"notes.db", "notes.db.key"} == {one.name for one in place.parent.iterdir()}
+    assert {"notes.db", "notes.db.key"} == {path.name for path in place.parent.iterdir()}
     assert key.hex() not in repr(seal_of(ledger, "2026"))
 
 
@@ -143,20 +144,20 @@ def spoilt(place, how):
         os.mkfifo(place)
 
 
-@pytest.mark.parametrize(("how", "said"), [
+@pytest.mark.parametrize(("how", "message"), [
     ("gone", "put it back from the copy"), ("of another ledger", "the key of another ledger"),
     ("short", "no key of a ledger"), ("long", "no key of a ledger"), ("a link", "no link"),
     ("a folder", "no link"), ("a pipe", "no link"),
 ])
-def test_a_spoilt_key(ledger, how, said):
+def test_a_spoilt_key(ledger, how, message):
     """Without its key a ledger that noted fingerprints says what to put back, and notes nothing."""
     place = Path(ledger.path + ".key")
     spoilt(place, how)
-    before = {one.name for one in place.parent.iterdir()}
-    with pytest.raises(LedgerError, match=said):
+    before = {path.name for path in place.parent.iterdir()}
+    with pytest.raises(LedgerError, match=message):
         seal_of(ledger, "2026")
 
-    assert before == {one.name for one in place.parent.iterdir()}
+    assert before == {path.name for path in place.parent.iterdir()}
 
 
 def test_a_key_that_others_can_read(ledger):
@@ -172,7 +173,7 @@ def test_the_key_lies_beside_the_file(ledger, tmp_path):
     """Through a link the ledger has the same key: it lies beside the file itself."""
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "link.db").symlink_to("../notes.db")
-    found = seal_of(Ledger(str(tmp_path / "far" / "link.db"), population="clinic"), "2026")
+    seal = seal_of(Ledger(str(tmp_path / "far" / "link.db"), population="clinic"), "2026")
 
-    assert found.key == seal_of(ledger, "2026").key
-    assert ["link.db"] == [one.name for one in (tmp_path / "far").iterdir()]
+    assert seal.key == seal_of(ledger, "2026").key
+    assert ["link.db"] == [path.name for path in (tmp_path / "far").iterdir()]

@@ -1,4 +1,4 @@
-"""Law: the first hour.  A newcomer with a file that nobody prepared comes to a verified release.
+"""Law: the first hour.  A newcomer with a file that nobody prepared reaches a verified release.
 
 Each journey is data: a table, the command lines in their order, and the lines of the draft that a
 person edits (each with what a code book would say).  They are run as they stand, and counted.
@@ -215,7 +215,7 @@ def test_a_newcomer_comes_to_a_release(name, tmp_path, monkeypatch, cli):
     assert changed(before, after) <= most_lines
     if Path("seen.txt").is_file():  # right at the first look: nothing to correct
         seen = Path("seen.txt").read_text(encoding="utf-8")
-        assert not [part for part in seen.split("\n") if "->" in part or "unparsable" in part]
+        assert not [line for line in seen.split("\n") if "->" in line or "unparsable" in line]
 
 
 #: The commands from the export to a release that protects people.  After the second one a person
@@ -249,7 +249,7 @@ def test_a_hospital_export_as_it_is(tmp_path, monkeypatch, cli):
             before = Path("domain.toml").read_text(encoding="utf-8")
         if at == 2:
             seen = Path("first.txt").read_text(encoding="utf-8")
-            assert [] == [said for _, _, said in EDITS if said not in seen]
+            assert [] == [edit for _, _, edit in EDITS if edit not in seen]
             assert WORDS in seen
             after = edited(before, [(old, new) for old, new, _ in EDITS])
             Path("domain.toml").write_text(after, encoding="utf-8")
@@ -266,9 +266,9 @@ def test_a_hospital_export_as_it_is(tmp_path, monkeypatch, cli):
 
 def edited(text, edits):
     """The text as somebody edits it, from above to below; SEEN is the next list of that name."""
-    for said, new in edits:
-        old = said
-        if said == "SEEN":
+    for edit, new in edits:
+        old = edit
+        if edit == "SEEN":
             start = text.index("\nseen = [") + 1
             end = "\n]\n" if text[start + 8] == "\n" else "]\n"
             old = text[start:text.index(end, start) + len(end)]
@@ -325,10 +325,10 @@ def test_a_draft_reads_no_row(tmp_path, monkeypatch, cli):
     Path("one.csv").write_text("id;Größe;ward;q1;q2;q3;y\n1;1,80;A;1;2;3;yes\n", encoding="cp1252")
     Path("two.csv").write_text("id;Größe;ward;q1;q2;q3;y\n" + "x;7;\u20ac;é;;\n" * 50,
                                encoding="cp1252")
-    one, two = (cli("domain", file, "--target", "y") for file in ("one.csv", "two.csv"))
+    first, two = (cli("domain", file, "--target", "y") for file in ("one.csv", "two.csv"))
 
-    assert one == two
-    assert 'encoding = "cp1252"' in one[1]
+    assert first == two
+    assert 'encoding = "cp1252"' in first[1]
 
 
 def test_in_python(tmp_path, monkeypatch):

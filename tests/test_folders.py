@@ -27,7 +27,7 @@ def table(rows, seed):
 
 def joined(batches):
     """Codes, labels, units and places of all batches."""
-    return [np.concatenate([getattr(one, name) for one in batches]).tolist()
+    return [np.concatenate([getattr(batch, name) for batch in batches]).tolist()
             for name in ("codes", "label", "unit", "row")]
 
 
@@ -36,8 +36,8 @@ def test_files_stand_in_the_order_of_their_names(tmp_path):
     parts = [table(rows, seed) for seed, rows in enumerate((70, 0, 130, 1))]
     folder = tmp_path / "table.parquet"
     (folder / "b").mkdir(parents=True)
-    for name, part in zip(("a.parquet", "b/1.PQ", "b/2.parquet", "c.parquet"), parts, strict=True):
-        pq.write_table(part, folder / name)
+    for name, piece in zip(("a.parquet", "b/1.PQ", "b/2.parquet", "c.parquet"), parts, strict=True):
+        pq.write_table(piece, folder / name)
     for note in ("_SUCCESS", ".a.parquet.crc", "b/_metadata"):
         (folder / note).write_text("")
     expected = joined(read(pa.concat_tables(parts), DOMAIN, rows=201))
@@ -53,8 +53,8 @@ def test_pieces_without_rows_end_nothing():
     parts = [table(rows, rows) for rows in (3, 0, 0, 5, 0)]
     whole = pa.concat_tables(parts)
     stream = pa.RecordBatchReader.from_batches(
-        whole.schema, [part.combine_chunks().to_batches()[0] if part.num_rows else
-                       pa.RecordBatch.from_pylist([], whole.schema) for part in parts])
+        whole.schema, [piece.combine_chunks().to_batches()[0] if piece.num_rows else
+                       pa.RecordBatch.from_pylist([], whole.schema) for piece in parts])
     expected = joined(read(whole.combine_chunks(), DOMAIN, rows=8))
 
     assert expected == joined(read(whole, DOMAIN, rows=8))
@@ -65,10 +65,10 @@ def hive(folder):
     """A folder with a part for each ward, and the table of all rows."""
     whole = []
     for seed, (name, ward) in enumerate(sorted(WARDS.items())):
-        part = table(40 + seed, seed)
+        piece = table(40 + seed, seed)
         (folder / name).mkdir(parents=True)
-        pq.write_table(part, folder / name / "part.parquet")
-        whole.append(part.append_column("ward", pa.array([ward] * part.num_rows, pa.string())))
+        pq.write_table(piece, folder / name / "part.parquet")
+        whole.append(piece.append_column("ward", pa.array([ward] * piece.num_rows, pa.string())))
     return pa.concat_tables(whole)
 
 
@@ -89,7 +89,7 @@ def test_folders_with_values_are_columns(tmp_path):
 
 
 def test_rows_that_their_cells_move_are_refused_under_replacement(tmp_path):
-    """One row that is replaced would stand in another file, and move those between."""
+    """One row that is replaced would be in another file, and move those between."""
     hive(tmp_path / "t")
     with pytest.raises(SchemaError, match='neighbours = "add-remove"'):
         resolve(DOMAIN, open_source(tmp_path / "t").shape(count_rows=False))
@@ -101,19 +101,19 @@ def _write(path, names, **how):
                    path)
 
 
-@pytest.mark.parametrize(("files", "said"), [
+@pytest.mark.parametrize(("files", "message"), [
     ({"a.parquet": "ab", "b.parquet": "a"}, "file 2 of 2 .* other columns"),
     ({"a.parquet": "ab", "b.parquet": "abc"}, "other columns"),
     ({"x=1/a.parquet": "a", "y=1/b.parquet": "a"}, "of different names"),
     ({"x=1/a.parquet": "a", "b.parquet": "a"}, "of different names"),
     ({"a=1/a.parquet": "ab"}, "two columns of the table have the same name"),
     ({}, "holds no Parquet file"), ({"_a.parquet": "a"}, "holds no Parquet file")])
-def test_a_folder_that_is_no_table_is_refused(tmp_path, files, said):
+def test_a_folder_that_is_no_table_is_refused(tmp_path, files, message):
     """Before the charge, in a sentence that names no folder: its name may be a value."""
     for name, columns in files.items():
         _write(tmp_path / "t" / name, columns)
     (tmp_path / "t").mkdir(exist_ok=True)
-    with pytest.raises(SchemaError, match=said) as failed:
+    with pytest.raises(SchemaError, match=message) as failed:
         open_source(tmp_path / "t")
     assert str(tmp_path) not in str(failed.value)
     assert "=1" not in str(failed.value)

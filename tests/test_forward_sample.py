@@ -45,17 +45,17 @@ def test_a_regression_on_a_sample_is_that_of_its_rows(monkeypatch):
     every, pool = np.ones(items.rows, bool), np.array([3, 0, 7, 5])
     monkeypatch.setattr(module, "MOST_CELLS", 4 * 300)
     seen = module._seen(y, every, 4)
-    found = Ridge.of(items, pool, y, 3, every)
+    ridge = Ridge.of(items, pool, y, 3, every)
     dense = np.zeros((items.rows, len(items)), int)
     dense[items.indices, np.repeat(np.arange(len(items)), np.diff(items.indptr))] = 1
-    part = Items.dense(dense[seen])
+    sample = Items.dense(dense[seen])
     monkeypatch.undo()
-    whole = Ridge.of(part, pool, y[seen], 3, np.ones(len(seen), bool))
+    whole = Ridge.of(sample, pool, y[seen], 3, np.ones(len(seen), bool))
     for candidate in (1, 3):
-        assert whole.errors().tolist() == found.errors().tolist()
+        assert whole.errors().tolist() == ridge.errors().tolist()
         whole.add(candidate)
-        found.add(candidate)
-    assert (True, False) == (whole.whole, found.whole)
+        ridge.add(candidate)
+    assert (True, False) == (whole.whole, ridge.whole)
 
 
 @pytest.mark.parametrize("k", [2, 9, 40])

@@ -54,8 +54,8 @@ def fits(X, metric):
 def far(a, b, metric):
     """The distance, column by column from the left."""
     total = 0.0
-    for one, other in zip(a, b, strict=True):
-        total += TERM[metric](one, other)
+    for first, other in zip(a, b, strict=True):
+        total += TERM[metric](first, other)
     return total
 
 
@@ -141,11 +141,11 @@ def test_weights_are_those_of_descent(table, lam):
     """The weights are where plain gradient descent ends, within both of their errors."""
     X, y = table
     w, slope = descent(naive_margins(X, y, range(len(X)), "manhattan"), lam)
-    found, error = local.LocalLearning(lam).fwell(X, y)
+    weights, error = local.LocalLearning(lam).fwell(X, y)
 
     assert slope < 1e-9
     assert error < 1e-8
-    assert np.linalg.norm(found - w) <= error + slope / (2 * lam) + 1e-14
+    assert np.linalg.norm(weights - w) <= error + slope / (2 * lam) + 1e-14
 
 
 @pytest.mark.parametrize("kind", [ps.FWELL, ps.FWELLEnsemble])
@@ -168,10 +168,10 @@ def test_categories_are_equal_or_different(kind):
     alone = {"repeats": 1, "beta": 1} if kind is ps.FWELLEnsemble else {}
     frame = pd.DataFrame(X, columns=["a", "ward", "c"])
     other = frame.assign(ward=np.array([70.0, -1.0, 5.0, 5000.0])[X[:, 1].astype(int)])
-    found = [kind(categorical_features=asked, lam=0.1, **alone).fit(table, y).weights_
-             for asked, table in (([1], X), (["ward"], frame), (["ward"], other))]
+    weights_by_kind = [kind(categorical_features=columns, lam=0.1, **alone).fit(table, y).weights_
+                       for columns, table in (([1], X), (["ward"], frame), (["ward"], other))]
 
-    assert np.allclose(found, minimise(z, 0.1).w, atol=1e-9)
+    assert np.allclose(weights_by_kind, minimise(z, 0.1).w, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [ps.FWELL, ps.FWELLEnsemble])

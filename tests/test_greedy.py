@@ -44,18 +44,18 @@ def pairs(y, marked):
     return [(a, b) for a in use for b in use if a < b and y[a] != y[b]]
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_hamming(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_hamming(chunk):
     """The Hamming weight of a set is its mean difference over cross-class pairs, exactly."""
-    for seed in range(part * 50, (part + 1) * 50):
+    for seed in range(chunk * 50, (chunk + 1) * 50):
         items, rows, y, marked = table(seed)
         classes, hidden = int(y.max()) + 1, [marked is not None and not m for m in
                                              (marked if marked is not None else y)]
         S = set(range(0, len(items), 2))
         total = max(len(pairs(y, marked)), 1)
 
-        found = weights(items, y, classes, "hamming", marked).of(sorted(S))
-        assert found == Fraction(naive.differences(rows, y, hidden, S), total)
+        weight = weights(items, y, classes, "hamming", marked).of(sorted(S))
+        assert weight == Fraction(naive.differences(rows, y, hidden, S), total)
 
 
 def test_mutual_information():
@@ -63,7 +63,7 @@ def test_mutual_information():
     for seed in range(100):
         items, rows, y, marked = table(seed)
         use = [i for i in range(len(y)) if marked is None or marked[i]]
-        found = weights(items, y, int(y.max()) + 1, "mutual-information", marked)
+        total = weights(items, y, int(y.max()) + 1, "mutual-information", marked)
         for j in range(len(items)):
             joint = {}
             for i in use:
@@ -73,7 +73,7 @@ def test_mutual_information():
                                     / sum(v for k, v in joint.items() if k[1] == c))
                          for (x, c), p in joint.items())
 
-            assert abs(int(found.values[j]) * 1e-9 - wanted) < 2e-9
+            assert abs(int(total.values[j]) * 1e-9 - wanted) < 2e-9
 
 
 def paper_value(objective, rows, y, marked, S):
@@ -85,10 +85,10 @@ def paper_value(objective, rows, y, marked, S):
     return Fraction(count(rows, y, hidden, S), max(len(pairs(y, marked)), 1))
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_objectives(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_objectives(chunk):
     """A choice reports the paper's averages over labelled rows, and the level of all rows."""
-    for seed in range(part * 30, (part + 1) * 30):
+    for seed in range(chunk * 30, (chunk + 1) * 30):
         items, rows, y, marked = table(seed)
         rule = Rule(2, int(y.max()) + 1)
         for objective in ("hamming", "distinct", "class-errors"):
@@ -157,14 +157,14 @@ def test_refused_rules(rule, says):
         greedy(Labelled(Items.dense(TOY), TOY_Y), rule)
 
 
-@pytest.mark.parametrize(("asked", "says"), [
+@pytest.mark.parametrize(("options", "says"), [
     ("entropy", "give one of mutual-information, hamming"), ([1.0, 2.0], "each of 5 items"),
     ([1, 1, np.nan, 1, 1], "item 2 is nan"), ([1, 1, 1, -1, 1], "item 3 is -1"),
     ([2**61] * 5, "divide all of them"), (["a"] * 5, "a number for each")])
-def test_refused_weights(asked, says):
+def test_refused_weights(options, says):
     """Weights are known names or numbers that are not negative."""
     with pytest.raises(ParameterError, match=says):
-        greedy(Labelled(Items.dense(TOY), TOY_Y), Rule(2, 2), asked)
+        greedy(Labelled(Items.dense(TOY), TOY_Y), Rule(2, 2), options)
 
 
 def test_refused_prefix():
@@ -230,6 +230,6 @@ def test_adult_mixed():
     """With two classes in every group, no group of the choice has one class."""
     items, y = real("adult19")
     choice = greedy(Labelled(items, y), Rule(5, 2, l_diversity=2), "hamming")
-    part = items.take(choice.selected)
+    rows = items.take(choice.selected)
 
-    assert levels((part.indptr, part.indices), y, 2).classes.min() == 2
+    assert levels((rows.indptr, rows.indices), y, 2).classes.min() == 2

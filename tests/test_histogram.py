@@ -41,9 +41,9 @@ def planned(domain=BOX, **options):
     return plan(domain, **{"epsilon": 1, "rows": 3000, **options})
 
 
-def summed(made, batches, key=1):
+def summed(planned, batches, key=1):
     """The private counts of a plan."""
-    return made.summarise(batches, key)
+    return planned.summarise(batches, key)
 
 
 def table(rows=ROWS):
@@ -53,7 +53,7 @@ def table(rows=ROWS):
 
 def naive(batch, letters, bins, classes, kept=None):
     """Counts of cells by loops: the place of each row, digit by digit."""
-    found = {}
+    counts = {}
     for i in range(len(batch)) if kept is None else kept:
         place = 0
         for code, letter in zip(batch.codes[i].tolist(), letters, strict=True):
@@ -62,8 +62,8 @@ def naive(batch, letters, bins, classes, kept=None):
             place = place * size + (code if letter in "fcw" else math.floor(
                 Fraction(code * bins, used)))
         place = place * classes + int(batch.label[i])
-        found[place] = found.get(place, 0) + 1
-    return found
+        counts[place] = counts.get(place, 0) + 1
+    return counts
 
 
 def as_cells(summary):
@@ -83,9 +83,9 @@ def test_counts_equal_the_loops(seed, delta):
     letters = "".join(rng.choice(list("nnmfcw"), rng.integers(1, 5)))
     classes, bins, n = int(rng.integers(2, 5)), int(rng.integers(1, 9)), int(rng.integers(0, 60))
     batch = tables.batch(tables.random_codes(rng, letters, n), rng.integers(0, classes, n))
-    made = planned(tables.domain(letters, classes), bins=bins, delta=delta)
+    plan = planned(tables.domain(letters, classes), bins=bins, delta=delta)
 
-    assert naive(batch, letters, bins, classes) == as_cells(summed(made, [batch]))
+    assert naive(batch, letters, bins, classes) == as_cells(summed(plan, [batch]))
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
@@ -104,34 +104,34 @@ def test_any_cut_gives_the_same_counts(delta):
 def test_what_waits_for_a_choice_is_read_again():
     """The table after a choice is of the rows that chose, however cut and wherever they lie."""
     rng = np.random.default_rng(6)
-    made = planned(tables.domain("nmfc", 3), k=2, choice={"depth": 1, "class_prior": None})
+    plan = planned(tables.domain("nmfc", 3), k=2, choice={"depth": 1, "class_prior": None})
     whole = tables.batch(tables.random_codes(rng, "nmfc", 200), rng.integers(0, 3, 200))
     parts = Passes(iter(cut(whole, rng, 3)), Room(memory=0))
 
-    assert made.mechanism(summed(made, [whole]), replay(3)) == made.mechanism(
-        summed(made, parts), replay(3))
+    assert plan.mechanism(summed(plan, [whole]), replay(3)) == plan.mechanism(
+        summed(plan, parts), replay(3))
 
 
 def test_missing_is_a_cell_and_other_is_a_cell():
     """A missing level and what no value lists are counted where the domain puts them."""
     domain = ps.Domain([ps.Number("age", 0, 100, missing="level"), ps.Category("ward", ["A", "B"])])
     source = open_source(pd.DataFrame({"age": [10, None, 90, 100], "ward": ["A", "Z", None, "B"]}))
-    made = planned(domain, columns=["age", "ward"], bins=2, epsilon=10)
-    found = fit(made, source, noise=replay(1))
-    rows = made.summarise(
+    plan = planned(domain, columns=["age", "ward"], bins=2, epsilon=10)
+    release = fit(plan, source, noise=replay(1))
+    rows = plan.summarise(
         [tables.batch([[6553, 0], [65535, 2], [58981, 2], [65534, 1]], [0] * 4)], 1)
 
     assert [[1, 0, 0], [0, 1, 1], [0, 0, 1]] == rows.counts.reshape(3, 3).tolist()
-    assert [3, 3] == list(found.body["cells"]["shape"])
+    assert [3, 3] == list(release.body["cells"]["shape"])
 
 
 def test_a_numeric_target_has_bins():
     """A target that is a number is cut like a column."""
     domain = ps.Domain.box(0, 1, columns=2, target=(0, 500))
-    made = planned(domain, columns=["x1"], bins={"y": 5, "x1": 3})
-    counts = made.summarise([tables.batch([[0, 0], [0, 65535]], [0, 65535])], 1).counts
+    plan = planned(domain, columns=["x1"], bins={"y": 5, "x1": 3})
+    counts = plan.summarise([tables.batch([[0, 0], [0, 65535]], [0, 65535])], 1).counts
 
-    assert ("15", 1, 1) == (made.forecast["cells"], counts[0], counts[-1])
+    assert ("15", 1, 1) == (plan.forecast["cells"], counts[0], counts[-1])
 
 
 # the plan
@@ -139,13 +139,13 @@ def test_a_numeric_target_has_bins():
 
 def test_the_forecast_is_what_is_measured():
     """Noise of a cell, and its mean share of the rows: as 200 tables show."""
-    made = planned(columns=["x0", "x1"], bins=8, rows=1000)
-    drawn = np.array([made.mechanism(summed(made, []), replay(seed)).counts
+    plan = planned(columns=["x0", "x1"], bins=8, rows=1000)
+    drawn = np.array([plan.mechanism(summed(plan, []), replay(seed)).counts
                       for seed in range(200)])
 
-    assert abs(drawn.std() - float(made.forecast["noise_each"])) < 0.1
+    assert abs(drawn.std() - float(plan.forecast["noise_each"])) < 0.1
     assert abs(np.abs(drawn).sum(axis=1).mean() / 2000
-               - float(made.forecast["expected_error"])) < 0.005
+               - float(plan.forecast["expected_error"])) < 0.005
 
 
 @pytest.mark.parametrize(("options", "word"), [
@@ -176,9 +176,9 @@ def test_more_cells_need_a_delta():
     with pytest.raises(ParameterError, match=r"2\^53"):
         planned(ps.Domain.box(0, 1, columns=20), delta="1e-9")
 
-    made = planned(wide, delta="1e-9", rows=60_000)
-    assert str(2 * 8**12) == made.forecast["cells"]
-    assert "expected_error" not in made.forecast
+    plan = planned(wide, delta="1e-9", rows=60_000)
+    assert str(2 * 8**12) == plan.forecast["cells"]
+    assert "expected_error" not in plan.forecast
 
 
 @pytest.mark.parametrize(("options", "words"), [
@@ -188,9 +188,9 @@ def test_more_cells_need_a_delta():
 ])
 def test_a_hopeless_plan_says_so(options, words):
     """Mostly noise is said before the charge, with the largest table that would not be."""
-    said = planned(**options).warning
+    warning = planned(**options).warning
 
-    assert all(word in said for word in words), said
+    assert all(word in warning for word in words), warning
 
 
 # a choice first
@@ -217,9 +217,9 @@ def test_columns_are_chosen_and_tabulated_in_one_release(options, tmp_path):
     X, y = strong()
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
     ledger.grant(3, delta="1e-6")
-    made = ps.NoisyHistogram(n_features_to_select=2, bins=4, epsilon=2, domain=WIDE,
-                             ledger=ledger, **options).fit(X, y)
-    release = made.release_
+    model = ps.NoisyHistogram(n_features_to_select=2, bins=4, epsilon=2, domain=WIDE,
+                              ledger=ledger, **options).fit(X, y)
+    release = model.release_
 
     assert ("x2", "x5") == release.selected
     assert Fraction(2) == ledger.spent()
@@ -228,25 +228,25 @@ def test_columns_are_chosen_and_tabulated_in_one_release(options, tmp_path):
                                   release.certificate["claim"]["kind"])
     true = np.histogramdd(np.column_stack([X[:, [2, 5]], y]), bins=[4, 4, 2],
                           range=[(0, 1), (0, 1), (-0.5, 1.5)])[0]
-    assert np.abs(made.marginal(["x2", "x5"]) - true.sum(axis=2)).max() < 150
+    assert np.abs(model.marginal(["x2", "x5"]) - true.sum(axis=2)).max() < 150
 
 
 def test_the_shares_add_up():
     """Choice and table have whole units of the ledger, and all of epsilon together."""
-    made = planned(WIDE, k=2, epsilon="0.000000901", share="0.333", bins=2, choice={"depth": 1})
-    run = made.mechanism.keywords["run"]
+    plan = planned(WIDE, k=2, epsilon="0.000000901", share="0.333", bins=2, choice={"depth": 1})
+    run = plan.mechanism.keywords["run"]
 
     assert (Fraction(300, 10**9), Fraction(601, 10**9)) == (run.sieve.cost.epsilon, run.epsilon)
-    assert made.cost.epsilon == run.sieve.cost.epsilon + run.epsilon
+    assert plan.cost.epsilon == run.sieve.cost.epsilon + run.epsilon
     assert (0, 0) == (run.sieve.cost.delta, run.delta)
-    assert made.noise.amount == 2 / run.epsilon
+    assert plan.noise.amount == 2 / run.epsilon
 
 
 def test_a_choice_of_all_columns_is_none():
     """K = d spends all of epsilon on the table."""
-    made = planned(k=4, bins=3)
+    plan = planned(k=4, bins=3)
 
-    assert (None, Fraction(2)) == (made.settings["choice"], made.noise.amount)
+    assert (None, Fraction(2)) == (plan.settings["choice"], plan.noise.amount)
 
 
 def test_the_largest_choice_decides_the_size():
@@ -259,9 +259,9 @@ def test_the_largest_choice_decides_the_size():
 
 def test_the_delta_is_the_tables():
     """The choice gets no delta: all of it is the threshold's."""
-    made = planned(WIDE, k=2, delta="1e-6", bins=4).mechanism.keywords["run"]
+    run = planned(WIDE, k=2, delta="1e-6", bins=4).mechanism.keywords["run"]
 
-    assert (Fraction(1, 10**6), 0) == (made.delta, made.sieve.cost.delta)
+    assert (Fraction(1, 10**6), 0) == (run.delta, run.sieve.cost.delta)
 
 
 # the estimator: what all methods promise is in tests/test_laws.py
@@ -270,9 +270,9 @@ def test_the_delta_is_the_tables():
 @pytest.fixture
 def ledger(tmp_path):
     """Three epsilon for one population."""
-    made = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    made.grant(epsilon=3, delta="1e-3")
-    return made
+    new_ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    new_ledger.grant(epsilon=3, delta="1e-3")
+    return new_ledger
 
 
 OPTIONS = [{"columns": ["age", "ward"]}, {"n_features_to_select": 2},
@@ -282,15 +282,15 @@ OPTIONS = [{"columns": ["age", "ward"]}, {"n_features_to_select": 2},
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_release_folder_serves(options, ledger, tmp_path):
     """What a folder holds is verified, loaded, and gives the same table."""
-    made = ps.NoisyHistogram(epsilon=1, domain=WARD, ledger=ledger, **options).fit(table())
-    made.release_.save(tmp_path / "out")
+    model = ps.NoisyHistogram(epsilon=1, domain=WARD, ledger=ledger, **options).fit(table())
+    model.release_.save(tmp_path / "out")
     again = ps.NoisyHistogram.of_release(ps.load(tmp_path / "out"))
 
     assert () == ps.verify(tmp_path / "out" / "certificate.json",
                            tmp_path / "out" / "release.json", ledger=ledger.path).reasons
-    assert made.counts_.tolist() == again.counts_.tolist()
+    assert model.counts_.tolist() == again.counts_.tolist()
     assert ROWS == again.counts_.sum()
-    assert set(made.release_.selected) | {"back"} == set(again.sample(3))
+    assert set(model.release_.selected) | {"back"} == set(again.sample(3))
 
 
 def test_a_release_of_another_kind_is_refused():
@@ -314,12 +314,12 @@ def test_the_nearest_table_is_the_nearest(seed):
     """No table of counts from 0 on with this sum is nearer: all of them are looked at."""
     rng = np.random.default_rng(seed)
     noisy, total = rng.integers(-6, 9, 4), int(rng.integers(0, 9))
-    found = nearest(noisy, total)
+    nearest_rows = nearest(noisy, total)
     best = min(((np.array(c) - noisy) ** 2).sum()
                for c in itertools.product(range(total + 1), repeat=4) if sum(c) == total)
 
-    assert (total, True) == (found.sum(), bool((found >= 0).all()))
-    assert best == ((found - noisy) ** 2).sum()
+    assert (total, True) == (nearest_rows.sum(), bool((nearest_rows >= 0).all()))
+    assert best == ((nearest_rows - noisy) ** 2).sum()
 
 
 def test_shares_keep_their_sums():
@@ -328,9 +328,9 @@ def test_shares_keep_their_sums():
     for _ in range(200):
         counts, n = rng.integers(0, 50, 12), int(rng.integers(1, 300))
         counts[0] += 1
-        for found in (scaled(counts, n), shared(counts, n, rng)):
-            assert n == found.sum()
-            assert (np.abs(found - counts * n / counts.sum()) < 1).all()
+        for counts_now in (scaled(counts, n), shared(counts, n, rng)):
+            assert n == counts_now.sum()
+            assert (np.abs(counts_now - counts * n / counts.sum()) < 1).all()
     assert shared(np.array([3, 5, 0]), 8, rng).tolist() == [3, 5, 0]
     drawn = sum(shared(np.array([1, 2, 4]), 5, rng) for _ in range(4000)) / 4000
     assert np.abs(drawn - np.array([5, 10, 20]) / 7).max() < 0.05
@@ -340,25 +340,25 @@ def test_shares_keep_their_sums():
 def test_margins_agree(delta):
     """Margins are sums of one table, whose total is the public number of rows."""
     X, y = strong()
-    made = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, delta=delta, domain=WIDE).fit(X, y)
-    whole = made.counts_
+    model = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, delta=delta, domain=WIDE).fit(X, y)
+    whole = model.counts_
 
     assert (3, 3, 2) == whole.shape
     assert (3000, True) == (whole.sum(), bool((whole >= 0).all()))
-    assert whole.sum(axis=1).tolist() == made.marginal(["x2", "y"]).tolist()
-    assert whole.sum(axis=(0, 1)).tolist() == made.marginal("y").tolist()
-    assert made.marginal(["x2", "y"]).T.tolist() == made.marginal(["y", "x2"]).tolist()
-    assert ["0", "1"] == made.cells("y")
+    assert whole.sum(axis=1).tolist() == model.marginal(["x2", "y"]).tolist()
+    assert whole.sum(axis=(0, 1)).tolist() == model.marginal("y").tolist()
+    assert model.marginal(["x2", "y"]).T.tolist() == model.marginal(["y", "x2"]).tolist()
+    assert ["0", "1"] == model.cells("y")
 
 
 def test_a_private_number_of_rows_is_not_told():
     """Where rows come and go, or persons have several, the sum is the noisy one."""
     X, y = strong()
     domain = ps.Domain(WIDE.columns, target=WIDE.target, neighbours="add-remove", rows=2500)
-    made = fit(plan(domain, columns=["x2"], epsilon=1), open_source(X, y), noise=replay(4))
-    table = CountTable.of(made.body)
+    model = fit(plan(domain, columns=["x2"], epsilon=1), open_source(X, y), noise=replay(4))
+    table = CountTable.of(model.body)
 
-    assert sum(made.body["cells"]["q"]) == table.counts.sum() != 3000
+    assert sum(model.body["cells"]["q"]) == table.counts.sum() != 3000
     assert abs(table.counts.sum() - 3000) < 60
 
 
@@ -367,13 +367,13 @@ def test_a_private_number_of_rows_is_not_told():
 def test_wrong_margins_are_refused(options, word):
     """A margin names columns of the table, each once."""
     X, y = strong()
-    made = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, domain=WIDE).fit(X, y)
+    model = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, domain=WIDE).fit(X, y)
 
     with pytest.raises(ParameterError, match=word):
-        made.marginal(options)
+        model.marginal(options)
     for n in (-1, 2.5, True, released.LARGEST_SAMPLE + 1):
         with pytest.raises(ParameterError, match="whole number"):
-            made.sample(n)
+            model.sample(n)
 
 
 # synthetic rows
@@ -395,15 +395,15 @@ def test_synthetic_values_are_read_into_their_cells(column, bins):
     """What is made for a cell lies within the bounds, and the reader puts it there again."""
     axis = Axis(column, bins if isinstance(column, ps.Number | ps.Date) else 0)
     cells = np.repeat(np.arange(axis.cells), 300)
-    found = released.values_of(axis, cells, np.random.default_rng(1))
+    values = released.values_of(axis, cells, np.random.default_rng(1))
     read = encoder(column, ".")
-    codes = read(found if found.dtype.kind in "biufM" else list(found)).astype(np.int64)
+    codes = read(values if values.dtype.kind in "biufM" else list(values)).astype(np.int64)
     again = codes * axis.bins // axis.used if axis.bins else codes
 
     assert [] == cells[again != cells].tolist()[:5]
     assert axis.cells == len(released.cell_names(axis))
     if isinstance(column, ps.Number):
-        inside = found[~np.isnan(found)]
+        inside = values[~np.isnan(values)]
         assert column.low <= inside.min() <= inside.max() <= column.high
 
 
@@ -425,15 +425,15 @@ def test_numbers_are_spread_over_their_bins():
 def test_synthetic_rows_have_the_table_s_counts():
     """As many rows as the table has give its counts; a frame is made where asked for."""
     X, y = strong()
-    made = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, domain=WIDE).fit(X, y)
-    rows = made.sample(3000, as_frame=True)
-    found = np.histogramdd(rows[["x2", "x5", "y"]].to_numpy(), bins=[3, 3, 2],
-                           range=[(0, 1), (0, 1), (-0.5, 1.5)])[0]
+    model = ps.NoisyHistogram(["x2", "x5"], bins=3, epsilon=1, domain=WIDE).fit(X, y)
+    rows = model.sample(3000, as_frame=True)
+    counts = np.histogramdd(rows[["x2", "x5", "y"]].to_numpy(), bins=[3, 3, 2],
+                            range=[(0, 1), (0, 1), (-0.5, 1.5)])[0]
 
-    assert np.abs(found - made.counts_).max() <= 1  # a third of a code lies on either side
-    assert (["x2", "x5", "y"], 0) == (list(rows.columns), len(made.sample(0)["y"]))
+    assert np.abs(counts - model.counts_).max() <= 1  # a third of a code lies on either side
+    assert (["x2", "x5", "y"], 0) == (list(rows.columns), len(model.sample(0)["y"]))
     assert rows["y"].tolist() != sorted(rows["y"])
-    assert made.sample(50)["x2"].tolist() != made.sample(50)["x2"].tolist()
+    assert model.sample(50)["x2"].tolist() != model.sample(50)["x2"].tolist()
 
 
 def test_an_empty_table_still_gives_rows():
@@ -454,11 +454,11 @@ def test_a_numeric_target_chooses_and_is_tabulated(choice):
     rng = np.random.default_rng(4)
     X = rng.random((3000, 5))
     domain = ps.Domain.box(0, 1, columns=5, target=(0, 2))
-    made = ps.NoisyHistogram(n_features_to_select=1, bins=4, epsilon=4, choice=choice,
-                             domain=domain).fit(X, 2 * X[:, 3])
+    model = ps.NoisyHistogram(n_features_to_select=1, bins=4, epsilon=4, choice=choice,
+                              domain=domain).fit(X, 2 * X[:, 3])
 
-    assert ("x3",) == made.release_.selected
-    assert np.diag(made.counts_).sum() > 2800
+    assert ("x3",) == model.release_.selected
+    assert np.diag(model.counts_).sum() > 2800
 
 
 @pytest.mark.parametrize("options", [{"epsilon": 1000}, {"epsilon": "0.000001"}], ids=str)
@@ -466,22 +466,22 @@ def test_almost_no_noise_and_almost_nothing_else(options):
     """The largest and the smallest epsilon are planned, released and used as any other."""
     domain = ps.Domain([ps.Flag("a")], neighbours="add-remove", rows=50)
     frame = pd.DataFrame({"a": [0] * 30 + [1] * 20})
-    made = ps.NoisyHistogram(domain=domain, allow_weak=True, **options).fit(frame)
+    model = ps.NoisyHistogram(domain=domain, allow_weak=True, **options).fit(frame)
 
-    assert float(made.release_.body["noise"]["each"]) > 0
-    assert options["epsilon"] != 1000 or [30, 20] == made.counts_.tolist()
-    assert 9 == len(made.sample(9)["a"])
+    assert float(model.release_.body["noise"]["each"]) > 0
+    assert options["epsilon"] != 1000 or [30, 20] == model.counts_.tolist()
+    assert 9 == len(model.sample(9)["a"])
 
 
 def test_a_table_without_target_or_ledger():
     """A domain needs no target, and what all columns are needs no names."""
     domain = ps.Domain([ps.Flag("a"), ps.Category("b", ["x", "y"])])
     frame = pd.DataFrame({"a": [0, 1] * 300, "b": ["x", "y"] * 300})
-    made = ps.NoisyHistogram(epsilon=2, domain=domain).fit(frame)
+    model = ps.NoisyHistogram(epsilon=2, domain=domain).fit(frame)
     source = open_source(frame)
 
-    assert (2, 3) == made.counts_.shape
-    assert ["no", "yes"] == made.cells("a")
-    assert resolve(domain, source.shape(count_rows=True)).names == made.release_.selected
+    assert (2, 3) == model.counts_.shape
+    assert ["no", "yes"] == model.cells("a")
+    assert resolve(domain, source.shape(count_rows=True)).names == model.release_.selected
     with pytest.raises(DomainError, match="no domain"):
         ps.NoisyHistogram(epsilon=1).plan(rows=9)

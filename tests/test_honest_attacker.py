@@ -1,4 +1,4 @@
-"""Law: an honest attacker.  No publication is below its claim for the stranger it speaks of."""
+"""Law: an honest attacker.  No publication is below its claim for the attacker it describes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privsieve.cli import run
 from publications import Found, options, write_table
 from real_data import folder as data_folder
 
-#: So many generated tables; PRIVSIEVE_TABLES asks for more.
+#: The number of generated tables; PRIVSIEVE_TABLES asks for more.
 TABLES = int(os.environ.get("PRIVSIEVE_TABLES", "80"))
 
 
@@ -34,10 +34,10 @@ def publish(tmp_path, monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("part", range(8))
-def test_no_publication_is_below_its_claim(publish, part):
+@pytest.mark.parametrize("chunk", range(8))
+def test_no_publication_is_below_its_claim(publish, chunk):
     """Whatever the columns and roles: an independent count of the file never falls below k."""
-    rng, done = random.Random(part), 0
+    rng, done = random.Random(chunk), 0
     for _ in range(TABLES // 8):
         columns = write_table("t.csv", rng)
         words, k = options(columns, rng)
@@ -48,10 +48,10 @@ def test_no_publication_is_below_its_claim(publish, part):
             assert not Path("out").exists()
             continue
         done += 1
-        found = Found("out")
-        assert found.level() == found.claim["level"] >= k, words
-        if found.claim["target"] is not None:
-            assert found.classes() >= found.claim["l_diversity"], words
+        attacker = Found("out")
+        assert attacker.level() == attacker.claim["level"] >= k, words
+        if attacker.claim["target"] is not None:
+            assert attacker.classes() >= attacker.claim["l_diversity"], words
         assert verify("out/certificate.json", "out/release.json", table="out/table.csv").valid
     assert done > TABLES // 40
 
@@ -96,10 +96,10 @@ def test_a_target_that_names_its_row_is_refused(publish):
     code, err = publish("--target", "salary", "-k", 5, "--publish-target", "--cut",
                         "salary=22000,24000")
     assert 0 == code, err
-    found = Found("out")
+    attacker = Found("out")
 
-    assert found.level() >= 5
-    assert found.roles["target_known"]
+    assert attacker.level() >= 5
+    assert attacker.roles["target_known"]
     assert "salary" in json.loads(Path("out/certificate.json").read_text())["claim"]["target"]
 
 
@@ -127,12 +127,12 @@ def test_a_target_that_is_declared_unknown_is_said_so(publish):
     code, err = publish("--target", "ill", "-k", 5, "--publish-target", "--target-unknown",
                         "--method", "greedy", "--weights", "even")
     assert 0 == code, err
-    said = "target, published, declared unknown"
+    text = "target, published, declared unknown"
     notes = verify("out/certificate.json").notes
 
-    assert said in " ".join(err.split())
-    assert any(note.startswith(said) for note in notes)
-    assert said in Path("out/report.html").read_text()
+    assert text in " ".join(err.split())
+    assert any(note.startswith(text) for note in notes)
+    assert text in Path("out/report.html").read_text()
     assert "it is declared, and was not checked" in " ".join(err.split())
 
 
@@ -185,8 +185,8 @@ def test_real_publications_keep_their_claims(name, k, tmp_path, monkeypatch, cap
         err = capsys.readouterr().err
         assert code in (0, 5), err
         if code == 0:
-            found = Found(out)
+            attacker = Found(out)
 
-            assert found.roles["target_known"]
-            assert found.level() == found.claim["level"] >= k
-            assert found.classes() >= found.claim["l_diversity"]
+            assert attacker.roles["target_known"]
+            assert attacker.level() == attacker.claim["level"] >= k
+            assert attacker.classes() >= attacker.claim["l_diversity"]

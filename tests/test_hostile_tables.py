@@ -222,10 +222,10 @@ def of_polars(rng, names, n, _folder):
 def of_parquet(rng, names, n, folder):
     """A file of Parquet, of the types that one can hold."""
     data = {}
-    for name, made in typed(ARROW, TEXTS, names, rng, n).items():
+    for name, column in typed(ARROW, TEXTS, names, rng, n).items():
         try:
-            pq.write_table(pa.table({name: made}), pa.BufferOutputStream())
-            data[name] = made
+            pq.write_table(pa.table({name: column}), pa.BufferOutputStream())
+            data[name] = column
         except (pa.ArrowException, NotImplementedError):
             data[name] = pa.nulls(n)
     path = folder / "t.parquet"
@@ -256,7 +256,7 @@ def of_lists(rng, names, n, _folder):
 def of_array(rng, names, n, _folder):
     """An array of any type, with any target."""
     shape = n, len(names) - 1
-    made = rng.choice((
+    new_cells = rng.choice((
         lambda: np.full(shape, rng.choice((np.nan, np.inf, 1e308, 0))),
         lambda: ends(rng, n * shape[1], rng.choice(("f8", "f4", "longdouble"))).reshape(shape),
         lambda: objects(cells(rng, n * shape[1])).to_numpy().reshape(shape),
@@ -265,7 +265,7 @@ def of_array(rng, names, n, _folder):
         lambda: np.full(shape, 1j), lambda: np.full(shape, 2**64 - 1, np.uint64),
         lambda: np.zeros(shape, "M8[D]"), lambda: np.zeros(shape, "?"),
         lambda: np.zeros(shape, np.longdouble), lambda: np.zeros(shape, "f2")))()
-    return made, rng.choice((lambda: cells(rng, n), lambda: np.zeros(n), lambda: objects(
+    return new_cells, rng.choice((lambda: cells(rng, n), lambda: np.zeros(n), lambda: objects(
         cells(rng, n)), lambda: pa.nulls(n), lambda: pl.Series([None] * n)))()
 
 
@@ -276,12 +276,12 @@ def of_sparse(rng, names, n, _folder):
     data = np.array([rng.choice((np.nan, np.inf, 0.0, 1.0, 1e308)) for _ in range(many)])
     row = np.array([rng.randrange(n) for _ in range(many)])
     column = np.array([rng.randrange(width) for _ in range(many)])
-    made = sparse.coo_matrix((data, (row, column)), (n, width))
+    matrix = sparse.coo_matrix((data, (row, column)), (n, width))
     form = rng.choice(("csr", "csc", "coo", "lil", "dok", "bsr", "dia"))
-    made = made.asformat(form)
+    matrix = matrix.asformat(form)
     if form == "csr" and rng.random() < 0.3:
-        made.indices[rng.randrange(len(made.indices))] = rng.choice((-1, width, 2**31 - 1))
-    return made, [rng.choice((0, 1)) for _ in range(n)]
+        matrix.indices[rng.randrange(len(matrix.indices))] = rng.choice((-1, width, 2**31 - 1))
+    return matrix, [rng.choice((0, 1)) for _ in range(n)]
 
 
 FORMS = {
@@ -318,34 +318,34 @@ def called(rng, form, folder, ledgers):
 
 def granted(folder):
     """A ledger for each thing that is protected."""
-    made = {}
+    ledgers = {}
     for protected in ("rowreplace-one", "rowadd-remove", "personreplace-one"):
-        made[protected] = Ledger(str(folder / f"{protected}.db"), population="clinic")
-        made[protected].grant(epsilon=1000)
-    return made
+        ledgers[protected] = Ledger(str(folder / f"{protected}.db"), population="clinic")
+        ledgers[protected].grant(epsilon=1000)
+    return ledgers
 
 
 @pytest.fixture
-def said(monkeypatch):
+def outcome(monkeypatch):
     """What is warned of after the charge, and switches of filters, which all threads have."""
     heard, sealed = [], fitting.sealed
 
-    def watched(*given):
+    def watched(*arguments):
         with warnings.catch_warnings(record=True) as warned, np.errstate(all="warn"):
             warnings.simplefilter("always")
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(warnings.catch_warnings, "__enter__",
                               lambda _self: heard.append("a switch"))
-                found = sealed(*given)
+                answer = sealed(*arguments)
         heard.extend(map(str, warned))
-        return found
+        return answer
 
     monkeypatch.setattr(fitting, "sealed", watched)
     return heard
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said, caplog, capfd):
+def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, outcome, caplog, capfd):
     """Each call ends with a release of its charge, or with a refusal that is not charged."""
     ledgers, released = granted(tmp_path), Counter()
     for number in range(TABLES // len(FORMS)):
@@ -356,7 +356,7 @@ def test_a_hostile_table_has_an_answer_or_costs_nothing(form, tmp_path, said, ca
 
         assert not isinstance(end, ReleaseFailed), number
         assert form not in UNTYPED or end == "release", (number, end)
-        assert [] == said, number
+        assert [] == outcome, number
         assert released[ledger.path] == 2 * ledger.spent(), number
     assert ([], "", "") == (caplog.records, *capfd.readouterr())
     assert [()] * 3 == [ledger.orphans() for ledger in ledgers.values()]

@@ -37,11 +37,12 @@ KIND = re.compile(r"""["'](selection|regression|histogram)["']""")
 @cache
 def trees():
     """Every module of the package as a tree, by its dotted name."""
-    found = {}
+    modules = {}
     for path in sorted(SRC.rglob("*.py")):
         name = ".".join(("privsieve", *path.relative_to(SRC).with_suffix("").parts))
-        found[name.removesuffix(".__init__")] = (path, ast.parse(path.read_text(encoding="utf-8")))
-    return found
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules[name.removesuffix(".__init__")] = (path, tree)
+    return modules
 
 
 def is_extra(name):
@@ -73,12 +74,12 @@ def imported(name, path, tree):
 
 
 def test_lines():
-    """The core, the desk and the other extras have at most so many lines of Python."""
+    """The core, the desk and the other extras have a limited number of lines of Python."""
     lines = {"core": 0, "desk": 0, "extras": 0}
     for name, (path, _) in trees().items():
-        part = "core" if not is_extra(name) else (
+        group = "core" if not is_extra(name) else (
             "desk" if name.startswith("privsieve.extras.desk") else "extras")
-        lines[part] += len(path.read_text(encoding="utf-8").splitlines())
+        lines[group] += len(path.read_text(encoding="utf-8").splitlines())
 
     assert lines["core"] <= MOST_LINES
     assert lines["desk"] <= MOST_LINES_OF_DESK
@@ -87,13 +88,13 @@ def test_lines():
 
 def test_a_name_has_one_meaning():
     """No two classes of the package have one name."""
-    found = defaultdict(list)
+    places = defaultdict(list)
     for name, (_, tree) in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                found[node.name].append(name)
+                places[node.name].append(name)
 
-    assert {} == {name: where for name, where in found.items() if len(where) > 1}
+    assert {} == {name: where for name, where in places.items() if len(where) > 1}
 
 
 def test_functions_take_few_arguments():
@@ -102,15 +103,16 @@ def test_functions_take_few_arguments():
     for name, (_, tree) in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                if len([one for one in given if one.arg not in ("self", "cls")]) > 6:
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                if len([argument for argument in arguments
+                        if argument.arg not in ("self", "cls")]) > 6:
                     wide.append(f"{name}.{node.name}")
 
     assert len(wide) <= MOST_WIDE, wide
 
 
 def test_few_files_know_a_kind_by_name():
-    """What a kind is and how it is told stands in few files."""
+    """What a kind is and how it is told is in few files."""
     named = [name for name, text in core().items() if KIND.search(text)]
 
     assert len(named) <= MOST_FILES_OF_KINDS, named

@@ -23,16 +23,16 @@ from privsieve.rows.written import FROM_ROWS
 CELLS = [cell for cell in HOSTILE if not isinstance(cell, np.ndarray)]
 
 
-def one(part, cells):
+def make_column(column, cells):
     """What inspect says of a single column, without the head."""
-    return inspect([[cell] for cell in cells], Domain([part])).lines()[3:]
+    return inspect([[cell] for cell in cells], Domain([column])).lines()[3:]
 
 
 def test_yes():
     """A label that differs in capitals is silent in the reader and stops here."""
     domain = Domain([Flag("f")], target=Label("ill", ["No", "Yes"]))
     labels = ["Yes"] * 5 + ["yes"] * 212 + ["No"] * 3
-    found = inspect([[at % 2] for at in range(220)], domain, labels)
+    inspection = inspect([[at % 2] for at in range(220)], domain, labels)
 
     assert [1] * 5 + [0] * 215 == [row[-1] for row in codes(
         [[at % 2] for at in range(220)], domain, y=labels)]
@@ -43,7 +43,7 @@ def test_yes():
         "  212 unlisted (96.4%; rows 6, 7, 8 …)", "  3 different values; 2 of 2 levels in use",
         '  "yes" 212 times, first in row 6: the domain lists "Yes"',
         "  -> correct the table, or write ignore_case = true: these become the default",
-    ] == found.lines()[1:8]
+    ] == inspection.lines()[1:8]
 
 
 def test_numbers():
@@ -59,9 +59,9 @@ def test_numbers():
             "book allows more, write its bound"),
             ("  -> these become missing: right for a word that says so, else check csv.decimal, "
              "csv.thousands and the kind of the column")] \
-        == one(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
+        == make_column(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
     assert ["age (number): fine", ("  3 different values; 3 of 65536 codes, 2 of 8 bins in use "
-                                   "(the fullest has 66 %)")] == one(
+                                   "(the fullest has 66 %)")] == make_column(
         Number("age", 0, 110), [0, 110, "7"])
 
 
@@ -70,32 +70,32 @@ def test_words_for_yes_and_no_are_no_numbers():
     flag = ('  -> these become missing, and are words for yes and no (read from the rows): if the '
             'code book says so, write kind = "flag"')
 
-    assert flag in one(Number("smoker"), ["yes", "No", "YES", "no"])
-    assert flag not in one(Number("smoker"), ["yes", "no", "perhaps", "no"])
-    assert flag not in one(Number("smoker"), [1, 0, 1, None])
+    assert flag in make_column(Number("smoker"), ["yes", "No", "YES", "no"])
+    assert flag not in make_column(Number("smoker"), ["yes", "no", "perhaps", "no"])
+    assert flag not in make_column(Number("smoker"), [1, 0, 1, None])
 
 
 SODIUM = [136, 138.5, 140, 141, 143.5, 139.2]
 CROWDED = "  -> most values lie within 8 codes of each other"
 
 
-@pytest.mark.parametrize(("part", "cells", "used", "word"), [
+@pytest.mark.parametrize(("column", "cells", "used", "word"), [
     (Number("x", -1e6, 1e6), SODIUM, 1, "stop"), (Number("x"), SODIUM, 6, "fine"),
     (Number("x", 120, 160), SODIUM, 6, "fine"),
     (Number("x"), [2000, 2000.5, 2001], 1, "stop"),
     (Number("x", near=2000), [2000, 2000.5, 2001], 3, "fine"), (Number("x"), [7, 7, 7], 1, "stop"),
     (Number("x", 0, 1), [0, 0, 0, 1], 2, "fine"), (Number("x", 0, 20_000), SODIUM, 6, "look"),
     (Number("x", 0, 1), SODIUM, 1, "stop")])
-def test_codes_in_use(part, cells, used, word):
+def test_codes_in_use(column, cells, used, word):
     """How many codes values have, and a verdict that is right where they share a few."""
-    found = look(part, cells, ".")
+    view = look(column, cells, ".")
     crowded = used == 1 and len(set(cells)) > 1
 
-    assert (word, used) == (verdict(found).word, len(found.codes[0]))
-    assert crowded == any(line.startswith(CROWDED) for line in lines(found))
+    assert (word, used) == (verdict(view).word, len(view.codes[0]))
+    assert crowded == any(line.startswith(CROWDED) for line in lines(view))
 
 
-@pytest.mark.parametrize(("part", "cells", "word", "said"), [
+@pytest.mark.parametrize(("column", "cells", "word", "message"), [
     (Number("x", 0, 9), [None] * 60, "stop", "nothing is left"),
     (Number("x", 0, 9), ["a"] * 60, "stop", "nothing is left"),
     (Category("x", ["A"]), [f"id{at}" for at in range(60)], "stop", "identifier"),
@@ -109,12 +109,12 @@ def test_codes_in_use(part, cells, used, word):
     (Number("x", 0, 10), [at / 7 for at in range(60)], "fine", "fine"),
     (Number("x", 0, 100), [None] * 40 + [3, 50] * 10, "look", "empty"),
     (Date("x", "2020-01-01", "2021-01-01"), ["2020-05-01", "2020-12-01"] * 9, "fine", "fine")])
-def test_verdicts(part, cells, word, said):
+def test_verdicts(column, cells, word, message):
     """A verdict is right where nothing is left, where all is one, and where all differs."""
-    found = verdict(look(part, list(cells), "."))
+    judged = verdict(look(column, list(cells), "."))
 
-    assert word == found.word
-    assert said in found.said
+    assert word == judged.word
+    assert message in judged.said
 
 
 def test_one_bad_column_of_many_is_to_be_looked_at():
@@ -122,33 +122,36 @@ def test_one_bad_column_of_many_is_to_be_looked_at():
     rows = [[at % 50, at % 7, at % 11, 5] for at in range(100)]
     columns = [Number(name, 0, 60) for name in "abcd"]
     for labels, word in ((["no", "yes"] * 50, "look"), (["no", "Yes"] * 50, "stop")):
-        found = inspect(rows, Domain(columns, target=Label("y", ["no", "yes"])), labels)
+        inspection = inspect(rows, Domain(columns, target=Label("y", ["no", "yes"])), labels)
 
-        assert word == found.verdict.word
-        assert "stop" == verdict(found.findings[3]).word
-        assert "1 of 5 columns" in found.verdict.said or "2 of 5 columns" in found.verdict.said
+        assert word == inspection.verdict.word
+        assert "stop" == verdict(inspection.findings[3]).word
+        text = inspection.verdict.said
+        assert "1 of 5 columns" in text or "2 of 5 columns" in text
 
 
 def test_columns_in_one_bin():
     """27 of 30 columns in one bin of their bounds: the table is not called fine."""
     wide = [Number(f"x{at}", 0, 10_000) for at in range(27)]
     domain = Domain([*wide, *(Number(f"y{at}", 0, 30) for at in range(3))])
-    found = inspect([[5 + (row * 7 + at) % 23 for at in range(30)] for row in range(100)], domain)
+    inspection = inspect([[5 + (row * 7 + at) % 23 for at in range(30)] for row in range(100)],
+                         domain)
 
-    assert "stop" == found.verdict.word
-    assert "27 of 30 have nearly all of their values in 1 bin" in found.verdict.said
-    assert ["look"] * 27 + ["fine"] * 3 == [verdict(one).word for one in found.findings]
+    assert "stop" == inspection.verdict.word
+    assert "27 of 30 have nearly all of their values in 1 bin" in inspection.verdict.said
+    assert ["look"] * 27 + ["fine"] * 3 == [verdict(finding).word
+                                            for finding in inspection.findings]
 
 
 def test_codes_for_missing():
     """A number far from all others, or below 0 where no other is, is asked about with its place."""
     ages = [*range(20, 60), 999, 999, 60]
-    found = look(Number("age", 0, 110), ages, ".")
+    view = look(Number("age", 0, 110), ages, ".")
 
-    assert {999.0: (2, 41)} == found.marks
-    assert "  999 2 times, first in row 41, far from all other values" in lines(found)
-    assert any("missing value" in fix for fix in fixes(found))
-    assert not any("write its bound" in fix for fix in fixes(found))
+    assert {999.0: (2, 41)} == view.marks
+    assert "  999 2 times, first in row 41, far from all other values" in lines(view)
+    assert any("missing value" in fix for fix in fixes(view))
+    assert not any("write its bound" in fix for fix in fixes(view))
     assert "  -9 2 times, first in row 1, far from all other values" in lines(
         look(Number("n", -10, 99), [-9, 3, -9, 4, 0], "."))
     for usual in ([7, 8, 9] * 3, [-9, -8, -3, 4, -9], [88, 89, 99, 99, 97]):
@@ -157,10 +160,10 @@ def test_codes_for_missing():
 
 def test_many_different_values():
     """Beyond a few thousand the different values are estimated, within six standard deviations."""
-    found = look(Number("x"), np.arange(100_000) / 7, ".")
+    view = look(Number("x"), np.arange(100_000) / 7, ".")
 
-    assert not found.different.exact
-    assert abs(found.different.many - 100_000) < 6 * 100_000 / 4096 ** 0.5
+    assert not view.different.exact
+    assert abs(view.different.many - 100_000) < 6 * 100_000 / 4096 ** 0.5
 
 
 def test_values():
@@ -173,9 +176,9 @@ def test_values():
             '  -> correct the table, or write ignore_case = true: these become "other"',
             ('  -> if the code book lists them, add "C" (read from the rows) to values, or leave '
              'it: these become "other"')] \
-        == one(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0", "A"])
-    assert 15 == len(one(Category("ward", ["w"]), [f"w{j % 50}" for j in range(60)]))
-    assert '  "maybe" 1 times, first in row 3' == one(Flag("f"), ["yes", 0, "maybe"])[3]
+        == make_column(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0", "A"])
+    assert 15 == len(make_column(Category("ward", ["w"]), [f"w{j % 50}" for j in range(60)]))
+    assert '  "maybe" 1 times, first in row 3' == make_column(Flag("f"), ["yes", 0, "maybe"])[3]
     labelled = Domain([Flag("x")], Label("y", ["benign", "malignant"]))
     assert 'the domain lists "malignant"' in "\n".join(inspect(
         [["yes"]] * 2, labelled, ["benign", "malignent"]).lines())
@@ -188,11 +191,12 @@ def test_open_quotes(tmp_path):
     for header, how in ((b"f,t\n", Csv()), (b"", Csv(header=False))):
         names = ("f", "t") if header else ("c1", "c2")
         named = Domain([Flag(names[0]), Category(names[1], ["x"])], csv=how)
-        found = inspect(csv_file(tmp_path, body, header), named)
+        inspection = inspect(csv_file(tmp_path, body, header), named)
 
-        assert (6, 4) == (found.rows, found.lost)
-        assert {"open quote": 2, "fewer fields": 2} == {one.why: one.many for one in found.broken}
-        assert "Parquet" in "".join(found.lines())
+        assert (6, 4) == (inspection.rows, inspection.lost)
+        assert {"open quote": 2,
+                "fewer fields": 2} == {reason.why: reason.many for reason in inspection.broken}
+        assert "Parquet" in "".join(inspection.lines())
     assert [(), ()] == [inspect([[1, "x"]], domain).broken,
                         inspect(csv_file(tmp_path, b"1,x\n", b"f,t\n"), domain).broken]
 
@@ -200,10 +204,10 @@ def test_open_quotes(tmp_path):
 def test_places_are_lines_of_the_file(tmp_path):
     """A place is the line of the file, also beyond the first piece that is read."""
     body = b"".join(b"%d\n" % (at % 50) for at in range(70_000)) + b"x\n"
-    found = inspect(csv_file(tmp_path, body, b"age\n"), Domain([Number("age", 0, 110)]))
+    inspection = inspect(csv_file(tmp_path, body, b"age\n"), Domain([Number("age", 0, 110)]))
 
-    assert {"unparsable": (70_002,)} == found.findings[0].where
-    assert (("x", 1, 70_002),) == found.findings[0].spellings
+    assert {"unparsable": (70_002,)} == inspection.findings[0].where
+    assert (("x", 1, 70_002),) == inspection.findings[0].spellings
 
 
 GERMAN = """Größe;Crp;Natrium;Aufnahme;Raucher;Wieder
@@ -223,21 +227,22 @@ def test_a_german_file_at_the_first_look(tmp_path):
     path = tmp_path / "klinik.csv"
     path.write_bytes(GERMAN.encode("cp1252").replace(b"\n", b"\r\n"))
     domain = Domain(GERMAN_DOMAIN, target=Label("Wieder", ["Nein", "Ja"]))
-    found = inspect(path, domain)
-    said = "\n".join(found.lines())
+    inspection = inspect(path, domain)
+    text = "\n".join(inspection.lines())
 
     assert {"encoding": "cp1252", "delimiter": ";", "decimal": ",", "missing": ("k.A.",)} == {
-        one.key: one.found for one in found.remarks}
+        remark.key: remark.found for remark in inspection.remarks}
     assert ('csv = { encoding = "cp1252", delimiter = ";", decimal = ",", missing = ["k.A."] } '
-            "(read from the") in said
-    assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in said
-    assert '"k.A." 1 times, first in line 3' in said
-    assert "999 2 times, first in line 4, far from all other values" in said
-    assert '"ja" 1 times, first in line 4: the domain lists "Ja"' in said
-    assert (("stop", 0, 5), domain) == ((found.verdict.word, found.lost, found.rows), found.domain)
+            "(read from the") in text
+    assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in text
+    assert '"k.A." 1 times, first in line 3' in text
+    assert "999 2 times, first in line 4, far from all other values" in text
+    assert '"ja" 1 times, first in line 4: the domain lists "Ja"' in text
+    assert ("stop", 0, 5) == (inspection.verdict.word, inspection.lost, inspection.rows)
+    assert domain == inspection.domain
     assert {"Größe": "fine", "Aufnahme": "stop", "Raucher": "fine", "Crp": "look",
             "Natrium": "look", "Wieder": "stop"} == {
-        one.part.name: verdict(one).word for one in found.findings}
+        finding.declared.name: verdict(finding).word for finding in inspection.findings}
 
 
 @pytest.mark.parametrize("csv", [Csv(";", ",", "cp1252", missing="k.A."), Csv(missing="k.A.")])
@@ -246,8 +251,9 @@ def test_a_file_that_is_as_declared(tmp_path, csv):
     body = GERMAN if csv.decimal == "," else GERMAN.replace(",", ".").replace(";", ",")
     path = tmp_path / "klinik.csv"
     path.write_bytes(body.encode(csv.encoding))
-    parts = [part if part.name != "Aufnahme" else Date(part.name, part.low, part.high, "%d.%m.%Y")
-             for part in GERMAN_DOMAIN]
+    parts = [column if column.name != "Aufnahme" else Date(column.name, column.low, column.high,
+                                                           "%d.%m.%Y")
+             for column in GERMAN_DOMAIN]
 
     assert () == inspect(path, Domain(parts, target=Label("Wieder", ["Nein", "Ja"]),
                                       csv=csv)).remarks
@@ -258,7 +264,7 @@ def test_other_encodings(tmp_path):
     path, domain = tmp_path / "t.csv", [Category("größe", ["groß"])]
     path.write_bytes("größe\ngroß\nklein\n".encode())
 
-    assert ["utf-8"] == [one.found for one in inspect(
+    assert ["utf-8"] == [remark.found for remark in inspect(
         path, Domain(domain, csv=Csv(encoding="cp1252"))).remarks]
     path.write_bytes(b"g\n1\n")
     assert () == inspect(path, Domain([Flag("g")], csv=Csv(encoding="cp1252"))).remarks
@@ -276,11 +282,11 @@ def test_thousands_of_a_german_file(tmp_path):
     """Points between groups of three digits are seen, and read once they are declared."""
     file = csv_file(tmp_path, b"1.032,3;1\n12,5;2\n7.250.100,0;3\n", b"bnp;n\n")
     domain = Domain([Number("bnp", 0, 10**7), Number("n", 0, 9)], csv=Csv(";", ","))
-    found = inspect(file, domain)
+    inspection = inspect(file, domain)
 
-    assert [("thousands", "", ".")] == [tuple(one) for one in found.remarks]
-    assert (12.5, 7250100.0) == (found.findings[0].least, found.findings[0].largest)
-    assert 'thousands = "."' in "\n".join(found.lines())
+    assert [("thousands", "", ".")] == [tuple(remark) for remark in inspection.remarks]
+    assert (12.5, 7250100.0) == (inspection.findings[0].least, inspection.findings[0].largest)
+    assert 'thousands = "."' in "\n".join(inspection.lines())
 
 
 @pytest.mark.parametrize(("cells", "decimal", "line"), [
@@ -305,11 +311,12 @@ def test_cells_that_an_option_would_read(tmp_path, cells, decimal, line):
         return
     assert line in proposed[0]
     assert FROM_ROWS in proposed[0]
+    assert "right for a word that says so" not in "\n".join(inspect(path, domain).lines())
     options = proposed[0].partition("write ")[2].partition(" (read")[0]
     text = to_toml(domain).partition("[table.csv]")
     whole = f"{text[0].rstrip()}\n{options}\n[[column]]{text[2].partition('[[column]]')[2]}"
     again = inspect(path, parse(whole))
-    assert ((), 0) == (again.remarks, sum(found.lost for found in again.findings))
+    assert ((), 0) == (again.remarks, sum(finding.lost for finding in again.findings))
 
 
 def test_quoted_line_breaks(tmp_path):
@@ -332,11 +339,11 @@ def test_dates_in_two_forms():
     """Beside dates that are read, another form is proposed as the second of a list."""
     cells = ["2020-03-01"] * 3 + ["01.02.2020", "03.02.2020", "k.A."]
     for form, fix in ((None, ["ISO 8601", "%d.%m.%Y"]), ("%d.%m.%Y", ["%d.%m.%Y", "ISO 8601"])):
-        part = Date("d", "2020-01-01", "2021-01-01", form)
+        column = Date("d", "2020-01-01", "2021-01-01", form)
         listed = str(fix).replace("'", '"')
 
-        assert f"format = {listed}" == fixes(look(part, cells, "."))[0].partition(" would")[0]
-        assert 1 == look(replace(part, format=fix), cells, ".").unparsable
+        assert f"format = {listed}" == fixes(look(column, cells, "."))[0].partition(" would")[0]
+        assert 1 == look(replace(column, format=fix), cells, ".").unparsable
 
 
 @pytest.mark.parametrize(("target", "cells", "fix"), [
@@ -349,20 +356,20 @@ def test_a_label_in_other_words(target, cells, fix):
     """A label in other words than declared stops, and inspect says how to declare them."""
     labels = ["ja", "nein"] * 5 + cells * 3
     domain = Domain([Number("n", 0, 99)], target)
-    found = inspect([[at] for at in range(len(labels))], domain, labels)
+    inspection = inspect([[at] for at in range(len(labels))], domain, labels)
 
-    assert fix in "\n".join(found.lines())
-    assert "stop" == found.verdict.word
+    assert fix in "\n".join(inspection.lines())
+    assert "stop" == inspection.verdict.word
 
 
 def test_wrong_delimiter(tmp_path):
     """A wrong delimiter is found by the header, or without one by the fields that it gives."""
     file = csv_file(tmp_path, b"1;2\n" * 3, b"")
-    found = inspect(file, Domain([Flag("c2")], csv=Csv(header=False)))
+    inspection = inspect(file, Domain([Flag("c2")], csv=Csv(header=False)))
     other = inspect(csv_file(tmp_path, b"1;2\n", b"a;b\n"), Domain([Flag("a"), Flag("b")]))
 
-    assert ([";"], 0) == ([one.found for one in found.remarks], found.lost)
-    assert ([";"], 0, ()) == ([one.found for one in other.remarks], other.lost, other.absent)
+    assert ([";"], 0) == ([remark.found for remark in inspection.remarks], inspection.lost)
+    assert ([";"], 0, ()) == ([remark.found for remark in other.remarks], other.lost, other.absent)
 
 
 def test_columns_that_are_not_there(tmp_path):
@@ -373,12 +380,12 @@ def test_columns_that_are_not_there(tmp_path):
     file = csv_file(tmp_path, b"1,2,3\n", b"Alter,groesse,extra\n")
     domain = Domain([Number("alter", 0, 110), Number("groesse", 0, 9), Flag("gone")],
                     target=Label("y", [0, 1]))
-    found = inspect(file, domain)
+    inspection = inspect(file, domain)
 
-    assert (("alter", "Alter"), ("gone", None), ("y", None)) == found.absent
-    assert ("Alter", "extra") == found.ignored
-    assert ["groesse"] == [one.part.name for one in found.findings]
-    assert "stop" == found.verdict.word
+    assert (("alter", "Alter"), ("gone", None), ("y", None)) == inspection.absent
+    assert ("Alter", "extra") == inspection.ignored
+    assert ["groesse"] == [finding.declared.name for finding in inspection.findings]
+    assert "stop" == inspection.verdict.word
     with pytest.raises(SchemaError, match="is not in the table"):
         inspect(file, Domain([Flag("gone")]))
 
@@ -387,10 +394,10 @@ def test_persons():
     """Persons beside the declared number, the most rows of one, and rows that are nobody's."""
     domain = Domain([Flag("f")], person="who", rows_per_person=2, persons=9)
     frame = pd.DataFrame({"f": [1] * 5, "who": ["a", "b", "a", None, "a"], "other": [1] * 5})
-    found = inspect(frame, domain)
+    inspection = inspect(frame, domain)
 
-    assert (1, 2, 3) == (found.nobody, found.persons, found.most)
-    assert found.lines()[4:7] == [
+    assert (1, 2, 3) == (inspection.nobody, inspection.persons, inspection.most)
+    assert inspection.lines()[4:7] == [
         "2 persons (persons = 9); at most 3 rows of one (rows_per_person = 2)",
         "1 rows are beyond rows_per_person and are left out",
         "1 rows without an id are nobody's and weigh nothing: check the column of the person"]
@@ -398,23 +405,24 @@ def test_persons():
 
 def test_private():
     """What an inspection found is not in its repr, and its lines begin with the warning."""
-    found = inspect([["secret"]], Domain([Category("c", ["A"])]))
+    inspection = inspect([["secret"]], Domain([Category("c", ["A"])]))
 
-    assert found.lines()[0].startswith("PRIVATE")
-    for shown in (repr(found), str(found), repr(found.findings), str(found.findings[0])):
-        assert "PRIVATE" in shown
-        assert "secret" not in shown
-    assert "secret" not in repr(found.findings[0].spellings)
+    assert inspection.lines()[0].startswith("PRIVATE")
+    for text in (repr(inspection), str(inspection), repr(inspection.findings),
+                 str(inspection.findings[0])):
+        assert "PRIVATE" in text
+        assert "secret" not in text
+    assert "secret" not in repr(inspection.findings[0].spellings)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(["zq7", "Zq8", "71.25", -71.25, "k.A.", "31.12.1871",
                                  "1871-12-31"]), min_size=1, max_size=6))
 def test_what_is_proposed_says_that_it_was_read_from_rows(cells):
-    """No value of the table stands in a proposal without the words that rows said it."""
-    for part in (Number("n", 0, 1), Category("c", ["A"]), Label("y", ["A", "B"]), Flag("f"),
-                 Date("d", "2020-01-01", "2021-01-01")):
-        for fix in fixes(look(part, cells, ".")):
+    """No value of the table is in a proposal without the words that rows said it."""
+    for column in (Number("n", 0, 1), Category("c", ["A"]), Label("y", ["A", "B"]), Flag("f"),
+                   Date("d", "2020-01-01", "2021-01-01")):
+        for fix in fixes(look(column, cells, ".")):
             holds = any(word in fix for word in ("zq7", "Zq8", "71.25", "k.A.", "1871"))
 
             assert not holds or FROM_ROWS in fix
@@ -426,27 +434,29 @@ PARTS = [*DOMAIN.columns, DOMAIN.target]
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=6), st.sampled_from(PARTS),
        st.integers(0, 6))
-def test_agrees(cells, part, cut):
+def test_agrees(cells, own_column, cut):
     """Counts are those of the reader's codes, and two pieces add up to the whole."""
-    found = look(part, cells, ".")
-    coded = Counter(row[0] for row in codes([[cell] for cell in cells], Domain([column(part)])))
-    silent = found.missing + found.unparsable + found.unlisted
+    view = look(own_column, cells, ".")
+    coded = Counter(row[0] for row in codes([[cell] for cell in cells],
+                                            Domain([column(own_column)])))
+    silent = view.missing + view.unparsable + view.unlisted
 
     cut = min(cut, len(cells))
-    assert lines(found) == lines(look(part, cells[:cut], ".")
-                                 + look(part, cells[cut:], ".", cut + 1))
-    if part.kind in ("category", "label"):
-        assert coded[len(part.values)] == silent
-    if part.name == "score":
+    assert lines(view) == lines(look(own_column, cells[:cut], ".")
+                                + look(own_column, cells[cut:], ".", cut + 1))
+    if own_column.kind in ("category", "label"):
+        assert coded[len(own_column.values)] == silent
+    if own_column.name == "score":
         assert coded[65535] == silent
-    if part.kind == "number":
-        assert coded[0] >= found.below
-        assert coded[65534 if part.name == "score" else 65535] >= found.above
+    if own_column.kind == "number":
+        assert coded[0] >= view.below
+        assert coded[65534 if own_column.name == "score" else 65535] >= view.above
 
 
-def column(part):
+def column(own_column):
     """A label as a category, so that its other values have a code of their own."""
-    return Category(part.name, part.values) if isinstance(part, Label) else part
+    return Category(own_column.name, own_column.values) if isinstance(own_column,
+                                                                      Label) else own_column
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -460,9 +470,9 @@ def test_a_look_is_total(tmp_path_factory, body, csv):
     domain = Domain([Number(names[0], 0, 110), Date(names[1], "2020-01-01", "2021-01-01"),
                      Category(names[2], ["A", "ä"])], target=Label(names[3], [0, 1]), csv=csv)
     header = csv.delimiter.join(names).encode() + b"\n" if csv.header else b"1"
-    found = inspect(csv_file(tmp_path_factory.mktemp("t"), body, header), domain)
+    inspection = inspect(csv_file(tmp_path_factory.mktemp("t"), body, header), domain)
 
-    assert found.verdict.word in ("stop", "look", "fine")
-    assert all(line.isprintable() or line.strip() for line in found.lines())
-    assert canonical(found.told())
-    assert sum(one.rows for one in found.findings) == 4 * found.rows
+    assert inspection.verdict.word in ("stop", "look", "fine")
+    assert all(line.isprintable() or line.strip() for line in inspection.lines())
+    assert canonical(inspection.json())
+    assert sum(finding.rows for finding in inspection.findings) == 4 * inspection.rows

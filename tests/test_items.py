@@ -27,14 +27,14 @@ FRAME = pd.DataFrame({"age": [17, 18, 64, 70], "ward": ["A", "B", None, "A"],
 
 def dense(items):
     """Items as rows of zeros and ones."""
-    found = np.zeros((items.rows, len(items)), int)
+    values = np.zeros((items.rows, len(items)), int)
     for j in range(len(items)):
         rows = items.indices[items.indptr[j]:items.indptr[j + 1]]
         assert np.all(np.diff(rows) > 0)
-        found[rows, j] = 1
+        values[rows, j] = 1
     assert np.int64 == items.indptr.dtype
     assert np.int32 == items.indices.dtype
-    return found
+    return values
 
 
 def held(items):
@@ -116,10 +116,10 @@ def test_files_with_a_target(tmp_path):
 def test_baskets(label, text, y, tmp_path):
     """A line of numbers is a row; an empty line too; a number that comes twice counts once."""
     (tmp_path / "t.dat").write_text(text)
-    items, found, classes = items_of(tmp_path / "t.dat", label)
+    items, actual_items, classes = items_of(tmp_path / "t.dat", label)
 
     assert {"3": [1, 0, 1, 0], "7": [1, 0, 0, 1]} == held(items)
-    assert (y, 2 if label else 1) == (found.tolist(), len(classes))
+    assert (y, 2 if label else 1) == (actual_items.tolist(), len(classes))
 
 
 def test_logs(tmp_path):

@@ -45,36 +45,37 @@ from test_rules import weighing
 
 @pytest.mark.parametrize("grid", [4, 8, 16])
 def test_a_pair_is_worth_its_best_rule_or_both_columns(grid):
-    """What the best rule of both is worth, less chance, or the floor of the mean of both alone."""
+    """The score of the best rule of both, less chance, or the floor of the mean of both alone."""
     rng = np.random.default_rng(6)
     for _ in range(10):
-        made = rule_tables([tables.batch(rng.integers(0, 65536, (9, 4)), rng.integers(0, 2, 9))], 1,
-                           domain=tables.domain("nmfw"), order=3, grid=grid)
+        new_tables = rule_tables([tables.batch(rng.integers(0, 65536, (9, 4)),
+                                               rng.integers(0, 2, 9))], 1,
+                                 domain=tables.domain("nmfw"), order=3, grid=grid)
         layout, by = Layout.of(tables.domain("nmfw")), weighing([[-3, 2]], 4, grid=grid)
         by = by._replace(by_cells=50, by_chance=(10, 20, 30))
-        score = scores(made, layout, by)
-        best = made.bins.pairs(by.labellings, grid, layout)
+        score = scores(new_tables, layout, by)
+        best = new_tables.bins.pairs(by.labellings, grid, layout)
         wanted = [max(12 * int(best[at]) - 50, math.floor(Fraction(int(score[a] + score[b]), 2)))
                   for at, (a, b) in enumerate(combinations(range(4), 2))]
 
-        values, alone = pair_scores(made, layout, by)
+        values, alone = pair_scores(new_tables, layout, by)
         assert alone.tolist() == score.tolist()  # with what `Bins.gain` says of partners
         assert values.tolist() == wanted
 
 
 def test_many_labellings_count_by_their_mean():
-    """A set of many classes is worth the floor of the mean of what it is worth by each cut."""
+    """The score of a set of many classes is the floor of the mean of its scores by each cut."""
     rng = np.random.default_rng(2)
-    made = plan("rule-sieve", tables.domain("nnnn", 3), k=3, epsilon=1, rows=9, joint="pair")
-    summary = made.summarise([tables.batch(rng.integers(0, 65536, (9, 4)),
-                                           rng.integers(0, 3, 9))], 3)
-    layout, labellings = Layout.of(made.domain), [[-5, 2, 1], [-1, 1, 0], [4, 3, -7]]
+    planned = plan("rule-sieve", tables.domain("nnnn", 3), k=3, epsilon=1, rows=9, joint="pair")
+    summary = planned.summarise([tables.batch(rng.integers(0, 65536, (9, 4)),
+                                              rng.integers(0, 3, 9))], 3)
+    layout, labellings = Layout.of(planned.domain), [[-5, 2, 1], [-1, 1, 0], [4, 3, -7]]
     by = weighing(labellings, 4, grid=16)
     each = [pair_scores(summary, layout, by.alone(cut)) for cut in range(3)]
 
-    for part in (0, 1):
-        mean = sum(one[part] for one in each) // 3
-        assert mean.tolist() == pair_scores(summary, layout, by)[part].tolist()
+    for which in (0, 1):
+        mean = sum(scores_of_cut[which] for scores_of_cut in each) // 3
+        assert mean.tolist() == pair_scores(summary, layout, by)[which].tolist()
     assert scores(summary, layout, by.alone(1)).tolist() == each[1][1].tolist()
 
 
@@ -85,10 +86,10 @@ class Scripted:
     """A race that notes what it is asked, and names what its script says."""
 
     def __init__(self, *script):
-        self.script, self.asked = list(script), []
+        self.script, self.requests = list(script), []
 
     def __call__(self, scores, *race):
-        self.asked.append((tuple(scores), *race))
+        self.requests.append((tuple(scores), *race))
         return self.script.pop(0)
 
 
@@ -103,11 +104,11 @@ def test_singles_follow_a_pair(size, k):
     chosen = choose(list(range(len(sets))), score, (size, k, d), race)
 
     assert tuple(sorted([*first, *rest[:k - size]])) == chosen
-    assert [tuple(score[j] for j in rest)] * (k > size) == [call[0] for call in race.asked[1:]]
+    assert [tuple(score[j] for j in rest)] * (k > size) == [call[0] for call in race.requests[1:]]
     races = races_of(size, k, d, 5)
     shares = [(1, Fraction(5 * size, k)), (k - size, Fraction(5 * (k - size), k))]
     assert shares[:1 + (k > size)] == [(race.k, race.epsilon) for race in races]
-    assert len(race.asked) == len(races)
+    assert len(race.requests) == len(races)
     assert [len(sets), len(rest)][:len(races)] == [race.d for race in races]
     assert 5 == sum(race.epsilon for race in races)
 
@@ -115,9 +116,9 @@ def test_singles_follow_a_pair(size, k):
 def races_of(size, k, d, epsilon):
     """The shipped races for k of d columns, a pair first, beside 2 - size that are always in."""
     domain = tables.domain("n" * (d + 2 - size))
-    made = plan("rule-sieve", domain, k=k + 2 - size, epsilon=epsilon, rows=1000, joint="pair",
-                class_prior=None, always=list(domain.names[:2 - size]))
-    return made.mechanism.keywords["rules"].races(PAIRS)
+    planned = plan("rule-sieve", domain, k=k + 2 - size, epsilon=epsilon, rows=1000, joint="pair",
+                   class_prior=None, always=list(domain.names[:2 - size]))
+    return planned.mechanism.keywords["rules"].races(PAIRS)
 
 
 top_law = cache(top_k_law)
@@ -132,7 +133,7 @@ def grown(run):
         try:
             chosen = run(race)
         except IndexError:  # it asks for one race more
-            for names, p in top_law(*race.asked[-1]).items():
+            for names, p in top_law(*race.requests[-1]).items():
                 grow([*script, names], weight * p)
         else:
             law[chosen] = law.get(chosen, 0.0) + weight
@@ -155,9 +156,9 @@ def law_of(values, score, sizes, epsilon):
     return grown(run)
 
 
-def losses(one, two):
+def losses(scores, two):
     """Log ratios of two laws."""
-    return [abs(math.log(one[chosen] / two[chosen])) for chosen in one]
+    return [abs(math.log(scores[chosen] / two[chosen])) for chosen in scores]
 
 
 @pytest.mark.parametrize(("size", "k", "d"), [(1, 2, 4), (2, 2, 3), (2, 3, 4), (2, 4, 5)])
@@ -166,8 +167,8 @@ def test_a_joint_choice_reaches_epsilon(size, k, d):
     first, whole, laws = tuple(range(size)), tuple(range(k)), []
     for mine, theirs in ((0, 48), (24, 24)):
         # Another set of the first k would lead to the same choice: none is ever named.
-        values = [mine if one == first else -12_000 if max(one) < k else theirs
-                  for one in combinations(range(d), size)]
+        values = [mine if combination == first else -12_000 if max(combination) < k else theirs
+                  for combination in combinations(range(d), size)]
         score = [mine if j < k else theirs for j in range(d)]
         laws.append(law_of(values, score, (size, k), Fraction(2)))
 
@@ -182,28 +183,28 @@ def tables_of(records, n):
     return combinations_with_replacement(range(records), n)
 
 
-def replaced(found, records):
+def replaced(table, records):
     """The most that one replaced record moves values, over all tables that were valued."""
-    return max(int(np.abs(value - found[tuple(sorted((*rows[:i], *rows[i + 1:], other)))]).max())
-               for rows, value in found.items() for i in range(len(rows))
+    return max(int(np.abs(value - table[tuple(sorted((*rows[:i], *rows[i + 1:], other)))]).max())
+               for rows, value in table.items() for i in range(len(rows))
                for other in range(records))
 
 
-def left(found, fewer):
+def left(table, fewer):
     """The most that one record moves values by leaving."""
     return max(int(np.abs(value - fewer[rows[:i] + rows[i + 1:]]).max())
-               for rows, value in found.items() for i in range(len(rows)))
+               for rows, value in table.items() for i in range(len(rows)))
 
 
 def valued(kinds, records, weights):
     """For all tables of some records: what pairs are worth, and single columns."""
-    made = plan("rule-sieve", tables.domain(kinds), k=2, epsilon=1, rows=9, max_ops=10**9,
-                joint="pair", depth=3)
-    rules, layout = made.mechanism.keywords["rules"], Layout.of(made.domain)
+    planned = plan("rule-sieve", tables.domain(kinds), k=2, epsilon=1, rows=9, max_ops=10**9,
+                   joint="pair", depth=3)
+    rules, layout = planned.mechanism.keywords["rules"], Layout.of(planned.domain)
 
     def value(rows):
         batch = tables.batch([records[r][:-1] for r in rows], [records[r][-1] for r in rows])
-        summary = made.summarise([batch], 3)
+        summary = planned.summarise([batch], 3)
         counts = summary.runs.counts
         labels = weights if weights is not None else [[-int(counts[1]), int(counts[0])]]
         by = weighing(labels, len(kinds), rules.depth, rules.grid)
@@ -243,47 +244,48 @@ def test_the_joint_law_of_count_and_set_keeps_epsilon(monkeypatch):
 
     @cache
     def law(table):
-        made = plan("rule-sieve", tables.domain("nnnn"), k=3, epsilon=epsilon, rows=len(table),
-                    depth=1, class_prior=None, allow_weak=True)
-        rules = replace(made.mechanism.keywords["rules"], class_prior="auto")
+        planned = plan("rule-sieve", tables.domain("nnnn"), k=3, epsilon=epsilon, rows=len(table),
+                       depth=1, class_prior=None, allow_weak=True)
+        rules = replace(planned.mechanism.keywords["rules"], class_prior="auto")
         # Few rows would not pay for it: the switch of as many as would.
         rules.__dict__["switch"] = Switch((ONE, PAIRS), 3, Fraction(900), (40, 450))
-        rows, found, n = np.array([records[r] for r in table]), {}, len(table)
+        rows, laws, n = np.array([records[r] for r in table]), {}, len(table)
         summary = summarise([tables.batch(rows[:, :4] * 65535, rows[:, 4])], 3, rules=rules)
         q = math.exp(-epsilon / 10)
         # Counts farther beyond the table's ends have one ratio, and weigh as these do.
         for count in range(-1, n + 2):
             drawn = count - int(rows[:, 4].sum())
             p = q ** abs(drawn) * (1 / (1 + q) if count in (-1, n + 1) else (1 - q) / (1 + q))
-            for said, share in grown(partial(run, summary, rules, drawn)).items():
-                assert (str(n - count), str(count)) == said[0]  # all of it leaves, as it was drawn
-                found[said] = p * share
-        return found
+            for output, share in grown(partial(run, summary, rules, drawn)).items():
+                assert (str(n - count),
+                        str(count)) == output[0]  # all of it leaves, as it was drawn
+                laws[output] = p * share
+        return laws
 
     def run(summary, rules, drawn, race):
         monkeypatch.setattr(streams, "discrete_laplace", lambda _mean, _noise: drawn)
-        monkeypatch.setattr(race_module, "top_k", lambda raced, asked, _noise: race(
-            raced, asked.k, asked.sensitivity, asked.epsilon))
+        monkeypatch.setattr(race_module, "top_k", lambda raced, wanted_race, _noise: race(
+            raced, wanted_race.k, wanted_race.sensitivity, wanted_race.epsilon))
         chosen = mechanism(summary, replay(1), rules=rules)
         ran.add(chosen.fields["branch"])
         return chosen.fields["class_counts"].q, tuple(chosen)
 
     def loss(table, other):
-        one, two = law(table), law(other)
-        return max(losses(one, two))
+        first, two = law(table), law(other)
+        return max(losses(first, two))
 
     ran, worst = set(), 0.0
     for n in (4, 5):
         table, other = tuple(sorted(rng.integers(0, 32, n).tolist())), None
         best = 0.0
         for _ in range(12):
-            one, place = list(table), int(rng.integers(n))
+            single_table, place = list(table), int(rng.integers(n))
             if other is not None and rng.random() < .5:
-                one[int(rng.integers(n))] = int(rng.integers(32))
-            two = [*one[:place], *one[place + 1:], int(rng.integers(32))]
-            found = loss(tuple(sorted(one)), tuple(sorted(two)))
-            if found >= best:
-                table, other, best = tuple(sorted(one)), tuple(sorted(two)), found
+                single_table[int(rng.integers(n))] = int(rng.integers(32))
+            two = [*single_table[:place], *single_table[place + 1:], int(rng.integers(32))]
+            loss_now = loss(tuple(sorted(single_table)), tuple(sorted(two)))
+            if loss_now >= best:
+                table, other, best = tuple(sorted(single_table)), tuple(sorted(two)), loss_now
         worst = max(worst, best)
 
     assert 1 == pytest.approx(sum(law(table).values()))
@@ -308,18 +310,19 @@ def test_a_switch_answers_for_whatever_is_released():
     rng, ran = np.random.default_rng(1), set()
     for _ in range(3000):
         sizes, strength = settings_of(rng)
-        made = switch("auto", sizes, strength, ordered=bool(rng.random() < .1),
-                      cells=bool(rng.random() < .8), go_on=bool(rng.random() < .5))
+        choice = switch("auto", sizes, strength, ordered=bool(rng.random() < .1),
+                        cells=bool(rng.random() < .8), go_on=bool(rng.random() < .5))
         for many in (2, 3, 6):
             counts = [int(c) for c in rng.integers(-1000, 1000, many) * rng.choice((1, 10**9))]
             total = int(rng.integers(0, 2000))
             for centred in (False, True):
                 value = unit_value(counts, total, centred=centred)
-                branch = made.branch(value)
-                ran.add((branch, made.reachable))
+                branch = choice.branch(value)
+                ran.add((branch, choice.reachable))
                 assert 0 < value <= 1
-                assert branch in made.reachable
-                assert (branch,) == made.known(value).reachable == (made.known(value).branch(1),)
+                assert branch in choice.reachable
+                known = choice.known(value)
+                assert (branch,) == known.reachable == (known.branch(1),)
                 assert branch.size <= sizes.k
                 # What a first race takes on top of the scores is an eighth more at most.
                 table = Extent(sizes.units, sizes.d, cuts=branches.many_cuts(sizes.classes))
@@ -347,12 +350,12 @@ def test_what_units_are_worth(counts, total, centred, expected):
 ])
 def test_the_switch_counts_units_times_epsilon(rows, epsilon, k, named):
     """One race below 15 a column, then a pair first; never for most of the columns, or one."""
-    asked = {"epsilon": epsilon, "rows": rows, "class_prior": "0.5"}
+    options = {"epsilon": epsilon, "rows": rows, "class_prior": "0.5"}
 
-    made = plan("rule-sieve", tables.domain("n" * 10), k=k, **asked)
-    assert named == made.settings["branches"]
-    assert made.settings == plan("rule-sieve", tables.domain("n" * 10), k=k, joint=None,
-                                 **asked).settings
+    planned = plan("rule-sieve", tables.domain("n" * 10), k=k, **options)
+    assert named == planned.settings["branches"]
+    assert planned.settings == plan("rule-sieve", tables.domain("n" * 10), k=k, joint=None,
+                                    **options).settings
 
 
 @pytest.mark.parametrize(("public", "options", "named"), [
@@ -363,37 +366,37 @@ def test_the_switch_counts_units_times_epsilon(rows, epsilon, k, named):
 ], ids=str)
 def test_a_plan_lists_what_may_run(public, options, named):
     """All branches that a released count may lead to, and no other."""
-    made = plan("rule-sieve", tables.domain("n" * 10, **public), k=3, epsilon=1, rows=1000,
-                **options)
+    planned = plan("rule-sieve", tables.domain("n" * 10, **public), k=3, epsilon=1, rows=1000,
+                   **options)
 
-    assert named == made.settings["branches"]
+    assert named == planned.settings["branches"]
 
 
 def test_the_release_names_the_branch_that_ran():
     """Of all that are in the plan a rare class takes one race, even classes a pair first."""
-    rng, found = np.random.default_rng(3), []
-    made = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
+    rng, branches = np.random.default_rng(3), []
+    planned = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
     for share in (.05, .5):
         batch = tables.batch(rng.integers(0, 65536, (1000, 10)), rng.random(1000) < share)
-        chosen = made.mechanism(made.summarise([batch], 3), replay(1))
-        found.append(chosen.fields["branch"])
+        chosen = planned.mechanism(planned.summarise([batch], 3), replay(1))
+        branches.append(chosen.fields["branch"])
 
-    assert ["one race", "pairs"] == found == made.settings["branches"]
+    assert ["one race", "pairs"] == branches == planned.settings["branches"]
 
 
 def test_what_is_summarised_does_not_tell_the_branch():
     """Tables of a rare and of an even class have the same parts: those of all branches."""
-    made = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
+    planned = plan("rule-sieve", tables.domain("n" * 10), k=3, epsilon=1, rows=1000)
     parts = []
     for ones in (5, 500):
         batch = tables.batch(np.zeros((1000, 10)), np.arange(1000) < ones)
-        summary = made.summarise([batch], 3)
+        summary = planned.summarise([batch], 3)
         parts.append((summary.signs is None, summary.bins is None))
 
     assert parts[0] == parts[1] == (False, False)
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     ({"joint": "five"}, 'write "auto", "none", "pair" or "rounds"'),
     ({"joint": True}, 'write "auto", "none", "pair" or "rounds"'),
     ({"joint": "triple"}, "sets of three and four columns, are gone"),
@@ -404,12 +407,12 @@ def test_what_is_summarised_does_not_tell_the_branch():
     ({"joint": "pair", "max_ops": 1}, "raise it, name fewer columns"),
     ({"joint": "pair", "rows": 2**40}, "raise it, name fewer columns"),
 ], ids=str)
-def test_public_mistakes_are_refused(options, said):
+def test_public_mistakes_are_refused(options, message):
     """Each names the option, its limit and the way out."""
-    asked = {"k": 3, "epsilon": 1, "rows": 100, **options}
+    request = {"k": 3, "epsilon": 1, "rows": 100, **options}
 
-    with pytest.raises(ParameterError, match=said):
-        plan("rule-sieve", tables.domain("nnnnnn"), **asked)
+    with pytest.raises(ParameterError, match=message):
+        plan("rule-sieve", tables.domain("nnnnnn"), **request)
 
 
 def test_a_pair_of_columns_without_bounds_comes_first_where_rounds_follow():
@@ -424,10 +427,10 @@ def test_a_pair_of_columns_without_bounds_comes_first_where_rounds_follow():
 
 def asked_of(monkeypatch):
     """The races that are run from now on."""
-    asked, shipped = [], race_module.top_k
-    monkeypatch.setattr("privsieve.noise.race.top_k", lambda scores, race, noise: asked.append(
+    races, shipped = [], race_module.top_k
+    monkeypatch.setattr("privsieve.noise.race.top_k", lambda scores, race, noise: races.append(
         race) or shipped(scores, race, noise))
-    return asked
+    return races
 
 
 @pytest.mark.parametrize(("joint", "k"), [
@@ -435,35 +438,36 @@ def asked_of(monkeypatch):
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_a_plan_tells_the_noise_with_which_columns_are_told_apart(monkeypatch, joint, k, delta):
     """Its noise is that of the race after the set; a delta is its alone, and used once."""
-    asked = asked_of(monkeypatch)
-    made = plan("rule-sieve", tables.domain("n" * 8), k=k, epsilon=1, rows=60, joint=joint,
-                class_prior=None, delta=delta)
+    races = asked_of(monkeypatch)
+    planned = plan("rule-sieve", tables.domain("n" * 8), k=k, epsilon=1, rows=60, joint=joint,
+                   class_prior=None, delta=delta)
     rng = np.random.default_rng(2)
     batch = tables.batch(rng.integers(0, 65536, (60, 8)), rng.integers(0, 2, 60))
 
-    made.mechanism(made.summarise([batch], 3), replay(1))
+    planned.mechanism(planned.summarise([batch], 3), replay(1))
 
-    assert 1 == sum(race.epsilon for race in asked)
-    assert made.cost.delta == sum(race.delta for race in asked)
-    for race in asked if joint == "none" else asked[1:]:
-        assert float(made.noise.amount) == pytest.approx(float(race.scale / race.sensitivity))
+    assert 1 == sum(race.epsilon for race in races)
+    assert planned.cost.delta == sum(race.delta for race in races)
+    for race in races if joint == "none" else races[1:]:
+        assert float(planned.noise.amount) == pytest.approx(float(race.scale / race.sensitivity))
 
 
 def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
     """It is charged if one branch that can be reached needs it, and rho is that of the dearest."""
-    asked = asked_of(monkeypatch)
-    made = plan("rule-sieve", tables.domain("n" * 60), k=20, epsilon=1, rows=8000, delta="1e-6")
+    wanted_races = asked_of(monkeypatch)
+    planned = plan("rule-sieve", tables.domain("n" * 60), k=20, epsilon=1, rows=8000, delta="1e-6")
     rng = np.random.default_rng(5)
     for share, races in ((.05, 1), (.5, 2)):
-        asked.clear()
+        wanted_races.clear()
         batch = tables.batch(rng.integers(0, 65536, (8000, 60)), rng.random(8000) < share)
-        made.mechanism(made.summarise([batch], 3), replay(1))
+        planned.mechanism(planned.summarise([batch], 3), replay(1))
 
-        *first, after = asked
-        assert races == len(asked)
-        assert [made.cost.delta] == [race.delta for race in asked if race.delta] == [after.delta]
-        assert Fraction(9, 10) == sum(race.epsilon for race in asked)
-        assert made.cost.rho >= after.rho + Fraction(1, 200) + sum(
+        *first, after = wanted_races
+        assert races == len(wanted_races)
+        assert [planned.cost.delta] == [race.delta for race in wanted_races
+                                        if race.delta] == [after.delta]
+        assert Fraction(9, 10) == sum(race.epsilon for race in wanted_races)
+        assert planned.cost.rho >= after.rho + Fraction(1, 200) + sum(
             race.epsilon**2 / 2 for race in first)
 
 
@@ -475,7 +479,7 @@ def test_a_delta_goes_to_the_branch_that_can_use_it(monkeypatch):
 ])
 def test_many_classes_are_cut_in_two(rows, options, prior, named):
     """All public cuts of the classes are weighed, centred."""
-    made = plan("rule-sieve", tables.domain("n" * 7, 4), **{"k": 3, "epsilon": 2, "rows": rows,
+    planned = plan("rule-sieve", tables.domain("n" * 7, 4), **{"k": 3, "epsilon": 2, "rows": rows,
                                                              **options})
 
-    assert (prior, [named]) == (made.settings["class_prior"], made.settings["branches"])
+    assert (prior, [named]) == (planned.settings["class_prior"], planned.settings["branches"])

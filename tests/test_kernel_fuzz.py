@@ -110,7 +110,7 @@ SPOILS = [
 def spoilt(rng, value, share):
     """A value, of which each part is spoilt with this probability."""
     if isinstance(value, tuple):
-        parts = [spoilt(rng, part, share) for part in value]
+        parts = [spoilt(rng, array, share) for array in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if is_dataclass(value):
         return replace(value, **{f.name: spoilt(rng, getattr(value, f.name), share / 4)
@@ -125,7 +125,7 @@ def spoilt(rng, value, share):
     return value if value is None else "nothing"
 
 
-# what a call comes to
+# the outcome of a call
 
 
 def bits(value):
@@ -137,7 +137,7 @@ def bits(value):
     if isinstance(value, mining.Sets):
         return bits((value.indptr, value.items, value.support))
     if isinstance(value, tuple):
-        return tuple(bits(part) for part in value)
+        return tuple(bits(array) for array in value)
     if isinstance(value, (np.ndarray, np.generic)):
         return str(value.dtype), value.shape, value.tobytes()
     return value
@@ -149,21 +149,22 @@ def outcome(call, arguments, which, monkeypatch):
     with monkeypatch.context() as patch:
         serve(which, patch)
         try:
-            found = bits(call(*mine))
+            answer = bits(call(*mine))
         except (ValueError, TypeError) as error:
             return type(error).__name__, str(error)
-    return "answer", found, bits(tuple(a for a in mine if isinstance(a, np.ndarray)))
+    return "answer", answer, bits(tuple(a for a in mine if isinstance(a, np.ndarray)))
 
 
 def ended(*outcomes):
     """Whether one of two searches met a limit of nodes, which each counts for itself."""
-    return {"answer"} == {one[0] for one in outcomes} and "ended" in [one[1] for one in outcomes]
+    return {"answer"} == {outcome[0] for outcome in outcomes} and "ended" in [outcome[1] for outcome
+                                                                              in outcomes]
 
 
 def copied(value):
     """The same, with arrays of its own that lie in memory as the others do."""
     if isinstance(value, tuple):
-        parts = [copied(part) for part in value]
+        parts = [copied(array) for array in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, np.ndarray) and value.flags.writeable and value.flags.c_contiguous:
         return value.copy() if value.flags.aligned else unaligned(None, value)
@@ -182,8 +183,8 @@ def test_no_test_escapes_the_sanitizers_by_its_name():
     root = Path(__file__).parents[1]
     chosen = (root / ".ci/sanitize").read_text()
     files = set(re.findall(r"tests/test_\w+\.py", chosen))
-    escaped = [name for one in sorted(files)
-               for name in re.findall(r"def (test_\w*numpy\w*)", (root / one).read_text())]
+    escaped = [name for file in sorted(files)
+               for name in re.findall(r"def (test_\w*numpy\w*)", (root / file).read_text())]
 
     assert '"not numpy' in chosen
     assert Path(__file__).relative_to(root).as_posix() in files
@@ -194,16 +195,16 @@ def test_no_test_escapes_the_sanitizers_by_its_name():
 def test_both_answer_or_refuse_alike(name, monkeypatch):
     """The same bits, or the same refusal, whatever the arrays."""
     rng = np.random.default_rng([2026, *name.encode()])
-    told = set()
+    calls = set()
     for _ in range(CALLS):
         arguments = spoilt(rng, getattr(Calls(rng), name)(), rng.choice([0, 0.1, 0.4]))
         native, numpy = (outcome(doors()[name], arguments, which, monkeypatch)
                          for which in ("native", "numpy"))
-        told.add(native[0])
+        calls.add(native[0])
 
         assert native == numpy or (ended(native, numpy) and native[2:] == numpy[2:])
 
-    assert {"answer", "TypeError"} <= told
+    assert {"answer", "TypeError"} <= calls
 
 
 NOBODY = np.zeros((3, 0), np.uint8), np.zeros(1, np.int64), None
@@ -226,7 +227,7 @@ FOUND = {
         np.ones((2, 1), np.uint16), np.zeros(1, np.int32), True)),
     "a cut where a code is missing": ("sign_planes", (
         np.array([[65535, 2]], np.uint16), np.array([0, 2]), np.array([[3, 0], [1, 0]], np.uint64),
-        7, tuple(np.array([one], t) for one, t in zip((65535, 0, 0, 1), "HQQq", strict=True)),
+        7, tuple(np.array([number], t) for number, t in zip((65535, 0, 0, 1), "HQQq", strict=True)),
         np.ones(1, np.uint8))),
     "classes that the first search does not ask for": ("top_maximal", (
         (np.array([0, 1, 7]), np.array([0, 0, 1, 2, 3, 4, 5], np.int32)), [0, 1, 1, 1, 1, 1],
@@ -236,12 +237,12 @@ REFUSED = {"a weight without a size", "a cut where a code is missing",
            "classes that the first search does not ask for"}
 
 
-@pytest.mark.parametrize("found", FOUND)
-def test_what_was_found_is_alike(found, monkeypatch):
+@pytest.mark.parametrize("bounds", FOUND)
+def test_what_was_found_is_alike(bounds, monkeypatch):
     """The same bits or the same refusal for each that was found once."""
-    name, arguments = FOUND[found]
+    name, arguments = FOUND[bounds]
     native, numpy = (outcome(doors()[name], arguments, which, monkeypatch)
                      for which in ("native", "numpy"))
 
     assert native == numpy
-    assert ("answer" == native[0]) == (found not in REFUSED)
+    assert ("answer" == native[0]) == (bounds not in REFUSED)

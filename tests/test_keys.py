@@ -42,8 +42,8 @@ SMALL = ["00" * 32, "01" + "00" * 31, "ec" + "ff" * 30 + "7f",
          "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"]
 
 
-@pytest.mark.parametrize("raw", [*SMALL, *(f"{one[:-2]}{int(one[-2:], 16) | 128:02x}"
-                                           for one in SMALL)])
+@pytest.mark.parametrize("raw", [*SMALL, *(f"{key[:-2]}{int(key[-2:], 16) | 128:02x}"
+                                           for key in SMALL)])
 def test_keys_of_small_order_are_refused(raw):
     """Anybody can sign for them."""
     assert order_is_small(bytes.fromhex(raw))
@@ -90,11 +90,11 @@ def test_garbage_is_no_public_key(tmp_path, name):
     assert ("private" in str(error.value)) == (b"PRIVATE" in pem)
 
 
-@pytest.mark.parametrize("said", ["missing.pub", "sha256:00", "", "a\0b", "."])
-def test_what_names_no_key_is_refused(said):
+@pytest.mark.parametrize("message", ["missing.pub", "sha256:00", "", "a\0b", "."])
+def test_what_names_no_key_is_refused(message):
     """Neither a fingerprint nor a file."""
     with pytest.raises(ParameterError, match="is named by the file"):
-        fingerprint_of(said)
+        fingerprint_of(message)
 
 
 def written(path, data, mode=0o600):
@@ -120,7 +120,7 @@ def test_private_keys_are_read_back(tmp_path):
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o610, 0o601])
 def test_a_private_key_that_others_can_read_is_refused(tmp_path, mode):
-    """Whoever can read it can sign."""
+    """Anyone who can read it can sign."""
     with pytest.raises(ParameterError, match="others can read the private key"):
         PrivateKey.read(written(tmp_path / "k", MAKER.pem(None), mode), pytest.fail)
 

@@ -84,8 +84,8 @@ def test_every_reader_gives_the_same_codes(domain, tmp_path, monkeypatch):
     held = [pd.DataFrame(cells), pl.DataFrame(cells), table, tmp_path / "t.parquet",
             tmp_path / "t.csv"]
     for source in held:
-        found = np.concatenate([batch.codes for batch in read(source, domain)])
-        assert expected == found.tolist(), type(source)
+        codes_read = np.concatenate([batch.codes for batch in read(source, domain)])
+        assert expected == codes_read.tolist(), type(source)
     rows = list(map(list, zip(*CELLS.values(), strict=True)))
     assert expected == read(rows, domain, y=target)[0].codes.tolist()
     monkeypatch.setattr(csv_rows, "serves", lambda _source: False)
@@ -98,7 +98,7 @@ def test_files_hold_it(domain, kinds):
     assert domain == parse(text)
     assert domain.digest() == parse(text).digest() != ps.Domain(
         [ps.Flag("stage"), ps.Number("load")], target=domain.target).digest()
-    assert list(domain.columns) == [read_column(fields_of(part)) for part in domain.columns]
+    assert list(domain.columns) == [read_column(fields_of(column)) for column in domain.columns]
     with pytest.raises(PrivsieveError, match='"percent"'):
         parse(text.replace('"stage"\nkind = "stage"', '"stage"\nkind = "stages"'))
     with pytest.raises(PrivsieveError, match="numbers by its type"):
@@ -127,17 +127,17 @@ def test_methods_take_it(domain, tmp_path, method):
     table = pd.DataFrame({"stage": stage, "load": rng.random(n) * 100, "ill": y})
     ledger = ps.Ledger(tmp_path / "l.db", population="toys")
     ledger.grant(9)
-    made = method(1, epsilon=9, domain=domain, ledger=ledger).fit(table)
+    model = method(1, epsilon=9, domain=domain, ledger=ledger).fit(table)
 
-    assert ["stage"] == list(made.get_feature_names_out())
+    assert ["stage"] == list(model.get_feature_names_out())
 
 
 def test_nobody_asks_for_the_kind():
     """Rows know kinds by what they do, and so do most others."""
     kind = re.compile(r"isinstance\([^()]*(?:\([^()]*\))?[^()]*"
                       r"\b(Number|Category|Flag|Date|Label)\b")
-    found = {path.relative_to(SRC): len(kind.findall(path.read_text(encoding="utf-8")))
-             for path in SRC.rglob("*.py") if "extras" not in path.parts}
+    places = {path.relative_to(SRC): len(kind.findall(path.read_text(encoding="utf-8")))
+              for path in SRC.rglob("*.py") if "extras" not in path.parts}
 
-    assert not any(many for path, many in found.items() if path.parts[0] == "rows")
-    assert sum(found.values()) <= MOST_LADDERS
+    assert not any(many for path, many in places.items() if path.parts[0] == "rows")
+    assert sum(places.values()) <= MOST_LADDERS

@@ -1,7 +1,7 @@
 """Laws of a class that may be known: each class of a group keeps k; choices and refusals.
 
 The loops count rows of the same class; that kernels and the exact search agree with them where a
-class may be known stands in test_patterns and test_exact.
+class may be known is tested in test_patterns and test_exact.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ class Case:
         return naive.feasible(self.rows, self.y, set(), self.rule)
 
 
-def cases(part, each=EACH):
+def cases(chunk, each=EACH):
     """The random tables of a part."""
-    return [Case(seed) for seed in range(part * each, (part + 1) * each)]
+    return [Case(seed) for seed in range(chunk * each, (chunk + 1) * each)]
 
 
-def fitting(part):
+def fitting(chunk):
     """Those whose empty set keeps the rule."""
-    return [case for case in cases(part) if case.fits()]
+    return [case for case in cases(chunk) if case.fits()]
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_standing(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_standing(chunk):
     """The level is the smallest group of one class among those who stay, who are as counted."""
-    for case in cases(part):
+    for case in cases(chunk):
         S = set(case.order[: 1 + case.d // 2].tolist())
         left = naive.stays(case.rows, case.y, S, case.rule)
         groups = [{h for h in naive.group(case.rows, i, S, case.rule) & left
@@ -80,18 +80,18 @@ def test_standing(part):
             kept_rows(Labelled(case.items, case.y), case.rule, sorted(S))).tolist()
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_public_choices(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_public_choices(chunk):
     """Each choice says its level and keeps the rule; the optimum is no worse than the others."""
-    for case in fitting(part):
+    for case in fitting(chunk):
         rule = replace(case.rule, stop="skip")
-        given = Labelled(case.items, case.y), rule
-        chosen = [greedy(*given, by) for by in (case.weights, "distinct", "class-errors")]
-        best = exact(*given, case.weights)
+        arguments = Labelled(case.items, case.y), rule
+        chosen = [greedy(*arguments, by) for by in (case.weights, "distinct", "class-errors")]
+        best = exact(*arguments, case.weights)
         if rule.model == "containment":
-            chosen.append(maximal(*given, case.weights))
+            chosen.append(maximal(*arguments, case.weights))
         for choice in (*chosen, best):
-            level, suppressed = measure_selection(*given, choice.selected)
+            level, suppressed = measure_selection(*arguments, choice.selected)
 
             assert naive.feasible(case.rows, case.y, set(choice.selected), rule)
             assert (level, suppressed) == (choice.level, choice.suppressed)
@@ -100,11 +100,11 @@ def test_public_choices(part):
         assert best.objective >= chosen[0].objective
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_maximal(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_maximal(chunk):
     """What is mined is cut to what keeps the rule, and completed until nothing fits."""
     cut = 0
-    for case in fitting(part):
+    for case in fitting(chunk):
         rule = replace(case.rule, model="containment", suppress=0)
         if np.bincount(case.y).min() < rule.k:
             continue
@@ -114,13 +114,13 @@ def test_maximal(part):
             plain = maximal(table, rule, by, complete=False)
             whole = maximal(table, rule, by)
             S = set(whole.selected)
-            more = set(range(case.d)) - S
+            others = set(range(case.d)) - S
             cut += loose.selected != plain.selected
 
             assert naive.feasible(case.rows, case.y, set(plain.selected), rule)
             assert set(plain.selected) <= S
             assert naive.feasible(case.rows, case.y, S, rule)
-            assert not any(naive.feasible(case.rows, case.y, S | {j}, rule) for j in more)
+            assert not any(naive.feasible(case.rows, case.y, S | {j}, rule) for j in others)
     assert cut > 3
 
 
@@ -128,8 +128,8 @@ def test_maximal(part):
 
 
 def test_closed():
-    """Of each closed item the smallest crowd of one class is told, and the rows below k."""
-    for case in (case for part in PARTS for case in cases(part, 20)):
+    """Of each closed item the smallest group of one class is told, and the rows below k."""
+    for case in (case for column in PARTS for case in cases(column, 20)):
         names = tuple(f"c{c}" for c in range(case.rule.classes))
         table = Labelled(case.items, case.y, names)
         expected = []

@@ -67,8 +67,8 @@ def test_the_laws_run_over_every_method():
                 if isinstance(kind, type) and hasattr(kind, "fit")
                 and "ledger" in inspect.signature(kind).parameters}
 
-    assert set(METHODS) == {one.name for one in ESTIMATORS}
-    assert exported == {one.kind for one in ESTIMATORS}
+    assert set(METHODS) == {estimator.name for estimator in ESTIMATORS}
+    assert exported == {estimator.kind for estimator in ESTIMATORS}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -81,13 +81,13 @@ def test_a_plan_names_the_option_that_is_wrong(method):
 
 
 class Spy(Source):
-    """A source that notes when its body is opened, and does then what it is told."""
+    """A source that notes when its body is opened, and then calls `then`."""
 
     @classmethod
     def on(cls, source, then=None):
         """A spy for this source."""
-        given = {each.name: getattr(source, each.name) for each in fields(Source)}
-        spy = cls(**given)
+        values = {each.name: getattr(source, each.name) for each in fields(Source)}
+        spy = cls(**values)
         object.__setattr__(spy, "calls", [])
         object.__setattr__(spy, "then", then or (lambda: None))
         return spy
@@ -124,7 +124,7 @@ def test_a_refused_spend_reads_no_row(tmp_path, method):
     source = spied(frame=method.table())
 
     with pytest.raises(BudgetExceeded, match=r"clinic: 1 asked, 0\.5 left"):
-        method.made(ledger=ledger).fit(source)
+        method.estimator(ledger=ledger).fit(source)
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
 
 
@@ -134,14 +134,14 @@ def test_an_unknown_population_reads_no_row(tmp_path, method):
     source = spied(frame=method.table())
 
     with pytest.raises(LedgerError, match="grant"):
-        method.made(ledger=ps.Ledger(str(tmp_path / "no.db"), population="x")).fit(source)
+        method.estimator(ledger=ps.Ledger(str(tmp_path / "no.db"), population="x")).fit(source)
     assert 0 == source.opened
 
 
 @charging
 @pytest.mark.parametrize(("wrong", "error"), [
-    *(({"epsilon": one}, ParameterError)
-      for one in (None, 0, -1, float("nan"), 11, "0.1234567891")),
+    *(({"epsilon": epsilon}, ParameterError)
+      for epsilon in (None, 0, -1, float("nan"), 11, "0.1234567891")),
     ({"domain": ps.Domain([*COLUMNS, ps.Flag("more")], target=WARD.target)}, SchemaError),
 ], ids=str)
 def test_a_wrong_parameter_reads_no_row(ledger, method, wrong, error):
@@ -149,7 +149,7 @@ def test_a_wrong_parameter_reads_no_row(ledger, method, wrong, error):
     source = spied(frame=method.table())
 
     with pytest.raises(error):
-        method.made(ledger=ledger, **wrong).fit(source)
+        method.estimator(ledger=ledger, **wrong).fit(source)
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
 
 
@@ -159,7 +159,7 @@ def test_bounds_are_public_facts(ledger, method):
     source = spied(frame=method.table())
 
     with pytest.raises(DomainError, match="no domain is given"):
-        method.made(ledger=ledger, domain=None).fit(source)
+        method.estimator(ledger=ledger, domain=None).fit(source)
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
 
 
@@ -167,7 +167,7 @@ def test_bounds_are_public_facts(ledger, method):
 def test_one_row_is_refused(ledger, method):
     """A release of one row would be of one person: it is refused, and nothing is charged."""
     with pytest.raises(ParameterError, match=r"n_samples = 1|one row|1 rows|2 rows"):
-        method.made(ledger=ledger).fit(method.table(1))
+        method.estimator(ledger=ledger).fit(method.table(1))
     assert Fraction(0) == ledger.spent()
 
 
@@ -175,7 +175,7 @@ def test_one_row_is_refused(ledger, method):
 def test_a_plan_is_the_same_before_and_after(method):
     """`plan` before `fit`, after it, and in the release say one thing."""
     before = method.plan().json()
-    fitted = method.made().fit(method.table())
+    fitted = method.estimator().fit(method.table())
 
     assert before == fitted.plan(rows=ROWS).json() == fitted.release_.body["plan"]
 
@@ -200,7 +200,7 @@ def test_the_charge_is_durable_before_the_first_row(ledger, method):
     source = spied(lambda: seen.append(ps.Ledger(ledger.path, population="clinic").spent()),
                    method.table())
 
-    method.made(ledger=ledger).fit(source)
+    method.estimator(ledger=ledger).fit(source)
 
     assert [Fraction(1)] == seen
     assert 1 == source.opened
@@ -208,12 +208,12 @@ def test_the_charge_is_durable_before_the_first_row(ledger, method):
 
 @charging
 def test_a_fault_in_the_rows_has_one_text(ledger, method):
-    """Whatever the rows make fail: the charge stays, and the error hides its cause."""
+    """If rows make anything fail, the charge stays, and the error hides its cause."""
     def fail():
         raise RuntimeError(SECRET)
 
     with pytest.raises(ReleaseFailed) as caught:
-        method.made(ledger=ledger).fit(spied(fail, method.table()))
+        method.estimator(ledger=ledger).fit(spied(fail, method.table()))
     assert "release failed; the budget is charged" == str(caught.value)
     assert (None, None) == (caught.value.__cause__, caught.value.__context__)
     assert Fraction(1) == ledger.spent()
@@ -223,11 +223,11 @@ def test_a_fault_in_the_rows_has_one_text(ledger, method):
 def test_without_entropy_nothing_leaves_and_the_charge_stays(tmp_path, ledger, monkeypatch,
                                                              allowed):
     """If the system runs out of random bits, early or late, there is no output and no refund."""
-    source, made, urandom, asked = spied(), plan(), os.urandom, []
+    source, planned, urandom, requests = spied(), plan(), os.urandom, []
 
     def broken(count):
-        asked.append(count)
-        if len(asked) > allowed:
+        requests.append(count)
+        if len(requests) > allowed:
             raise OSError(5, "no entropy")
         return urandom(count)
 
@@ -235,10 +235,10 @@ def test_without_entropy_nothing_leaves_and_the_charge_stays(tmp_path, ledger, m
         # Only where noise comes from: the ledger draws its request number before the charge.
         patch.setattr("privsieve.noise.streams.os", SimpleNamespace(urandom=broken))
         with pytest.raises(ReleaseFailed) as caught:
-            fitting.fit(made, source, ledger=ledger, folder=folder)
+            fitting.fit(planned, source, ledger=ledger, folder=folder)
 
     assert "release failed; the budget is charged" == str(caught.value)
-    assert len(asked) == allowed + 1
+    assert len(requests) == allowed + 1
     assert Fraction(1) == ledger.spent()
     assert 1 == len(ledger.orphans())
     assert not (tmp_path / "out" / "release.json").exists()
@@ -288,7 +288,7 @@ def test_odd_rows_are_silent(method, make, ledger, caplog, capfd):
     """Odd rows raise nothing, warn of nothing, print nothing and log nothing."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        fitted = method.made(ledger=ledger).fit(make(method))
+        fitted = method.estimator(ledger=ledger).fit(make(method))
 
     assert set(fitted.release_.selected) <= set(method.domain.names)
     assert [] == warned
@@ -300,25 +300,25 @@ def test_odd_rows_are_silent(method, make, ledger, caplog, capfd):
 @estimators
 def test_a_fitted_one_holds_its_release_only(method, ledger):
     """After `fit` there are the parameters, the columns' names and number, and the release."""
-    fitted = method.made(ledger=ledger)
+    fitted = method.estimator(ledger=ledger)
     parameters = set(fitted.get_params(deep=False))
 
     fitted.fit(method.table())
 
     body = fitted.release_.body
     assert parameters | {"n_features_in_", "feature_names_in_", "release_"} == set(vars(fitted))
-    said = {"branch", "class_counts"}
+    settings = {"branch", "class_counts"}
     assert {"format", "kind", "columns", "domain", "selected", "forecast", "plan",
-            "warning", *NUMBERS.get(body["kind"], ())} == set(body) - said
+            "warning", *NUMBERS.get(body["kind"], ())} == set(body) - settings
     assert list(method.domain.names) == fitted.feature_names_in_.tolist()
 
 
 @estimators
 def test_parameters_are_kept_as_given(method):
     """Each parameter can be got and set, a clone has them, and a pickle has the release as well."""
-    fresh = method.made()
+    fresh = method.estimator()
     again = method.kind().set_params(**fresh.get_params(deep=False))
-    fitted = method.made().fit(method.table())
+    fitted = method.estimator().fit(method.table())
     pickled = pickle.loads(pickle.dumps(fitted))
 
     assert repr(fresh) == repr(again) == repr(clone(fitted))
@@ -332,14 +332,14 @@ def test_parameters_are_kept_as_given(method):
 @selecting
 def test_a_selector_is_a_scikit_learn_transformer(method, ledger):
     """It transforms, names its columns and keeps the frame where asked to."""
-    fitted = method.made(ledger=ledger).set_output(transform="pandas").fit(method.table())
+    fitted = method.estimator(ledger=ledger).set_output(transform="pandas").fit(method.table())
     columns = table()[list(fitted.feature_names_in_)]
 
     assert list(fitted.release_.selected) == list(fitted.get_feature_names_out())
     assert list(fitted.release_.selected) == list(fitted.transform(columns).columns)
     groups = method.options.get("groups", {}).values()
-    more = sum(len(one) - 1 for one in groups if set(one) <= set(fitted.release_.selected))
-    assert 2 + more == fitted.get_support().sum()
+    total = sum(len(group) - 1 for group in groups if set(group) <= set(fitted.release_.selected))
+    assert 2 + total == fitted.get_support().sum()
 
 
 @estimators
@@ -350,7 +350,7 @@ def test_an_array_takes_the_road_of_a_frame(method):
     options = {"columns": ["x0", "x3"]} if "columns" in method.options else {}
     # names of the ward are none of an array's
     options |= {wish: None for wish in PLACED if wish in method.options}
-    fitted = method.made(domain=method.box, **options).fit(X, y)
+    fitted = method.estimator(domain=method.box, **options).fit(X, y)
 
     assert ("x0", "x1", "x2", "x3", "x4", "x5") == fitted.release_.columns
     assert 6 == fitted.n_features_in_
@@ -363,7 +363,7 @@ def test_an_array_takes_the_road_of_a_frame(method):
 @estimators
 def test_a_table_that_is_fitted_again_is_the_only_one(method):
     """Names of the first table do not stay when an array is fitted after it."""
-    fitted = method.made().fit(method.table())
+    fitted = method.estimator().fit(method.table())
     frame = method.table()
     target = frame.pop(method.domain.target.name)
     numbers = ps.Domain([ps.Number(name, 0, 400) for name in frame], target=method.domain.target)
@@ -379,12 +379,12 @@ def test_a_table_that_is_fitted_again_is_the_only_one(method):
 
 def test_unsigned_releases_are_added_up():
     """The second release that no ledger knows warns, with the sum so far."""
-    made = CHARGING[0].made(epsilon="0.7")
-    made.fit(CHARGING[0].table())
+    release = CHARGING[0].estimator(epsilon="0.7")
+    release.fit(CHARGING[0].table())
 
     with pytest.warns(fitting.UnsignedWarning, match=r"2 releases .* epsilon 1\.4 "):
-        made.fit(CHARGING[0].table())
-    assert made.release_.certificate["ledger"] is None
+        release.fit(CHARGING[0].table())
+    assert release.release_.certificate["ledger"] is None
 
 
 def test_a_replayed_release_says_so(ledger):

@@ -84,15 +84,15 @@ def imported(name, inside="privsieve"):
     package = name.removesuffix(".py").split("/")[:-1]
     for node in ast.walk(ast.parse((SRC / name).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
+            aliases = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = [inside, *package[: len(package) + 1 - node.level]] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            found = [f"{module}.{alias.name}" if is_module(f"{module}.{alias.name}") else module
-                     for alias in node.names]
+            aliases = [f"{module}.{alias.name}" if is_module(f"{module}.{alias.name}") else module
+                       for alias in node.names]
         else:
             continue
-        for full in found:
+        for full in aliases:
             if full.split(".")[0] == inside:
                 ours.add(full.removeprefix(inside).lstrip(".") or "__init__")
             else:
@@ -106,7 +106,7 @@ def is_module(full):
     return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
 
 
-def part(name):
+def layer(name):
     """The part of the package that a file or module belongs to."""
     return name.removesuffix(".py").replace("/", ".").split(".")[0]
 
@@ -117,9 +117,9 @@ def test_imports_point_down(name):
     ours, _ = imported(name)
 
     wrong = {module for module in ours
-             if part(module) not in {part(name), *BELOW[part(name)]}
-             and part(module) != "__init__"}
-    if part(name) not in ("cli", "__main__"):
+             if layer(module) not in {layer(name), *BELOW[layer(name)]}
+             and layer(module) != "__init__"}
+    if layer(name) not in ("cli", "__main__"):
         wrong |= {module for module in ours if module == "__init__"}
     assert set() == wrong
 
@@ -137,18 +137,18 @@ def test_a_part_stands_above_what_it_imports():
 
 def test_one_file_of_the_checker_plans_again():
     """Of methods the checker takes plans alone, in `replan`; the rest shares no code with them."""
-    takes = {name for name in modules() if part(name) == "check"
-             and any(part(module) == "methods" for module in imported(name)[0])}
+    takes = {name for name in modules() if layer(name) == "check"
+             and any(layer(module) == "methods" for module in imported(name)[0])}
 
     assert {"check/replan.py"} == takes
 
 
 def test_every_part_has_a_place():
     """A new part of the package is put into a layer on purpose."""
-    assert set() == {part(name) for name in modules()} - set(BELOW)
+    assert set() == {layer(name) for name in modules()} - set(BELOW)
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if part(name) in ("check", "ledger")])
+@pytest.mark.parametrize("name", [name for name in modules() if layer(name) in ("check", "ledger")])
 def test_who_checks_needs_no_numpy(name):
     """A ledger and a checker load the standard library and `click`'s peers at most."""
     _, others = imported(name)
@@ -159,7 +159,7 @@ def test_who_checks_needs_no_numpy(name):
 def test_a_report_knows_no_row():
     """A report imports the words of plans and releases, MarkupSafe, and nothing else."""
     for name in modules():
-        if part(name) in ("report", "telling"):
+        if layer(name) in ("report", "telling"):
             _, others = imported(name)
 
             assert {"markupsafe"} >= others - sys.stdlib_module_names, name
@@ -168,7 +168,7 @@ def test_a_report_knows_no_row():
 def test_local_meets_no_noise():
     """The convex solve and its constants take ball arithmetic, and nothing else of noise."""
     for name in modules():
-        if part(name) == "local":
+        if layer(name) == "local":
             text = (SRC / name).read_text(encoding="utf-8")
 
             taken = set(re.findall(r"privsieve\.noise(.*)", text))
@@ -240,8 +240,8 @@ def test_a_selection_needs_numpy_only(tmp_path):
     Its report is written with what escapes, and with no engine of templates; its noise is drawn
     without Arb.
     """
-    found = loaded(SELECT, tmp_path)
+    modules = loaded(SELECT, tmp_path)
 
-    assert set() == found & {*SLOW, "flint"}
-    assert {"numpy", "markupsafe"} <= found
+    assert set() == modules & {*SLOW, "flint"}
+    assert {"numpy", "markupsafe"} <= modules
     assert (tmp_path / "out" / "report.html").exists()

@@ -30,9 +30,9 @@ CLAIM = {"claim": {"epsilon": "0.5"}, "software": {}}
 @pytest.fixture
 def ledger(tmp_path):
     """A ledger with 3 granted to one population."""
-    made = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
-    made.grant(epsilon="3.0")
-    return made
+    new_ledger = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
+    new_ledger.grant(epsilon="3.0")
+    return new_ledger
 
 
 def _names(path):
@@ -47,12 +47,12 @@ def _bad(path, population="clinic-2026"):
 def test_a_ledger_is_a_value(tmp_path):
     """A ledger touches no file, equals its like, and is pickled as texts."""
     path = str(tmp_path / "budget.db")
-    made = Ledger(path, population="clinic-2026")
+    ledger = Ledger(path, population="clinic-2026")
 
-    assert made == Ledger(path, population="clinic-2026")
-    assert made == pickle.loads(pickle.dumps(made))
+    assert ledger == Ledger(path, population="clinic-2026")
+    assert ledger == pickle.loads(pickle.dumps(ledger))
     assert {"path": path, "population": "clinic-2026", "head": None,
-            "request": None} == dataclasses.asdict(made)
+            "request": None} == dataclasses.asdict(ledger)
     assert [] == _names(tmp_path)
 
 
@@ -193,16 +193,16 @@ def test_a_bad_limit_makes_no_file(tmp_path, amount):
 
 def _all_refused(ledger):
     """Each operation says in one sentence that the ledger cannot serve."""
-    found = []
+    messages = []
     for act in (lambda: ledger.grant(1), ledger.left, ledger.entries, ledger.orphans,
                 ledger.publications, ledger.verify_chain,
                 lambda: ledger.reserve(Cost.of(1), CLAIM)):
         with pytest.raises(LedgerError) as caught:
             act()
-        found.append(str(caught.value))
-        assert str(Path(ledger.path).parent) not in found[-1]
-        assert "\n" not in found[-1]
-    return found
+        messages.append(str(caught.value))
+        assert str(Path(ledger.path).parent) not in messages[-1]
+        assert "\n" not in messages[-1]
+    return messages
 
 
 def test_a_foreign_file_is_refused_and_not_changed(tmp_path):
@@ -243,15 +243,15 @@ def test_a_ledger_of_version_0_1_0_is_refused(tmp_path, cli):
             "INSERT INTO population VALUES ('p', 'pure', 1)")
     before, old = path.read_bytes(), _bad(path)
 
-    assert all("made by version 0.1.0" in said and "make a new one, in another file, with "
-               "`privsieve ledger grant" in said for said in _all_refused(old))
+    assert all("made by version 0.1.0" in message and "make a new one, in another file, with "
+               "`privsieve ledger grant" in message for message in _all_refused(old))
     place = ("--ledger", path, "--population", "p")
-    for verb, *more in (("show",), ("verify",), ("grant", "--epsilon", 1),
-                        ("raise", "--epsilon", 2, "--reason", "x", "--by", "A", "--and", "B"),
-                        ("backup", tmp_path / "copy.db"), ("export",)):
+    for verb, *options in (("show",), ("verify",), ("grant", "--epsilon", 1),
+                           ("raise", "--epsilon", 2, "--reason", "x", "--by", "A", "--and", "B"),
+                           ("backup", tmp_path / "copy.db"), ("export",)):
         own = place[:2] if verb in ("verify", "backup", "export") else place
-        code, _out, said = cli("ledger", verb, *more, *own)
-        assert (4, True) == (code, "was never released" in said), (verb, said)
+        code, _out, message = cli("ledger", verb, *options, *own)
+        assert (4, True) == (code, "was never released" in message), (verb, message)
     assert (before, ["old.db"]) == (path.read_bytes(), _names(tmp_path))
 
 
@@ -298,10 +298,10 @@ def test_an_interrupted_charge_is_undone(ledger, monkeypatch):
 def test_a_commit_to_disk_waits_for_the_disk(ledger):
     """Every connection that writes asks for full synchronisation and foreign keys."""
     with ledger_file.transaction(ledger.path) as db:
-        found = [db.execute(f"PRAGMA {name}").fetchone()[0]
-                 for name in ("journal_mode", "synchronous", "foreign_keys", "trusted_schema")]
+        settings = [db.execute(f"PRAGMA {name}").fetchone()[0]
+                    for name in ("journal_mode", "synchronous", "foreign_keys", "trusted_schema")]
 
-    assert ["delete", 3, 1, 0] == found
+    assert ["delete", 3, 1, 0] == settings
 
 
 def _population(account, *amounts, unit="NULL", neighbours="NULL", rows="NULL"):
@@ -344,7 +344,7 @@ def _population(account, *amounts, unit="NULL", neighbours="NULL", rows="NULL"):
     "UPDATE request SET delta_units = 1 WHERE state = 'reserved'",
 ])
 def test_the_file_defends_itself(ledger, statement):
-    """Each table refuses what no ledger does, whoever asks."""
+    """Each table refuses what no ledger does, from any client."""
     ledger.commit(ledger.reserve(Cost.of(1), CLAIM), DIGEST)
     ledger.publish("s", ["a"], 2, "m", claim={})
     other = Ledger(ledger.path, population="town")
@@ -360,19 +360,19 @@ def test_the_file_defends_itself(ledger, statement):
             db.execute(statement)
 
 
-def _granted(population, limit, delta="0", /, **more):
+def _granted(population, limit, delta="0", /, **options):
     """The body of a grant; `more` makes it one that cannot be."""
-    made = accounts.granted(limit, units_of(delta, DELTA_UNITS))
-    return {"population": population, "account": made.account, "limit": limit,
-            "delta_limit": delta, "rho_limit": decimal(made.rho_limit, RHO_UNITS), "unit": None,
-            "neighbours": None, "rows_per_person": None, **more}
+    granted = accounts.granted(limit, units_of(delta, DELTA_UNITS))
+    return {"population": population, "account": granted.account, "limit": limit,
+            "delta_limit": delta, "rho_limit": decimal(granted.rho_limit, RHO_UNITS), "unit": None,
+            "neighbours": None, "rows_per_person": None, **options}
 
 
-def _reserved(units, delta="0", /, **more):
+def _reserved(units, delta="0", /, **options):
     """The body of a charge in plain sums; `more` makes it one that cannot be."""
-    made = accounts.charge(units, units_of(delta, DELTA_UNITS), None, 1)
+    charge = accounts.charge(units, units_of(delta, DELTA_UNITS), None, 1)
     return {"population": "p", "request": "b", "units": units, "delta": delta,
-            "rho": None, "charged": accounts.charged(Account("approximate"), made, 1), **more}
+            "rho": None, "charged": accounts.charged(Account("approximate"), charge, 1), **options}
 
 
 def _chain():
@@ -427,9 +427,9 @@ def test_an_entry_that_was_changed_is_found(change):
     ("people", {"population": "q"})])
 def test_what_is_possible_passes(kind, body):
     """The entries of which each field that is changed makes one that cannot be."""
-    *_, commit = made = _chain()
+    *_, commit = new_commit = _chain()
 
-    assert () == replay([*made, Entry.after(commit, kind, body)])[2]
+    assert () == replay([*new_commit, Entry.after(commit, kind, body)])[2]
 
 
 def test_damaged_pages_never_become_a_traceback(ledger):
@@ -440,22 +440,22 @@ def test_damaged_pages_never_become_a_traceback(ledger):
     written = [at for at in range(30, len(clean), 128) if any(clean[at:at + 40])]
     acts = [ledger.left, ledger.entries, ledger.orphans, ledger.publications,
             lambda: ledger.reserve(Cost.of("0.1"), CLAIM)]
-    found = 0
+    caught = 0
     for place in written:
         damaged = bytearray(clean)
         damaged[place:place + 40] = b"\xa5" * 40
         Path(ledger.path).write_bytes(damaged)
         try:
-            found += not ledger.verify_chain().valid
+            caught += not ledger.verify_chain().valid
         except LedgerError:
-            found += 1
+            caught += 1
         for act in acts:
             with contextlib.suppress(LedgerError, BudgetExceeded):
                 act()
         for item in Path(ledger.path).parent.iterdir():
             item.unlink()
 
-    assert len(written) / 2 < found
+    assert len(written) / 2 < caught
 
 
 def test_a_delta_is_charged_with_its_epsilon(tmp_path):

@@ -68,16 +68,16 @@ def by_hand(place, request):  # noqa: F811
         postgres = request.getfixturevalue("postgres")
         with postgres.root(place.split("/")[3].split("?")[0]) as db:
             db.execute("SET session_replication_role = replica; SET search_path = privsieve")
-            yield lambda text, given=(): db.execute(text.replace("?", "%s"), given or None)
+            yield lambda text, arguments=(): db.execute(text.replace("?", "%s"), arguments or None)
             db.execute("UPDATE head SET (seq, hash) = (SELECT seq, hash FROM entry "
                        "ORDER BY seq DESC LIMIT 1)")
         return
     with contextlib.closing(sqlite3.connect(place, isolation_level=None)) as db:
-        made = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in made:
+        tables = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in tables:
             db.execute(f"DROP TRIGGER {name}")
         yield db.execute
-        for _, text in made:
+        for _, text in tables:
             db.execute(text)
 
 
@@ -108,15 +108,15 @@ def test_what_is_counted_on_is_what_is_counted_anew(place):  # noqa: F811
     ledgers[1].grant(3, delta="1e-6", unit="person", rows_per_person=3)
     ledgers[2].introduce()
     acts = {
-        "charge": lambda one: open_.append(
-            partial(one.commit, one.reserve(MILLI, CLAIM), DIGEST)),
-        "delta": lambda one: one.reserve(Cost.of("0.01", delta="1e-9"), CLAIM),
-        "commit": lambda _one: open_ and open_.pop(rng.randrange(len(open_)))(),
-        "publish": lambda one: one.publish("s", [f"c{rng.random()}"], 2, "m", claim={}),
-        "other": lambda one: one.other_people("t", "A. Clerk"),
-        "raise": lambda one: one.raise_limit(epsilon=one.limit() + 1, reason="x",
-                                             by=("A. Clerk", "B. Board")),
-        "grant": lambda one: one.grant(3)}
+        "charge": lambda ledger: open_.append(
+            partial(ledger.commit, ledger.reserve(MILLI, CLAIM), DIGEST)),
+        "delta": lambda ledger: ledger.reserve(Cost.of("0.01", delta="1e-9"), CLAIM),
+        "commit": lambda _ledger: open_ and open_.pop(rng.randrange(len(open_)))(),
+        "publish": lambda ledger: ledger.publish("s", [f"c{rng.random()}"], 2, "m", claim={}),
+        "other": lambda ledger: ledger.other_people("t", "A. Clerk"),
+        "raise": lambda ledger: ledger.raise_limit(epsilon=ledger.limit() + 1, reason="x",
+                                                   by=("A. Clerk", "B. Board")),
+        "grant": lambda ledger: ledger.grant(3)}
     for step in range(80):
         if rng.random() < 0.5:
             another_process()
@@ -183,7 +183,7 @@ def chained(seqs, change):
     return act
 
 
-def said(*statements):
+def balances(*statements):
     """Statements alone; the chain is left as it is."""
     return lambda execute, _entries: [execute(statement) for statement in statements]
 
@@ -233,46 +233,47 @@ _MARK = "(SELECT {}(seq) FROM entry WHERE kind = 'checkpoint')"
 _BEFORE = f"(SELECT max(seq) FROM entry WHERE kind = 'checkpoint' AND seq < {_MARK.format('max')})"
 _TEXT = ("UPDATE entry SET payload = replace(payload, '\"2000000000\"', '\"3000000000\"') "
          "WHERE seq = ")
-LESS = said("UPDATE population SET spent = spent - 5 WHERE id = 'p'")
+LESS = balances("UPDATE population SET spent = spent - 5 WHERE id = 'p'")
 #: What is done by hand, and whether the next charge finds it; `verify` finds all.
 EDITS = {
     "the totals": (LESS, True),
-    "the totals of others": (said("UPDATE population SET lim = lim + 1 WHERE id = 'q'"), True),
-    "a newest request": (said("UPDATE request SET units = 1 WHERE seq > (SELECT max(seq) FROM "
-                              "request) - 3"), True),
+    "the totals of others": (balances("UPDATE population SET lim = lim + 1 WHERE id = 'q'"), True),
+    "a newest request": (balances("UPDATE request SET units = 1 WHERE seq > (SELECT max(seq) FROM "
+                                  "request) - 3"), True),
     "the newest charge": (chained(lambda entries: [len(entries) - 1],
                                   lambda _entry, body: body.update(units=1)), True),
-    "a limit": (said("UPDATE population SET lim = 10 * lim WHERE id = 'p'"), True),
-    "a newest state": (said("UPDATE request SET state = 'reserved' WHERE seq = (SELECT max(seq) "
-                            "FROM request)"), True),
-    "a publication": (said("UPDATE publication SET k = 99"), True),
-    "an entry of another kind": (said("UPDATE entry SET kind = 'commit' WHERE seq = (SELECT "
-                                      "max(seq) FROM request)"), True),
-    "an entry of no text": (said("UPDATE entry SET payload = 'garbage' WHERE seq = (SELECT "
-                                 "max(seq) FROM request)"), True),
-    "a trigger": (said("CREATE TABLE more(a BIGINT)"), True),
-    "a publication gone": (said("DELETE FROM publication"), True),
-    "the newest checkpoint's text": (said(_TEXT + _MARK.format("max")), True),
-    "the newest checkpoint gone": (said("DELETE FROM entry WHERE seq = " + _MARK.format("max")),
+    "a limit": (balances("UPDATE population SET lim = 10 * lim WHERE id = 'p'"), True),
+    "a newest state": (balances(
+        "UPDATE request SET state = 'reserved' WHERE seq = (SELECT max(seq) "
+                                "FROM request)"), True),
+    "a publication": (balances("UPDATE publication SET k = 99"), True),
+    "an entry of another kind": (balances("UPDATE entry SET kind = 'commit' WHERE seq = (SELECT "
+                                          "max(seq) FROM request)"), True),
+    "an entry of no text": (balances("UPDATE entry SET payload = 'garbage' WHERE seq = (SELECT "
+                                     "max(seq) FROM request)"), True),
+    "a trigger": (balances("CREATE TABLE more(a BIGINT)"), True),
+    "a publication gone": (balances("DELETE FROM publication"), True),
+    "the newest checkpoint's text": (balances(_TEXT + _MARK.format("max")), True),
+    "the newest checkpoint gone": (balances("DELETE FROM entry WHERE seq = " + _MARK.format("max")),
                                    True),
     "the second checkpoint gone, closed over": (closed_over, True),
     "the newest checkpoint lower": (together(chained(newest, spends(5)), LESS), True),
     "the newest checkpoint of others": (chained(newest, renamed), True),
-    "the second checkpoint's text": (said(_TEXT + _BEFORE), True),
-    "the second checkpoint gone": (said("DELETE FROM entry WHERE seq = " + _BEFORE), True),
+    "the second checkpoint's text": (balances(_TEXT + _BEFORE), True),
+    "the second checkpoint gone": (balances("DELETE FROM entry WHERE seq = " + _BEFORE), True),
     "the second checkpoint lower": (together(chained(second, spends(5)), LESS), True),
     "the second checkpoint of others": (chained(second, renamed), True),
     "the second checkpoint without accounts": (chained(second, unlike), True),
     "checkpoints twice": (appended, True),
     "all checkpoints lower, alike": (together(chained(_marks, spends(5)), LESS), False),
-    "an old charge's text": (said("UPDATE entry SET payload = replace(payload, '1000000', '1') "
-                                  f"WHERE seq = {_OLD}"), False),
+    "an old charge's text": (balances("UPDATE entry SET payload = replace(payload, '1000000', '1') "
+                                      f"WHERE seq = {_OLD}"), False),
     "an old charge": (chained(lambda entries: [next(
         entry.seq for entry in entries if entry.kind == "reserve")],
         lambda _entry, body: body.update(units=1)), False),
-    "an old request": (said(f"UPDATE request SET units = 1 WHERE seq = {_OLD}"), False),
-    "an old request gone": (said(f"DELETE FROM request WHERE seq = {_OLD}"), False),
-    "an old entry gone": (said("DELETE FROM entry WHERE seq = 5"), False),
+    "an old request": (balances(f"UPDATE request SET units = 1 WHERE seq = {_OLD}"), False),
+    "an old request gone": (balances(f"DELETE FROM request WHERE seq = {_OLD}"), False),
+    "an old entry gone": (balances("DELETE FROM entry WHERE seq = 5"), False),
     "the first checkpoint lower": (chained(lambda entries: _marks(entries)[:1], spends(5)), False),
 }
 

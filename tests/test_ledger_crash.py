@@ -27,9 +27,9 @@ from privsieve.public.plan import Cost
 
 HERE = Path(__file__).parent
 SOURCES = str(Path(privsieve.__file__).parents[1])
-#: So many charges were acknowledged before: enough that pages are split and freed.
+#: This number of charges was acknowledged before: enough that pages are split and freed.
 BEFORE = 11
-#: Where each crash has many ends, one of so many is tried; all of them where somebody has the time.
+#: Where each crash has many ends, one of this number is tried; all of them with more time.
 SEVERAL = 4 if int(os.environ.get("PRIVSIEVE_KILLS", "50")) < 1000 else 1
 
 #: Die at each call of a charge and its commit in turn; a folder says that it was acknowledged.
@@ -67,10 +67,11 @@ def shim(tmp_path_factory):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not (compiler and sys.platform == "linux"):
         pytest.skip("needs a C compiler on Linux")
-    made = tmp_path_factory.mktemp("shim") / "crash_at.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", made, HERE / "crash_at.c", "-ldl"],
+    shim_path = tmp_path_factory.mktemp("shim") / "crash_at.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", shim_path, HERE / "crash_at.c",
+                    "-ldl"],
                    check=True)
-    return made
+    return shim_path
 
 
 def die_everywhere(shim, base, *, torn=False, step=1, plant=""):
@@ -260,8 +261,8 @@ def filled(path, most):
     """Charge until the disk is full; how often it was acknowledged, and what was said then."""
     done = subprocess.run([sys.executable, "-c", FILLING, str(path), str(most)], check=True,
                           capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCES})
-    *numbers, said = done.stdout.splitlines()
-    return len(numbers), said
+    *numbers, lines = done.stdout.splitlines()
+    return len(numbers), lines
 
 
 @contextlib.contextmanager
@@ -285,7 +286,8 @@ def test_a_file_with_two_names(tmp_path, monkeypatch):
     Ledger(str(tmp_path / "soft.db"), "p").reserve(Cost.of("0.25"), {})
     os.link(tmp_path / "b.db", tmp_path / "hard.db")
     for name in ("b.db", "hard.db", "soft.db"):
-        for act in (lambda one: one.reserve(Cost.of("0.25"), {}), lambda one: one.left()):
+        for act in (lambda ledger: ledger.reserve(Cost.of("0.25"), {}),
+                    lambda ledger: ledger.left()):
             with pytest.raises(LedgerError, match="has a second name"):
                 act(Ledger(str(tmp_path / name), "p"))
     (tmp_path / "hard.db").unlink()
@@ -318,7 +320,8 @@ def test_a_file_that_is_mounted_alone(tmp_path):
     alone = tmp_path / "two" / "b.db"
     alone.touch()
     with mounting(alone, "--bind", str(tmp_path / "one" / "b.db")):
-        for act in (lambda one: one.reserve(Cost.of("0.25"), {}), lambda one: one.left()):
+        for act in (lambda ledger: ledger.reserve(Cost.of("0.25"), {}),
+                    lambda ledger: ledger.left()):
             with pytest.raises(LedgerError, match="mount its folder instead"):
                 act(Ledger(str(alone), "p"))
     with mounting(tmp_path / "two", "--bind", str(tmp_path / "one")):

@@ -36,11 +36,11 @@ ROW = {"claim": {"unit": UNIT["row"], "neighbours": "replace-one"}}
 @pytest.fixture
 def ledger(tmp_path):
     """1 of 2 spent, with a head outside."""
-    made = Ledger(str(tmp_path / "b.db"), "p", head=str(tmp_path / "away" / "head.json"))
+    new_ledger = Ledger(str(tmp_path / "b.db"), "p", head=str(tmp_path / "away" / "head.json"))
     (tmp_path / "away").mkdir()
-    made.grant(2)
-    made.commit(made.reserve(Cost.of(1), ROW), DIGEST)
-    return made
+    new_ledger.grant(2)
+    new_ledger.commit(new_ledger.reserve(Cost.of(1), ROW), DIGEST)
+    return new_ledger
 
 
 # --- the head -----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_a_pipe_is_not_waited_for(ledger, tmp_path, capsys):
     signal.alarm(20)
     try:
         for place in (pipe, "/dev/zero"):
-            for act in (lambda one: one.reserve(Cost.of("0.5"), ROW), Ledger.left,
+            for act in (lambda ledger: ledger.reserve(Cost.of("0.5"), ROW), Ledger.left,
                         Ledger.verify_chain):
                 with pytest.raises(LedgerError, match="head file cannot be read"):
                     act(Ledger(ledger.path, "p", head=place))
@@ -205,7 +205,7 @@ def test_a_limit_rises_with_its_entry(ledger):
         ledger.reserve(Cost.of("1e-9"), ROW)
 
 
-@pytest.mark.parametrize(("epsilon", "more", "said"), [
+@pytest.mark.parametrize(("epsilon", "options", "message"), [
     (2, {}, "larger limit"), (1, {}, "larger limit"), (None, {}, "larger limit"),
     (3, {"delta": "1e-6"}, "is pure"), (3, {"by": ("A", "A")}, "two people"),
     (3, {"by": ("A. Clerk", "a. clerk")}, "two people"),
@@ -218,10 +218,10 @@ def test_a_limit_rises_with_its_entry(ledger):
     (3, {"reason": "a\nb"}, "reason is"), (1001, {}, "there is no protection"),
     ("x", {}, "epsilon is"),
 ])
-def test_what_is_no_raise_is_refused(ledger, epsilon, more, said):
+def test_what_is_no_raise_is_refused(ledger, epsilon, options, message):
     """Lower or equal limits, a delta of a pure account, one name, no reason."""
-    with pytest.raises((LedgerError, ParameterError), match=said):
-        ledger.raise_limit(epsilon=epsilon, **{"reason": "x", "by": BY, **more})
+    with pytest.raises((LedgerError, ParameterError), match=message):
+        ledger.raise_limit(epsilon=epsilon, **{"reason": "x", "by": BY, **options})
 
     assert (3, ()) == (ledger.verify_chain().entries, ledger.verify_chain().reasons)
 
@@ -286,11 +286,11 @@ def test_an_impossible_raise_is_found(change):
     grant = Entry.after(None, "grant", {
         "population": "p", "account": "pure", "limit": 10, "delta_limit": "0", "rho_limit": "0",
         "unit": None, "neighbours": None, "rows_per_person": None})
-    said = {"population": "p", "limit": 20, "delta_limit": "0", "rho_limit": "0", "reason": "x",
-            "by": ["A", "B"]}
-    bad = Entry.after(grant, "raise", {**said, **change})
+    record = {"population": "p", "limit": 20, "delta_limit": "0", "rho_limit": "0", "reason": "x",
+              "by": ["A", "B"]}
+    bad = Entry.after(grant, "raise", {**record, **change})
 
-    assert () == replay([grant, Entry.after(grant, "raise", said)])[2]
+    assert () == replay([grant, Entry.after(grant, "raise", record)])[2]
     assert ("entry 2 is not possible after those before it",) == replay([grant, bad])[2]
 
 
@@ -353,8 +353,8 @@ def test_a_full_disk_of_a_copy_is_the_copys(ledger, tmp_path, monkeypatch):
     """What has no room is named: the ledger's own disk is not."""
     connect = ledger_file._connect
 
-    def small(path, *more):
-        db = connect(path, *more)
+    def small(path, *options):
+        db = connect(path, *options)
         if "copy.db" in path:
             db.execute("PRAGMA max_page_count=2")
         return db
@@ -406,7 +406,7 @@ for act in (ledger.left, ledger.orphans, lambda: recount(ledger.path)[0].reasons
 
 
 @pytest.fixture
-def shown():
+def listing():
     """A folder that everybody may read, and only its owner write; pytest's own are private."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -424,22 +424,22 @@ def as_nobody(path):
     return done.stdout.splitlines()
 
 
-def test_who_may_not_write_can_read(shown):
+def test_who_may_not_write_can_read(listing):
     """A ledger of somebody else is read and recounted; nothing is charged, in words."""
-    path = shown / "b.db"
-    made = Ledger(str(path), "p")
-    made.grant(1)
+    path = listing / "b.db"
+    ledger = Ledger(str(path), "p")
+    ledger.grant(1)
     path.chmod(0o644)
     left, orphans, reasons, refused = as_nobody(path)
 
     assert ("1", "()", "()") == (left, orphans, reasons)
     assert "write access" in refused
-    assert ["b.db"] == sorted(item.name for item in shown.iterdir())
+    assert ["b.db"] == sorted(item.name for item in listing.iterdir())
 
 
-def test_who_may_not_write_is_told_of_a_crash(shown):
+def test_who_may_not_write_is_told_of_a_crash(listing):
     """A journal that has to be undone first is said to who cannot."""
-    path = shown / "b.db"
+    path = listing / "b.db"
     Ledger(str(path), "p").grant(1)
     dying = textwrap.dedent("""
         import os, sqlite3, sys
@@ -450,13 +450,13 @@ def test_who_may_not_write_is_told_of_a_crash(shown):
         os._exit(0)
         """)
     subprocess.run([sys.executable, "-c", dying, str(path)], check=True)
-    assert (shown / "b.db-journal").stat().st_size
+    assert (listing / "b.db-journal").stat().st_size
     path.chmod(0o644)
-    (shown / "b.db-journal").chmod(0o644)
+    (listing / "b.db-journal").chmod(0o644)
 
-    said = as_nobody(path)
-    assert (4, 1) == (len(said), len(set(said)))
-    assert "let a user who may write it run" in said[0]
+    output = as_nobody(path)
+    assert (4, 1) == (len(output), len(set(output)))
+    assert "let a user who may write it run" in output[0]
     assert Fraction(1) == Ledger(str(path), "p").left()
 
 
@@ -521,13 +521,13 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
     at, head, text = ["--ledger", ledger.path], ["--head", ledger.head], str(tmp_path / "e.jsonl")
     ledger.reserve(Cost.of("0.25"), {"claim": {"mechanism": "rule-sieve/4", **ROW["claim"]},
                                      "plan": {"settings": {"k": 5}}})
-    code, said, _ = out(capsys, "show", *at, "--json")
-    lost = json.loads(said)["populations"]["p"]["orphans"]
+    code, output, _ = out(capsys, "show", *at, "--json")
+    lost = json.loads(output)["populations"]["p"]["orphans"]
     assert (0, 4, "0.25", "rule-sieve/4, 5 columns") == (
         code, lost[0]["seq"], lost[0]["epsilon"], lost[0]["plan"])
-    code, said, _ = out(capsys, "show", *at, *head)
-    assert "rule-sieve/4, 5 columns" in " ".join(said.split())
-    assert "never given back" in " ".join(said.split())
+    code, output, _ = out(capsys, "show", *at, *head)
+    assert "rule-sieve/4, 5 columns" in " ".join(output.split())
+    assert "never given back" in " ".join(output.split())
     Ledger(str(tmp_path / "new.db"), "p").grant(1)
     assert "no release" not in out(capsys, "show", "--ledger", str(tmp_path / "new.db"))[1]
     assert 0 == out(capsys, "raise", *at, *head, "--population", "p", "--epsilon", "3", "--reason",
@@ -535,17 +535,17 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
     assert 0 == out(capsys, "export", *at, "--out", text)[0]
     assert Path(text).read_text() == out(capsys, "export", *at)[1]
     assert 2 == out(capsys, "export", *at, "--out", text)[0]
-    code, said, _ = out(capsys, "verify", *at, *head, "--json")
-    assert (0, True, 5, 1) == (code, *(json.loads(said)[key] for key in (
+    code, output, _ = out(capsys, "verify", *at, *head, "--json")
+    assert (0, True, 5, 1) == (code, *(json.loads(output)[key] for key in (
         "valid", "entries", "known_outside")))
     assert "an older copy" in out(capsys, "verify", "--export", text)[1]
     code, _, words = out(capsys, "backup", str(tmp_path / "copy.db"), *at)
     assert (0, True) == (code, "balance of its day" in " ".join(words.split()))
     ledger.reserve(Cost.of("0.25"), ROW)
     for kept in (["--ledger", str(tmp_path / "copy.db")], ["--export", text]):
-        code, said, words = out(capsys, "verify", *kept, *head)
+        code, output, words = out(capsys, "verify", *kept, *head)
         assert 7 == code
-        assert "set back" in said
+        assert "set back" in output
         assert "charge nothing more" in words
     assert 4 == out(capsys, "show", "--ledger", str(tmp_path / "copy.db"), *head)[0]
     for wrong in (["verify"], ["verify", *at, "--export", text]):

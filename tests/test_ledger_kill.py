@@ -57,7 +57,7 @@ def charge(self, db, cost):
 """
 SLOTS = 8
 
-#: Reserve, witness, commit, witness, for ever.  A witness is on the disk before work goes on.
+#: Reserve, witness, commit, witness, without end.  A witness is on the disk before work goes on.
 WORKER = """
 import os, random, sys, time
 from privsieve.public.plan import Cost

@@ -28,7 +28,7 @@ from test_disclosure import naive_groups, rule_of, table_of
 MUTUAL = "mutual-information"
 METHODS = {
     "greedy": Method(greedy, MUTUAL),
-    "distinct": Method(lambda part, rule: greedy(part, rule, "distinct"), "distinct"),
+    "distinct": Method(lambda table, rule: greedy(table, rule, "distinct"), "distinct"),
     "forward": Method(forward),
     "maximal": Method(maximal, MUTUAL),
     "exact": Method(exact, MUTUAL),
@@ -52,13 +52,13 @@ def hard(rng):
 def broken(matrix, table, rule, limits, selected):
     """Whether a choice breaks its rule or a limit, from the definitions."""
     rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
-    asked = (limits.distinct, limits.share, limits.entropy, limits.closeness)
+    limits_now = (limits.distinct, limits.share, limits.entropy, limits.closeness)
     kept = matrix[:, list(selected)]
     known = rule if rule.absent is None else replace(rule, absent=rule.absent[list(selected)])
     return not feasible(rows, table.y.tolist(), set(selected), rule) or any(
-        naive.misses(column.codes.tolist(), found, asked, column.ordered)
+        naive.misses(column.codes.tolist(), group, limits_now, column.ordered)
         for column, role in columns_of(table)
-        for each in naive_groups(kept, table, known, role) for found in each)
+        for each in naive_groups(kept, table, known, role) for group in each)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -74,9 +74,9 @@ def test_limits_are_kept(name):
         try:
             choice = limited(table, rule, limits, METHODS[name])
         except NothingFits:
-            worth = weights(table.items, table.y, rule.classes, MUTUAL).values
+            gains = weights(table.items, table.y, rule.classes, MUTUAL).values
             assert all(broken(matrix, table, rule, limits, [j])
-                       for j in {*np.flatnonzero(worth).tolist(), *free.selected})
+                       for j in {*np.flatnonzero(gains).tolist(), *free.selected})
             continue
         chosen += bool(choice.selected)
         repaired += choice.selected != free.selected
@@ -93,9 +93,9 @@ def test_limits_are_kept(name):
 
 def stepwise(matrix, table, rule, limits):
     """A greedy choice that looks at the rule and at all limits at each step."""
-    worth = weights(table.items, table.y, rule.classes, MUTUAL).values
+    gains = weights(table.items, table.y, rule.classes, MUTUAL).values
     accepted = []
-    for j in sorted(np.flatnonzero(worth).tolist(), key=lambda j: (-worth[j], j)):
+    for j in sorted(np.flatnonzero(gains).tolist(), key=lambda j: (-gains[j], j)):
         if not broken(matrix, table, rule, limits, [*accepted, j]):
             accepted.append(j)
     return tuple(sorted(accepted))
@@ -121,41 +121,41 @@ def test_greedy_under_monotone_limits_is_a_look_at_each_step():
 def test_a_choice_that_may_not_be_made_again_is_repaired():
     """With one run, or with rows that may be left out, the limits hold as well."""
     rng = np.random.default_rng(10)
-    found = 0
+    hits = 0
     for _ in range(25):
         matrix, table, rule, limits = hard(rng)
         try:
             choice = limited(table, rule, limits, replace(METHODS["greedy"], runs=1))
         except NothingFits:
             continue
-        found += 1
+        hits += 1
 
         assert not choice.selected or not broken(matrix, table, rule, limits, choice.selected)
-    assert found > 5
+    assert hits > 5
 
 
-def toy(**more):
+def toy(**options):
     """Six rows of two columns, of which the first tells the class, and a ward."""
     items = Items.dense([[1, 1], [1, 1], [1, 0], [0, 0], [0, 1], [0, 0]], ["cough", "fever"])
-    return Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill", **more)
+    return Labelled(items, np.array([1, 1, 1, 0, 0, 0], np.int32), ("no", "yes"), "ill", **options)
 
 
-@pytest.mark.parametrize(("asked", "least"), [
+@pytest.mark.parametrize(("options", "least"), [
     ({"share": "0.6"}, "0.666667"), ({"entropy": "1.95"}, "1.889881"),
     ({"closeness": "0.1"}, "0.166667")])
-def test_a_refusal_says_what_would_work(asked, least):
+def test_a_refusal_says_what_would_work(options, least):
     """The figure that a refusal names is kept, and a little more than it is not."""
     rule = Rule(k=2, classes=2)
     with pytest.raises(NothingFits, match="'ill' is kept by no set of columns") as refused:
-        limited(toy(), rule, Limits.of(**asked), METHODS["greedy"])
-    [said] = re.findall(r"ask for at (?:least|most) ([\d.]+)", str(refused.value))
-    [name] = asked
+        limited(toy(), rule, Limits.of(**options), METHODS["greedy"])
+    [level] = re.findall(r"ask for at (?:least|most) ([\d.]+)", str(refused.value))
+    [name] = options
 
-    assert least == said
-    assert (1,) == limited(toy(), rule, Limits.of(**{name: said}), METHODS["greedy"]).selected
+    assert least == level
+    assert (1,) == limited(toy(), rule, Limits.of(**{name: level}), METHODS["greedy"]).selected
     step = Fraction(1, 10**6) * (1 if name == "entropy" else -1)
     with pytest.raises(NothingFits):
-        limited(toy(), rule, Limits(**{name: Fraction(said) + step}), METHODS["greedy"])
+        limited(toy(), rule, Limits(**{name: Fraction(level) + step}), METHODS["greedy"])
 
 
 def test_a_refusal_says_it_of_the_whole_table():
@@ -179,21 +179,22 @@ def test_refusals_are_true():
         try:
             limited(table, rule, limits, METHODS["greedy"])
         except NothingFits as error:
-            said = str(error)
+            message = str(error)
         else:
             continue
         refused += 1
         option, column, figure = re.match(r"(--\S+) \S+ for '(\w+)'.* at (?:least|most) ([\d.]+)",
-                                          said).groups()
+                                          message).groups()
         name = {"--l-diversity": "distinct", "--max-share": "share", "--entropy-l": "entropy",
                 "--closeness": "closeness"}[option]
         weaker = Fraction(figure) if name != "distinct" else int(figure)
         only = table if column == "ill" else replace(table, classes=(0,), y=np.zeros_like(table.y))
-        only = replace(only, sensitive=tuple(one for one in table.sensitive if one.name == column))
+        only = replace(only, sensitive=tuple(single_column for single_column in table.sensitive
+                                             if single_column.name == column))
 
         assert any(not broken(matrix, only, rule, Limits(**{name: weaker}), [j])
                    for j in range(matrix.shape[1]))
-        if "as well" not in said:
+        if "as well" not in message:
             assert limited(table, rule, replace(limits, **{name: weaker}),
                            METHODS["greedy"]).selected
     assert refused > 20
@@ -212,16 +213,16 @@ def test_counted_columns_stay():
 
 def items_matrix(items):
     """The cells of items."""
-    made = np.zeros((items.rows, len(items)), int)
+    values = np.zeros((items.rows, len(items)), int)
     for j in range(len(items)):
-        made[items.indices[items.indptr[j]:items.indptr[j + 1]], j] = 1
-    return made
+        values[items.indices[items.indptr[j]:items.indptr[j + 1]], j] = 1
+    return values
 
 
 def test_sources_are_counted_again():
     """What is added after a repair keeps k sources, too."""
     rng = np.random.default_rng(13)
-    found = 0
+    hits = 0
     for _ in range(36):
         matrix, table, rule, limits = hard(rng)
         table = replace(table, sources=rng.integers(0, 4, len(table.y)).astype(np.int32))
@@ -230,17 +231,17 @@ def test_sources_are_counted_again():
         except NothingFits:
             continue
         if choice.selected:
-            found += 1
+            hits += 1
 
             assert not broken(matrix, table, rule, limits, choice.selected)
             assert Knowledge.of(table, rule, choice.selected).groups().level() >= rule.k
-    assert found > 2
+    assert hits > 2
 
 
 def test_rows_may_be_left_out():
     """With rows that may be left out, those that stay keep the limits, counted among themselves."""
     rng = np.random.default_rng(14)
-    found = 0
+    hits = 0
     for _ in range(36):
         matrix, table, rule, limits = hard(rng)
         rule = replace(rule, suppress=2)
@@ -254,13 +255,13 @@ def test_rows_may_be_left_out():
             continue
         rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
         left = sorted(stays(rows, table.y.tolist(), set(choice.selected), rule))
-        part = replace(table, y=table.y[left], sensitive=tuple(
-            replace(one, codes=one.codes[left]) for one in table.sensitive))
-        found += len(left) < len(rows)
+        rest = replace(table, y=table.y[left], sensitive=tuple(
+            replace(column, codes=column.codes[left]) for column in table.sensitive))
+        hits += len(left) < len(rows)
 
         assert len(rows) - len(left) <= 2
-        assert not broken(matrix[left], part, replace(rule, suppress=0), limits, choice.selected)
-    assert found > 3
+        assert not broken(matrix[left], rest, replace(rule, suppress=0), limits, choice.selected)
+    assert hits > 3
 
 
 def real(name):
@@ -286,17 +287,17 @@ def test_real_groups_tell_more_than_one_class_says(name, k, least):
     items, y = real(name)
     rule = Rule(k, 2, l_diversity=2)
 
-    def told(choice):
-        part = items.take(choice.selected)
-        names = [f"c{j}" for j in range(len(part))]
+    def entropies(choice):
+        rows = items.take(choice.selected)
+        names = [f"c{j}" for j in range(len(rows))]
         lines = [",".join(map(str, [*row, label])) for row, label in zip(
-            items_matrix(part).tolist(), y.tolist(), strict=True)]
+            items_matrix(rows).tolist(), y.tolist(), strict=True)]
         data = "\n".join([",".join([*names, "y"]), *lines, ""]).encode()
         return Opened.of(data, claim_of(names, target="y")).disclosed("y")
 
     whole = Labelled(items, y, ("no", "yes"), "y")
-    free = told(METHODS["greedy"].choose(whole, rule))
-    kept = told(limited(whole, rule, Limits.of(share="0.9"), METHODS["greedy"]))
+    free = entropies(METHODS["greedy"].choose(whole, rule))
+    kept = entropies(limited(whole, rule, Limits.of(share="0.9"), METHODS["greedy"]))
 
     assert free.distinct == 2
     assert free.above["0.95"] > least * len(y)

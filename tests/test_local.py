@@ -65,9 +65,9 @@ def test_minimiser_is_the_naive_one(form, lam):
     rng = np.random.default_rng(0)
     for n, d in ((1, 1), (6, 2), (3, 5)):
         Z = unit(rng.standard_normal((n, d)), 0.9)
-        found = form(Z, lam) if form is minimise else form(Z, lam, 1e-12)
+        w = form(Z, lam) if form is minimise else form(Z, lam, 1e-12)
 
-        assert getattr(found, "w", found) == pytest.approx(
+        assert getattr(w, "w", w) == pytest.approx(
             naive.descend(Z.tolist(), lam, d), abs=1e-10)
 
 
@@ -88,10 +88,10 @@ def test_margins_that_start_elsewhere(form):
     value, str) else "")
 def test_the_certificate_is_reached(name, Z, lam):
     """The gradient is at most 1e-9 on every table, also of longer rows."""
-    found = minimise(Z, lam)
+    minimum = minimise(Z, lam)
 
-    assert found.w.shape == (Z.shape[1],)
-    assert found.gradient <= 1e-9, name
+    assert minimum.w.shape == (Z.shape[1],)
+    assert minimum.gradient <= 1e-9, name
 
 
 def test_newton_is_damped():
@@ -125,14 +125,14 @@ def test_the_certificate_is_true():
     """The gradient in exact arithmetic is no larger than what is said, and not far below it."""
     for name, Z in tables():
         if 0 < Z.size < 2000:
-            found = minimise(Z, 0.01)
+            minimum = minimise(Z, 0.01)
 
-            assert exact_gradient(Z.tolist(), 0.01, found.w.tolist()) <= found.gradient, name
+            assert exact_gradient(Z.tolist(), 0.01, minimum.w.tolist()) <= minimum.gradient, name
     Z = unit(np.random.default_rng(0).standard_normal((30, 4)))
     w = np.ones(4)
-    found, enough = solver.certificate(Z, 0.01, w, 1.0)
+    minimum, enough = solver.certificate(Z, 0.01, w, 1.0)
     assert not enough
-    assert 1 <= found.gradient / exact_gradient(Z.tolist(), 0.01, w.tolist()) <= 1.00001
+    assert 1 <= minimum.gradient / exact_gradient(Z.tolist(), 0.01, w.tolist()) <= 1.00001
 
 
 def broken(*_):
@@ -154,12 +154,12 @@ def test_descent_serves_where_newton_fails(monkeypatch, form):
             with monkeypatch.context() as patch:
                 for name in ("cholesky", "dual", "conjugate"):
                     patch.setattr(solver, name, form)
-                found = minimise(Z, lam)
+                minimum = minimise(Z, lam)
             exact = Fraction(str(lam))
             near = float(distance(exact, n, d, r_max(exact)))
 
-            assert np.linalg.norm(found.w - true) <= 2 * near
-            assert np.isfinite(found.gradient)
+            assert np.linalg.norm(minimum.w - true) <= 2 * near
+            assert np.isfinite(minimum.gradient)
 
 
 def test_of_long_rows_the_better_answer_leaves(monkeypatch):
@@ -196,7 +196,7 @@ def test_lam_is_bounded(lam):
 
 def test_other_refusals():
     """What is public and wrong is refused, with the way out."""
-    for call, said in (
+    for call, message in (
         (lambda: minimise(np.zeros(3), 0.1), "a row for each vector"),
         (lambda: output(0.1, 0, 3), "as if there were one"),
         (lambda: output("1e-6", 10**10, 3), "choose a larger lam"),
@@ -205,7 +205,7 @@ def test_other_refusals():
         (lambda: ensemble_share([], []), "at least one"),
         (lambda: objective(0.1, 5, Fraction(0)), "epsilon above 0"),
     ):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             call()
 
 
@@ -241,13 +241,13 @@ def test_g_bounds_every_move():
         for d in (1, 2, 3):
             w = rng.standard_normal((20_000, d))
             w = unit(w) * radius * rng.choice([1, 1, 0.5, rng.random()], (20_000, 1))
-            one = unit(rng.standard_normal((20_000, d)))
+            vectors = unit(rng.standard_normal((20_000, d)))
             # The mirror image at the plane through w, which is the worst in two dimensions.
             along = unit(w)
-            mirror = 2 * (one * along).sum(1, keepdims=True) * along - one
+            mirror = 2 * (vectors * along).sum(1, keepdims=True) * along - vectors
             other = np.where(rng.random((20_000, 1)) < 0.7, mirror,
                              unit(rng.standard_normal((20_000, d))) * rng.random((20_000, 1)))
-            moved = [solver.slopes((w * z).sum(1))[:, None] * z for z in (one, other)]
+            moved = [solver.slopes((w * z).sum(1))[:, None] * z for z in (vectors, other)]
             best = max(best, np.linalg.norm(moved[0] - moved[1], axis=1).max())
 
         assert 0.999 * float(g(r_max(lam))) <= best <= float(g(r_max(lam)))
@@ -298,7 +298,7 @@ def test_no_neighbour_moves_further():
         partitions = 1 + (trial % 20 == 0)
         if partitions == 2:
             # A unit decides a row of each partition.
-            Z, changed = (np.vstack([one, other]) for one, other in
+            Z, changed = (np.vstack([table, other]) for table, other in
                           zip((Z, changed), neighbours(rng, n, d), strict=True))
         moved = np.linalg.norm(minimise(Z, float(lam)).w - minimise(changed, float(lam)).w)
         most = max(most, moved / float(output(lam, n, d, partitions=partitions)))

@@ -25,32 +25,32 @@ from test_methods import WEIGHTS, choose, planned, strong
 METHODS = ("output-fwell", "felp")
 
 
-def run_of(made):
+def run_of(planned):
     """The public parameters of a plan."""
-    return made.mechanism.keywords["learning"]
+    return planned.mechanism.keywords["learning"]
 
 
-def law_of(made):
+def law_of(planned):
     """The noise of a plan."""
-    return made.mechanism.keywords["by"]
+    return planned.mechanism.keywords["by"]
 
 
-def center(made, batches, key=1):
+def center(planned, batches, key=1):
     """What the weights are before noise."""
-    run = run_of(made)
-    summary = made.summarise(batches if isinstance(batches, list) else [batches], key)
-    if made.method.startswith("output"):
+    run = run_of(planned)
+    summary = planned.summarise(batches if isinstance(batches, list) else [batches], key)
+    if planned.method.startswith("output"):
         return minimise(run.stacked(summary), float(run.options.lam)).w
     sample = run.sample
     return np.mean([minimise(run.rows(summary, repeat, sample), float(run.options.lam)).w
                     for repeat in range(run.options.repeats)], axis=0)
 
 
-def bound(made):
+def bound(planned):
     """How far a neighbour may move the weights, by the constants."""
-    learning, d = run_of(made), len(made.domain.columns)
+    learning, d = run_of(planned), len(planned.domain.columns)
     lam, repeats = learning.options.lam, learning.options.repeats
-    if made.method.startswith("output"):
+    if planned.method.startswith("output"):
         return float(output(lam, learning.vectors, d, partitions=repeats))
     return float(ensemble(lam, window_share(learning), learning.vectors, d))
 
@@ -61,15 +61,15 @@ def bound(made):
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_the_forecast_tells_the_truth(delta):
     """The noise of 250 releases of nothing has the length and the deviation that are said."""
-    made = planned(METHODS[0], ps.Domain.box(0, 1, columns=60), delta=delta, allow_weak=True)
-    noise = law_of(made)
+    plan = planned(METHODS[0], ps.Domain.box(0, 1, columns=60), delta=delta, allow_weak=True)
+    noise = law_of(plan)
     drawn = np.array([noise.grid.numbers(noise.add([0.0] * 60, replay(seed)))
                       for seed in range(250)])
 
-    said = {name: float(made.forecast[name]) for name in ("noise_each", "noise_length")}
-    assert abs(np.linalg.norm(drawn, axis=1).mean() / said["noise_length"] - 1) < 0.04
-    assert abs(drawn.std() / said["noise_each"] - 1) < 0.04
-    assert made.forecast["longest"] == "1.178"
+    sizes = {name: float(plan.forecast[name]) for name in ("noise_each", "noise_length")}
+    assert abs(np.linalg.norm(drawn, axis=1).mean() / sizes["noise_length"] - 1) < 0.04
+    assert abs(drawn.std() / sizes["noise_each"] - 1) < 0.04
+    assert plan.forecast["longest"] == "1.178"
 
 
 def test_repeats_follow_the_public_size():
@@ -105,12 +105,12 @@ def test_weights_are_the_released_numbers():
     names = [f"x{j}" for j in range(12)]
     frame = pd.DataFrame(X, columns=names)[names[::-1]]
     domain = ps.Domain([ps.Number(name, 0, 1) for name in names], target=ps.Label("y", [0, 1]))
-    made = ps.OutputFWELL("positive", epsilon=9, domain=domain).fit(frame, y)
-    values = made.release_.body["values"]
+    model = ps.OutputFWELL("positive", epsilon=9, domain=domain).fit(frame, y)
+    values = model.release_.body["values"]
 
     expected = [q * 2.0 ** values["exponent"] for q in values["q"]]
-    assert expected[::-1] == made.weights_.tolist()
-    assert made.get_support().tolist() == [weight > 0 for weight in made.weights_]
+    assert expected[::-1] == model.weights_.tolist()
+    assert model.get_support().tolist() == [weight > 0 for weight in model.weights_]
 
 
 def test_no_column_is_positive():
@@ -135,18 +135,18 @@ def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, mo
     options = {"reference": public} if reference else {"block": 3, "repeats": 6}
     if method == "felp":
         options |= {"beta": "0.7", "repeats": 3}
-    made = plan(method, domain, k=1, epsilon=1, rows=None, **options)
-    learning = run_of(made)
+    planned = plan(method, domain, k=1, epsilon=1, rows=None, **options)
+    learning = run_of(planned)
     share = window_share(learning) if method == "felp" else Fraction(1, learning.vectors)
     for trial in range(40):
-        many, one = int(rng.integers(20, 60)), int(rng.integers(20))
+        many, row = int(rng.integers(20, 60)), int(rng.integers(20))
         first = [_person(rng, "nmf", 7919 * unit + 5) for unit in range(many)]
         # Under replace-one, too, a person may lose all ids.
         stays = neighbours == "replace-one" and trial % 3
-        changed = [_person(rng, "nmf", 7919 * one + 5)] if stays else []
+        changed = [_person(rng, "nmf", 7919 * row + 5)] if stays else []
 
-        moved = exchanged(made, _joined(rng, first),
-                          _joined(rng, first[:one] + changed + first[one + 1:]), trial)
+        moved = exchanged(planned, _joined(rng, first),
+                          _joined(rng, first[:row] + changed + first[row + 1:]), trial)
 
         assert max(moved) <= 1
         assert Fraction(sum(moved), len(moved) * learning.vectors) <= share
@@ -155,13 +155,13 @@ def test_many_parts_change_one_row_of_a_repeat(method, neighbours, reference, mo
     assert max(seen) > 0.5 * learning.options.repeats
 
 
-def exchanged(made, first, then, key):
+def exchanged(planned, first, then, key):
     """How many rows of each repeat are others in the second table."""
-    learning = run_of(made)
+    learning = run_of(planned)
     sample = learning.sample
-    held = [made.summarise([table], key) for table in (first, then)]
-    return [operator.sub(*(Counter(map(tuple, learning.rows(one, repeat, sample).tolist()))
-                           for one in held)).total() for repeat in range(learning.options.repeats)]
+    held = [planned.summarise([table], key) for table in (first, then)]
+    return [operator.sub(*(Counter(map(tuple, learning.rows(row, repeat, sample).tolist()))
+                           for row in held)).total() for repeat in range(learning.options.repeats)]
 
 
 @pytest.mark.parametrize("persons", [0, 5, 12, 13, 40])
@@ -170,10 +170,10 @@ def test_the_number_of_rows_is_public(method, persons):
     """However many persons came, every problem has as many rows as were planned."""
     rng = np.random.default_rng(4)
     domain = tables.domain("nn", person="id", persons=12)
-    made = plan(method, domain, k=1, epsilon=1, rows=None, block=3)
-    run = run_of(made)
+    planned = plan(method, domain, k=1, epsilon=1, rows=None, block=3)
+    run = run_of(planned)
     came = [_person(rng, "nn", unit) for unit in range(persons)]
-    summary = made.summarise([_joined(rng, came)] if came else [], 5)
+    summary = planned.summarise([_joined(rng, came)] if came else [], 5)
 
     for repeat in range(run.options.repeats):
         assert (run.vectors, 2) == run.rows(summary, repeat, run.sample).shape
@@ -183,26 +183,26 @@ def corner_pair(n, lam, **options):
     """Two tables of n rows against the corners whose vectors are the tight pair's, and the plan."""
     first, second, label = corners(n)
     domain = ps.Domain.box(0, 1, columns=2)
-    made = plan("output-fwell", domain, k=1, epsilon=1, rows=n, lam=lam, reference=CORNERS,
-                **options)
-    return made, [tables.batch(codes, label) for codes in (first, second)]
+    planned = plan("output-fwell", domain, k=1, epsilon=1, rows=n, lam=lam, reference=CORNERS,
+                   **options)
+    return planned, [tables.batch(codes, label) for codes in (first, second)]
 
 
 def test_the_tight_pair_attains_the_bound():
     """Through public rows, 10,000 units: 99.9 % of what is paid is attained, and not more."""
-    made, ends = corner_pair(10_000, "0.1")
+    planned, ends = corner_pair(10_000, "0.1")
 
-    moved = np.linalg.norm(center(made, ends[0]) - center(made, ends[1]))
+    moved = np.linalg.norm(center(planned, ends[0]) - center(planned, ends[1]))
 
-    assert 0.999 <= moved / bound(made) <= 1
+    assert 0.999 <= moved / bound(planned) <= 1
 
 
 def test_the_share_of_windows():
     """The share is that of the sector in most windows: as much noise as for all units at once."""
-    made = planned("felp", rows=570)
+    plan = planned("felp", rows=570)
 
-    assert window_share(run_of(made)) == Fraction(18, 20 * 85)
-    assert bound(made) <= float(output("0.1", 95, 12)) * 1.01
+    assert window_share(run_of(plan)) == Fraction(18, 20 * 85)
+    assert bound(plan) <= float(output("0.1", 95, 12)) * 1.01
 
 
 def test_the_mechanism_is_center_and_noise():
@@ -210,12 +210,12 @@ def test_the_mechanism_is_center_and_noise():
     X, y = strong(300)
     batch = tables.batch(np.floor(X * 65535), y)
     for method, options in (("output-fwell", {}), ("felp", {}), ("felp", {"delta": "1e-6"})):
-        made = planned(method, rows=300, **options)
-        noise = law_of(made)
-        w = center(made, batch, key=3)
+        plan = planned(method, rows=300, **options)
+        noise = law_of(plan)
+        w = center(plan, batch, key=3)
 
-        found = made.mechanism(made.summarise([batch], 3), replay(4))
+        output = plan.mechanism(plan.summarise([batch], 3), replay(4))
 
         drawn = noise.add([0.0] * 12, replay(4))
         expected = [a + b for a, b in zip(noise.grid.integers(w.tolist()), drawn, strict=True)]
-        assert np.abs(np.subtract(expected, found)).max() <= 1
+        assert np.abs(np.subtract(expected, output)).max() <= 1

@@ -39,14 +39,15 @@ def test_json_and_text_say_the_same(privsieve):  # noqa: F811
     for name in ("look.json", "look.txt"):
         assert (0, "") == privsieve(*LOOK, "--private-output", name)[:2]
     privsieve(*LOOK, "--json", "--private-output", "again.dat")
-    told, text = json.loads(Path("look.json").read_text()), Path("look.txt").read_text()
+    document, text = json.loads(Path("look.json").read_text()), Path("look.txt").read_text()
 
-    assert told == json.loads(Path("again.dat").read_text())
-    assert told["private"] == text.splitlines()[0]
-    assert f"{told['verdict'].upper()}: {told['said']}" == text.splitlines()[1]
-    assert {"age", "dose", "ward", "smoker", "ill"} == {one["name"] for one in told["columns"]}
-    for one in told["columns"]:
-        assert f"{one['name']} ({one['kind']}): {one['said']}" in text
+    assert document == json.loads(Path("again.dat").read_text())
+    assert document["private"] == text.splitlines()[0]
+    assert f"{document['verdict'].upper()}: {document['said']}" == text.splitlines()[1]
+    assert {"age", "dose", "ward", "smoker",
+            "ill"} == {column["name"] for column in document["columns"]}
+    for column in document["columns"]:
+        assert f"{column['name']} ({column['kind']}): {column['said']}" in text
     assert {0o600} == {stat.S_IMODE(Path(name).stat().st_mode) for name in (
         "look.json", "look.txt", "again.dat")}
 

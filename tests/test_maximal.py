@@ -52,47 +52,47 @@ class Case:
                                             self.rule.l_diversity)]
 
 
-def cases(part, many=40):
+def cases(chunk, many=40):
     """The random tables of a part."""
-    return [Case(seed) for seed in range(part * many, (part + 1) * many)]
+    return [Case(seed) for seed in range(chunk * many, (chunk + 1) * many)]
 
 
 def test_toy():
     """Completed, the toy's maximal frequent sets are its true maximal feasible ones."""
     items, rule = Items.dense(TOY), Rule(2, 2)
     rows = [{j for j in range(5) if row[j]} for row in TOY]
-    found = [tuple(S) for S in mining.all_maximal((items.indptr, items.indices), items.rows, 2)]
+    sets = [tuple(S) for S in mining.all_maximal((items.indptr, items.indices), items.rows, 2)]
     ones = np.ones(5)
     completed = {maximal(Labelled(items, TOY_Y), rule, ones * 0.01 + np.isin(range(5), S),
-                         ).selected for S in found}
+                         ).selected for S in sets}
     feasible = [set(S) for S in naive.frequent([set(range(5))], [0], range(5), 1)
                 if naive_containment.feasible(rows, TOY_Y, set(S), rule)]
 
-    assert found == [(0, 1, 4), (0, 2, 4), (0, 3, 4)]
+    assert sets == [(0, 1, 4), (0, 2, 4), (0, 3, 4)]
     assert completed == {(0, 1, 4), (0, 2, 3, 4)}
     assert sorted(completed) == sorted(tuple(sorted(S)) for S in feasible
                                        if not any(S < other for other in feasible))
     assert len(feasible) == 20
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_best_of_all(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_best_of_all(chunk):
     """What is chosen is the best maximal set by any weights."""
-    for case in cases(part):
+    for case in cases(chunk):
         for objective in ("hamming", "mutual-information", np.ones(len(case.items))):
             values = weights(case.items, case.y, case.rule.classes, objective).values
             useful = [j for j in case.allowed if values[j] > 0]
-            found = maximal(case.table, case.rule, objective, complete=False)
+            maximum = maximal(case.table, case.rule, objective, complete=False)
             sets = case.maximal(useful)
 
-            assert case.best(sets, objective) == found.objective
-            assert not sets or sorted(found.selected) in sets
+            assert case.best(sets, objective) == maximum.objective
+            assert not sets or sorted(maximum.selected) in sets
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_completion(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_completion(chunk):
     """A completed set contains a best maximal one, keeps the rule, and no item of weight fits."""
-    for case in cases(part):
+    for case in cases(chunk):
         plain = maximal(case.table, case.rule, "hamming", complete=False)
         whole = maximal(case.table, case.rule, "hamming")
         S = set(whole.selected)
@@ -111,11 +111,11 @@ def test_labels_of_some_rows():
     items = Items.dense(rng.random((60, 12)) < 0.5)
     y, marked = rng.integers(0, 2, 60).astype(np.int32), rng.random(60) < 0.5
     other = np.where(marked, y, 1 - y).astype(np.int32)
-    one, two = (maximal(Labelled(items, labels, marked=marked), Rule(6, 2))
-                for labels in (y, other))
+    first, two = (maximal(Labelled(items, labels, marked=marked), Rule(6, 2))
+                  for labels in (y, other))
 
-    assert one == two
-    assert one.level >= 6
+    assert first == two
+    assert first.level >= 6
 
 
 def test_refusals():
@@ -166,9 +166,9 @@ def test_email_paper_rule():
 def test_adult():
     """On Adult no frequent set holds two levels of an attribute; the completion does better."""
     items, y = real_data.adult()
-    found = maximal(Labelled(items, y), Rule(5, 2), "hamming", complete=False)
+    maximum = maximal(Labelled(items, y), Rule(5, 2), "hamming", complete=False)
     whole = maximal(Labelled(items, y), Rule(5, 2), "hamming")
 
-    assert len(found.selected) == 8
+    assert len(maximum.selected) == 8
     assert len(whole.selected) > 8
-    assert whole.objective > found.objective
+    assert whole.objective > maximum.objective

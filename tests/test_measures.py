@@ -1,4 +1,4 @@
-"""Law: measures.  Levels, risks, hubs and sources against loops over sets."""
+"""Law: measures.  Levels, risks, frequent neighbours and sources against loops over sets."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ TOY = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
        [1, 0, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 1, 1]]
 
 
-def tables(part):
+def tables(chunk):
     """Random tables: the items, what each row holds, classes, k."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         rng = np.random.default_rng(seed)
         n, d = int(rng.integers(1, 14)), int(rng.integers(1, 8))
         matrix = rng.random((n, d)) < rng.choice([0.15, 0.3, 0.5, 0.8])
@@ -43,10 +43,10 @@ def tables(part):
                int(rng.integers(2, 6)), rng)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_levels(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_levels(chunk):
     """The level of a row is the number of rows in its group; of a table, the smallest."""
-    for items, rows, *_ in tables(part):
+    for items, rows, *_ in tables(chunk):
         sizes = [len(naive.group(rows, i)) for i in range(len(rows))]
         copies = [len(naive.equals(rows, i)) for i in range(len(rows))]
 
@@ -81,21 +81,21 @@ def test_the_level_of_ten_times_the_rows():
         assert seconds(300_000, density) <= 3 * 14 * seconds(30_000, density)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_risks(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_risks(chunk):
     """Each number of a risk is what loops over all rows count."""
-    for items, rows, y, k, _ in tables(part):
+    for items, rows, y, k, _ in tables(chunk):
         every = range(len(rows))
         sizes = [len(naive.group(rows, i)) for i in every]
         copies = [len(naive.equals(rows, i)) for i in every]
         risk = disclosure_risk(items, y, k=k)
 
         assert (len(rows), k, len(set(map(frozenset, rows)))) == (risk.rows, risk.k, risk.patterns)
-        for crowd, found in ((sizes, risk.containment), (copies, risk.prosecutor)):
+        for crowd, risk_level in ((sizes, risk.containment), (copies, risk.prosecutor)):
             highest, average = naive.chances(crowd)
-            assert (min(crowd), highest) == (found.level, found.highest)
-            assert average == pytest.approx(found.average, rel=1e-12)
-            assert sum(size < k for size in crowd) == found.below
+            assert (min(crowd), highest) == (risk_level.level, risk_level.highest)
+            assert average == pytest.approx(risk_level.average, rel=1e-12)
+            assert sum(size < k for size in crowd) == risk_level.below
         assert Fraction(risk.patterns, len(rows)) == pytest.approx(
             risk.prosecutor.average, rel=1e-12)
         assert copies.count(1) == risk.unique
@@ -103,22 +103,22 @@ def test_risks(part):
         assert naive.one_class(rows, y, naive.equals) == risk.one_class_equals
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_groups_hubs_errors(part):
-    """The hub figure and the classification metric follow their words."""
-    for items, rows, y, k, _ in tables(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_groups_hubs_errors(chunk):
+    """The `hub` figure and the classification metric follow their words."""
+    for items, rows, y, k, _ in tables(chunk):
         assert naive.hub(rows, k) == astuple(hub_of(Knowledge(items).groups(), k))
         assert naive.classification_metric(rows, y, k) == classification_metric(items, y, k)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_sources(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_sources(chunk):
     """A source counts once in each group, however many of its rows are there."""
-    for seed, (items, rows, *_) in enumerate(tables(part)):
+    for seed, (items, rows, *_) in enumerate(tables(chunk)):
         sources = np.random.default_rng(seed).integers(0, 3, len(rows))
-        found = [len({int(sources[h]) for h in naive.group(rows, i)}) for i in range(len(rows))]
+        sizes = [len({int(sources[h]) for h in naive.group(rows, i)}) for i in range(len(rows))]
 
-        assert found == Knowledge(items, unit=sources).groups().sizes().tolist()
+        assert sizes == Knowledge(items, unit=sources).groups().sizes().tolist()
 
 
 def test_many_sources():
@@ -142,7 +142,7 @@ def test_nothing():
 
 
 def test_warning():
-    """The hub figure warns above a fifth of the rows, and not at a fifth."""
+    """The `hub` figure warns above a fifth of the rows, and not at a fifth."""
     assert measures.Hub(0, 10, 2, 0).warning is None
     assert "3 of 10 rows fall below k" in measures.Hub(0, 10, 3, 0).warning
 
@@ -182,9 +182,9 @@ def test_email(case):
     items, y = email()
     objective, stop, k = case
     choice = greedy(Labelled(items, y), Rule(k, 2, stop), objective)
-    part = items.take(choice.selected)
-    risk = disclosure_risk(part, y, k=k)
+    rows = items.take(choice.selected)
+    risk = disclosure_risk(rows, y, k=k)
 
-    assert PU1[case] == (len(part), astuple(risk.hub), risk.unique, risk.patterns, risk.one_class)
+    assert PU1[case] == (len(rows), astuple(risk.hub), risk.unique, risk.patterns, risk.one_class)
     assert choice.level == risk.containment.level
     assert (risk.hub.warning is not None) == (objective != "distinct" and stop == "skip")

@@ -81,11 +81,11 @@ print(kernels.implementation(), *[
 def whole_run(kernels_wanted):
     """Scores of one table in a fresh process with these kernels."""
     here = Path(__file__).parent
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WHOLE_RUN, str(here), str(here.parent / "src")],
         env={**os.environ, "PRIVSIEVE_KERNELS": kernels_wanted}, capture_output=True, text=True,
         check=True)
-    return found.stdout.split(" ", 1)
+    return process.stdout.split(" ", 1)
 
 
 def test_native_and_numpy_give_the_same_bits():

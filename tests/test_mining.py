@@ -66,66 +66,66 @@ def listed(top):
     return list(zip(top.sets, top.sets.support.tolist(), top.value.tolist(), strict=True))
 
 
-def cases(part):
+def cases(chunk):
     """The random tables of a part."""
-    return [Case(seed) for seed in range(part * EACH, (part + 1) * EACH)]
+    return [Case(seed) for seed in range(chunk * EACH, (chunk + 1) * EACH)]
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_all_maximal(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_all_maximal(chunk):
     """All maximal sets and their supports are those of brute force, in lexicographic order."""
-    for case in cases(part):
-        found = mining.all_maximal(case.cells, case.n, case.rule.k)
+    for case in cases(chunk):
+        sets = mining.all_maximal(case.cells, case.n, case.rule.k)
         expected = naive.maximal(case.rows, case.y, range(case.d), case.rule.k)
 
-        assert expected == list(zip(found, found.support.tolist(), strict=True))
+        assert expected == list(zip(sets, sets.support.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_top_by_rows(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_top_by_rows(chunk):
     """The heaviest maximal sets, with and without l-diversity, are those of brute force."""
-    for case in cases(part):
-        found = mining.top_by_rows(case.cells, case.y, case.weight, case.rule)
+    for case in cases(chunk):
+        best = mining.top_by_rows(case.cells, case.y, case.weight, case.rule)
         expected = case.naive(case.rule.l_diversity)
 
-        assert expected == listed(found)
-        assert (found.ended, found.bound) == ("all", max([one[2] for one in expected], default=0))
+        assert expected == listed(best)
+        assert (best.ended, best.bound) == ("all", max([items[2] for items in expected], default=0))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_top_by_items(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_top_by_items(chunk):
     """A search over items finds the same sets, and so does the search that takes turns."""
-    for case in cases(part):
+    for case in cases(chunk):
         plain = case.rule._replace(l_diversity=1)
-        found = mining.top_by_items(case.cells, case.n, case.weight, plain)
+        best = mining.top_by_items(case.cells, case.n, case.weight, plain)
         expected = case.naive(1)
 
-        assert expected == listed(found)
-        assert (found.ended, found.bound) == ("all", max([one[2] for one in expected], default=0))
+        assert expected == listed(best)
+        assert (best.ended, best.bound) == ("all", max([items[2] for items in expected], default=0))
         assert expected == listed(mining.top_maximal(case.cells, case.y, case.weight, plain))
 
 
-@pytest.mark.parametrize("part", range(10))
-def test_limits(part):
+@pytest.mark.parametrize("chunk", range(10))
+def test_limits(chunk):
     """A search that is cut short returns maximal sets, and a bound that holds."""
-    for seed in range(part * 30, part * 30 + 30):
+    for seed in range(chunk * 30, chunk * 30 + 30):
         case = Case(seed, rows=20, items=9)
         nodes = case.rule._replace(nodes=1 + seed % 12, l_diversity=1)
         best = naive.heaviest(case.rows, case.y, case.weight.tolist(), case.rule.k, 1, 10**6)
-        for found in (mining.top_by_rows(case.cells, case.y, case.weight, nodes),
-                      mining.top_by_items(case.cells, case.n, case.weight, nodes),
-                      mining.top_maximal(case.cells, case.y, case.weight, nodes)):
-            assert all(one in best for one in listed(found))
-            assert found.bound >= max([one[2] for one in best], default=0)
-            assert found.ended == "all" or found.nodes > nodes.nodes
+        for actual_best in (mining.top_by_rows(case.cells, case.y, case.weight, nodes),
+                            mining.top_by_items(case.cells, case.n, case.weight, nodes),
+                            mining.top_maximal(case.cells, case.y, case.weight, nodes)):
+            assert all(items in best for items in listed(actual_best))
+            assert actual_best.bound >= max([items[2] for items in best], default=0)
+            assert actual_best.ended == "all" or actual_best.nodes > nodes.nodes
 
 
-@pytest.mark.parametrize("part", range(5))
-def test_least(part):
+@pytest.mark.parametrize("chunk", range(5))
+def test_least(chunk):
     """Sets that are worth less than `least` are left out, and nothing else is."""
-    for case in cases(part):
+    for case in cases(chunk):
         least = case.rule._replace(least=3, l_diversity=1)
-        expected = [one for one in case.naive(1) if one[2] >= 3]
+        expected = [items for items in case.naive(1) if items[2] >= 3]
 
         assert expected == listed(mining.top_by_rows(case.cells, case.y, case.weight, least))
         assert expected == listed(mining.top_by_items(case.cells, case.n, case.weight, least))
@@ -171,7 +171,7 @@ def test_contract():
 
 
 def hard(n=400, d=400):
-    """Half-full noise: no search comes to an end at k = 20."""
+    """Half-full noise: no search ends at k = 20."""
     items = Items.dense(np.random.default_rng(0).random((n, d)) < 0.5)
     return (items.indptr, items.indices), np.zeros(n, np.int32), np.ones(d, np.int64)
 
@@ -179,10 +179,10 @@ def hard(n=400, d=400):
 def test_time_limit():
     """A time limit ends a search before it is done; a full enumeration is then no answer."""
     cells, y, weight = hard()
-    found = mining.top_maximal(cells, y, weight, TopRule(20), seconds=0.3)
+    best = mining.top_maximal(cells, y, weight, TopRule(20), seconds=0.3)
 
-    assert found.ended == "limit"
-    assert found.bound >= found.value.max(initial=0)
+    assert best.ended == "limit"
+    assert best.bound >= best.value.max(initial=0)
     assert mining.all_maximal(cells, len(y), 20, cap=10**8, seconds=0.3) is None
 
 
@@ -233,7 +233,8 @@ def test_twins(seed, monkeypatch):
                           mining.top_by_rows(cells, y, weight, TopRule(k, 2, r=7)))
         sets = mining.all_maximal(cells, n, k), plain.sets, diverse.sets
         both.append([plain.value, diverse.value, plain.bound, diverse.bound,
-                     *(part for one in sets for part in (one.indptr, one.items, one.support))])
+                     *(array for single_sets in sets
+                       for array in (single_sets.indptr, single_sets.items, single_sets.support))])
     for ours, theirs in zip(*both, strict=True):
         assert np.array_equal(ours, theirs)
         assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None)
@@ -250,5 +251,5 @@ def test_close_up():
             expected = np.zeros(words * 64 + 64, bool)
             expected[: by.sum()] = bits[by]
             line = np.packbits(expected, bitorder="little").view(np.uint64)
-            for found in native.close_ups(*packed):
-                assert np.array_equal(line, found)
+            for close_up in native.close_ups(*packed):
+                assert np.array_equal(line, close_up)

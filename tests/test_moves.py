@@ -24,7 +24,7 @@ from test_blocks import implementation, random_table, rows_of, scheme
 __all__ = ["implementation"]
 
 
-def made(batches, domain, key=1, sample=None, **options):
+def moves_of(batches, domain, key=1, sample=None, **options):
     """The vectors of some batches."""
     batches = batches if isinstance(batches, list) else [batches]
     return block_moves(batches, key, domain=domain, scheme=scheme(**options),
@@ -52,15 +52,15 @@ def test_vectors_equal_the_loops(seed, implementation):
     sectors = [[0, 1, 2], [2, 3, 4], [4, 0, 1]]
     windowed = seed % 4 == 1
 
-    found = made(batch, tables.domain(kinds, classes), seed,
-                 Windows(5, sectors) if windowed else Whole(), **options)
+    moves = moves_of(batch, tables.domain(kinds, classes), seed,
+                     Windows(5, sectors) if windowed else Whole(), **options)
 
     def taken(unit, repeat):
         sector = naive_blocks.scaled(tie_key(unit, TAGS, seed), 5)
         return not windowed or sector in sectors[repeat]
 
     assert naive_blocks.moves(rows_of(batch), seed, scheme(**options), kinds,
-                              taken) == in_order(found)
+                              taken) == in_order(moves)
 
 
 def test_parts_have_places_of_their_own(implementation):
@@ -69,13 +69,13 @@ def test_parts_have_places_of_their_own(implementation):
     batch = tables.batch(*random_table(rng, 60, "nnf", 2)[:2])
     options = {"block": 4, "repeats": 2, "parts": 3}
 
-    found = made(batch, tables.domain("nnf"), 9, **options)
+    moves = moves_of(batch, tables.domain("nnf"), 9, **options)
     expected = naive_blocks.moves(rows_of(batch), 9, scheme(**options), "nnf")
 
-    assert sorted(expected) == sorted(found.vectors.tolist())
-    assert len(found.place) == len(set(found.place.tolist()))
-    firsts = [found.vectors[found.of_repeat(repeat)].tolist() for repeat in range(2)]
-    assert in_order(found) == firsts[0] + firsts[1]
+    assert sorted(expected) == sorted(moves.vectors.tolist())
+    assert len(moves.place) == len(set(moves.place.tolist()))
+    firsts = [moves.vectors[moves.of_repeat(repeat)].tolist() for repeat in range(2)]
+    assert in_order(moves) == firsts[0] + firsts[1]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -91,18 +91,18 @@ def test_vectors_against_a_reference_equal_the_loops(seed, implementation):
     known = list(zip(public[0].tolist(), public[1].tolist(), strict=True))
     options = {"person": "id", "persons": 9} if seed % 2 else {}
 
-    found = reference_moves([batch], seed, domain=tables.domain(letters, 3, **options),
+    moves = reference_moves([batch], seed, domain=tables.domain(letters, 3, **options),
                             scheme=scheme(block=1, repeats=1, parts=2), reference=reference)
 
     own = rows_of(batch)
     units = sorted({row[0] for row in own}, key=lambda u: tie_key(u, TAGS, seed))
-    assert in_order(found) == [
+    assert in_order(moves) == [
         naive_blocks.reference_move([row for row in own if row[0] == u], known, letters)
         for u in units]
 
 
 @pytest.mark.parametrize("call", [
-    lambda rows, one: kernel.block_moves(rows, one, None),
+    lambda rows, size: kernel.block_moves(rows, size, None),
     lambda rows, _: kernel.reference_moves(rows, rows, None),
 ])
 def test_sums_that_may_not_fit_are_refused(call):
@@ -110,10 +110,10 @@ def test_sums_that_may_not_fit_are_refused(call):
     many = 32_768
     rows = kernel.Rows(np.zeros((many, 1), np.uint16), np.zeros(many, np.int32),
                        np.array([0, many]))
-    one = kernel.Blocks(np.array([0]), np.array([0, 1]))
+    blocks = kernel.Blocks(np.array([0]), np.array([0, 1]))
 
     with pytest.raises(ValueError, match="32767 rows"):
-        call(rows, one)
+        call(rows, blocks)
 
 
 def test_the_largest_sum_fits(implementation):
@@ -133,11 +133,11 @@ def test_the_largest_sum_fits(implementation):
 def test_moves_add_up():
     """The sum of parts holds the vectors of all; nothing added changes nothing."""
     rng = np.random.default_rng(8)
-    one, two = (Moves(rng.permutation(9).astype(np.uint64) + np.uint64(9 * i),
-                      rng.integers(-9, 9, (9, 2)).astype(np.int32)) for i in range(2))
+    first, two = (Moves(rng.permutation(9).astype(np.uint64) + np.uint64(9 * i),
+                        rng.integers(-9, 9, (9, 2)).astype(np.int32)) for i in range(2))
 
-    assert in_order(one + two) == in_order(two + one) == in_order(one) + in_order(two)
-    assert in_order(one) == in_order(one + Moves.zero(2))
+    assert in_order(first + two) == in_order(two + first) == in_order(first) + in_order(two)
+    assert in_order(first) == in_order(first + Moves.zero(2))
 
 
 # rows
@@ -163,10 +163,10 @@ def test_rows_keep_their_direction():
     some = Moves(np.arange(3, dtype=np.uint64),
                  np.array([[3, -4], [300, 400], [10**9, 0]], np.int32))
 
-    found = some.rows(np.arange(3), 5, 10**6, 10.0)
+    rows = some.rows(np.arange(3), 5, 10**6, 10.0)
 
-    assert found == pytest.approx(np.array([[.3, -.4], [.6, .8], [1, 0], [0, 0], [0, 0]]),
-                                  abs=1e-11)
+    assert rows == pytest.approx(np.array([[.3, -.4], [.6, .8], [1, 0], [0, 0], [0, 0]]),
+                                 abs=1e-11)
 
 
 def test_surplus_is_left_out_by_place():

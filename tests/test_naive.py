@@ -35,8 +35,8 @@ class Table:
     def __init__(self, seed, n=None, d=None, classes=None, kinds=(0, 1, 2, 3)):
         rng = np.random.default_rng(seed)
         shape = SHAPES[seed % len(SHAPES)]
-        asked = zip((n, d, classes), shape, strict=True)
-        self.n, self.d, self.classes = (drawn if given is None else given for given, drawn in asked)
+        sizes = zip((n, d, classes), shape, strict=True)
+        self.n, self.d, self.classes = (drawn if size is None else size for size, drawn in sizes)
         several = rng.integers(1, self.classes + 1)
         label = np.sort(rng.choice(rng.permutation(self.classes)[:several], self.n))
         self.label = label.tolist()
@@ -73,35 +73,35 @@ class Table:
 
     def planes(self, cuts=None):
         """The sign planes of the columns."""
-        found = kernels.sign_planes(self.codes, self.starts, self.ids, self.key,
-                                    cuts or self.cut(), self.kind)
-        return *found, kernels.plane_words(self.starts)
+        actual_planes = kernels.sign_planes(self.codes, self.starts, self.ids, self.key,
+                                            cuts or self.cut(), self.kind)
+        return *actual_planes, kernels.plane_words(self.starts)
 
     def signs(self):
         """The signs of the columns, by loops."""
-        found = []
+        actual_signs = []
         for j, column in enumerate(self.codes.tolist()):
             here = naive.present(column, self.kind[j])
             order = naive.ranking(column, j, self.unit.tolist(), self.row.tolist(), self.key)
-            found.append(naive.signs([i for i in order if i in here], self.n))
-        return found
+            actual_signs.append(naive.signs([i for i in order if i in here], self.n))
+        return actual_signs
 
     def take(self, rows):
         """Some of the rows, in their order."""
-        part = object.__new__(Table)
-        part.__dict__.update(self.__dict__)
+        rest = object.__new__(Table)
+        rest.__dict__.update(self.__dict__)
         label = np.array(self.label, np.int64)[rows]
-        part.n, part.label = len(label), label.tolist()
-        part.starts = np.searchsorted(label, np.arange(self.classes + 1)).astype(np.int64)
-        part.codes = np.ascontiguousarray(self.codes[:, rows])
-        part.unit, part.row = self.unit[rows], self.row[rows]
-        part.weight = None if self.weight is None else self.weight[rows]
-        return part
+        rest.n, rest.label = len(label), label.tolist()
+        rest.starts = np.searchsorted(label, np.arange(self.classes + 1)).astype(np.int64)
+        rest.codes = np.ascontiguousarray(self.codes[:, rows])
+        rest.unit, rest.row = self.unit[rows], self.row[rows]
+        rest.weight = None if self.weight is None else self.weight[rows]
+        return rest
 
 
 def as_lists(runs):
     """A triple of runs as the naive twin gives it."""
-    indptr, code, count = (part.tolist() for part in runs)
+    indptr, code, count = (run.tolist() for run in runs)
     return [list(zip(code[a:b], count[a:b], strict=True)) for a, b in pairwise(indptr)]
 
 
@@ -109,13 +109,13 @@ def decoded(planes, masks, zeros, words, starts):
     """Signs from planes: bit 1 is +1, bit 0 is -1, and 0 for the zero row or outside the mask."""
     place = [w * 64 + i for w, n in zip(words.tolist(), np.diff(starts).tolist(), strict=False)
              for i in range(n)]
-    found = []
+    codes = []
     for j, plane in enumerate(planes.tolist()):
         bits = [plane[p // 64] >> p % 64 & 1 for p in place]
         known = [p != zeros[j] if masks is None else int(masks[j, p // 64]) >> p % 64 & 1
                  for p in place]
-        found.append([(2 * b - 1) * int(m) for b, m in zip(bits, known, strict=True)])
-    return found
+        codes.append([(2 * b - 1) * int(m) for b, m in zip(bits, known, strict=True)])
+    return codes
 
 
 def signs_of(t, planes):
@@ -129,13 +129,13 @@ def signs_of(t, planes):
 def test_hash():
     """The hash and the tie keys are the same on 64-bit integers of any size."""
     units = [0, 1, 2, 2**32, 2**63 - 1, 2**64 - 1]
-    given = np.array(units, np.uint64)
+    given_units = np.array(units, np.uint64)
 
-    assert [naive.mix64(z) for z in units] == kernels.mix64(given).tolist()
-    assert kernels.mix64(given.reshape(2, 3)).shape == (2, 3)
+    assert [naive.mix64(z) for z in units] == kernels.mix64(given_units).tolist()
+    assert kernels.mix64(given_units.reshape(2, 3)).shape == (2, 3)
     for feature, key in ((0, 0), (7, 2**64 - 1), (12600, 2**63 + 5)):
         assert ([naive.tie_key(u, feature, key) for u in units]
-                == kernels.tie_keys(given, feature, key).tolist())
+                == kernels.tie_keys(given_units, feature, key).tolist())
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -143,10 +143,10 @@ def test_runs(seed):
     """Runs are the sorted distinct codes with their weight per class; int64 only with weights."""
     t = Table(seed)
     weight = [1] * t.n if t.weight is None else t.weight.tolist()
-    found = kernels.runs(t.codes, t.starts, t.weight)
+    runs = kernels.runs(t.codes, t.starts, t.weight)
 
-    assert [naive.runs(c, t.label, weight, t.classes) for c in t.codes.tolist()] == as_lists(found)
-    assert np.dtype(np.int32 if t.weight is None else np.int64) == found[2].dtype
+    assert [naive.runs(c, t.label, weight, t.classes) for c in t.codes.tolist()] == as_lists(runs)
+    assert np.dtype(np.int32 if t.weight is None else np.int64) == runs[2].dtype
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -154,13 +154,13 @@ def test_runs_together(seed, monkeypatch):
     """Of several parts of a table they are the runs of all of it; too many rows have 64 bits."""
     t = Table(seed)
     place = np.random.default_rng(seed).integers(0, 3, t.n)
-    parts = [t.take(np.flatnonzero(place == part)) for part in range(3)]
-    rows = [(one.codes, one.starts, one.weight) for one in parts]
-    whole, found = kernels.runs(t.codes, t.starts, t.weight), kernels.runs_together(rows)
+    parts = [t.take(np.flatnonzero(place == piece)) for piece in range(3)]
+    rows = [(piece.codes, piece.starts, piece.weight) for piece in parts]
+    whole, together = kernels.runs(t.codes, t.starts, t.weight), kernels.runs_together(rows)
 
-    assert as_lists(whole) == as_lists(found)
-    assert whole[2].dtype == found[2].dtype
-    monkeypatch.setattr(contract, "MOST_ROWS", most := max(one.n for one in parts))
+    assert as_lists(whole) == as_lists(together)
+    assert whole[2].dtype == together[2].dtype
+    monkeypatch.setattr(contract, "MOST_ROWS", most := max(piece.n for piece in parts))
     wide = t.weight is not None or t.n > most
     assert np.dtype(np.int64 if wide else np.int32) == kernels.runs_together(rows)[2].dtype
 
@@ -193,9 +193,9 @@ def test_merge(seed):
     left = kernels.merge_runs(kernels.merge_runs(runs[0], runs[1]), runs[2])
     right = kernels.merge_runs(runs[0], kernels.merge_runs(runs[2], runs[1]))
 
-    for one, two, three in zip(whole, left, right, strict=True):
-        assert one.dtype == two.dtype == three.dtype
-        assert one.tolist() == two.tolist() == three.tolist()
+    for first, two, three in zip(whole, left, right, strict=True):
+        assert first.dtype == two.dtype == three.dtype
+        assert first.tolist() == two.tolist() == three.tolist()
 
 
 def test_merge_widens():
@@ -256,8 +256,8 @@ def test_sums_of_products(seed):
     t = Table(seed, kinds=(0,) if seed % 2 else (0, 1))
 
     for size in (2, 3):
-        found = sums.product_sums(*signs_of(t, t.planes())[:5], size)
-        assert naive.product_sums(t.signs(), t.label, t.classes, size) == found.ravel().tolist()
+        sums_now = sums.product_sums(*signs_of(t, t.planes())[:5], size)
+        assert naive.product_sums(t.signs(), t.label, t.classes, size) == sums_now.ravel().tolist()
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -266,8 +266,8 @@ def test_sums_of_codes(seed):
     t = Table(seed)
     label = np.array(t.label, np.int32)
     for classes in (t.classes, 12):
-        found = sums.code_sums(t.codes, label, classes).tolist()
-        assert naive.code_sums(t.codes.tolist(), t.label, classes) == found
+        sums_now = sums.code_sums(t.codes, label, classes).tolist()
+        assert naive.code_sums(t.codes.tolist(), t.label, classes) == sums_now
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -277,8 +277,8 @@ def test_sums_of_cells(seed):
     grid = (4, 8, 16)[seed % 3]
     bins, weight = t.bins % grid, [1] * t.n if t.weight is None else t.weight.tolist()
 
-    found = sums.cell_sums(bins, t.starts, t.weight, grid).ravel().tolist()
-    assert naive.cell_sums(bins.tolist(), t.label, weight, t.classes, 2, grid) == found
+    sums_now = sums.cell_sums(bins, t.starts, t.weight, grid).ravel().tolist()
+    assert naive.cell_sums(bins.tolist(), t.label, weight, t.classes, 2, grid) == sums_now
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -294,9 +294,9 @@ def test_the_few_rows_of_a_tie(seed):
         tops = [key >> 52 for key, _row in tied]
         assert [tops.count(top) for top in range(4096)] == counts
         for top in set(tops):
-            _, found, rows = sums.tied(t.codes, t.ids, t.key, np.array([[j, code, top]]))
-            assert [one for one in tied if one[0] >> 52 == top] == list(
-                zip(found.tolist(), rows.tolist(), strict=True))
+            _, tied_rows, rows = sums.tied(t.codes, t.ids, t.key, np.array([[j, code, top]]))
+            assert [row for row in tied if row[0] >> 52 == top] == list(
+                zip(tied_rows.tolist(), rows.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -331,12 +331,12 @@ def test_ways_to_value_pairs(grid, rows, largest, monkeypatch):
 
 def assert_alike(monkeypatch, *rules):
     """Both implementations give the same pairs of columns."""
-    found = []
+    answers = []
     for which in ("native", "numpy"):
         serve(which, monkeypatch)
-        found.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
+        answers.append([kernels.pair_gain(*rules).tolist(), kernels.pair_best(*rules).tolist()])
 
-    assert found[0] == found[1]
+    assert answers[0] == answers[1]
 
 
 @once
@@ -372,9 +372,9 @@ def test_long_columns(seed, monkeypatch):
                         kernels.sign_pairs(*signs), kernels.sign_triples(*signs),
                         kernels.pair_gain(*rules), kernels.pair_best(*rules)))
 
-    for one, two in zip(*results, strict=True):
-        assert (one is None) == (two is None)
-        assert one is None or (one.dtype == two.dtype and np.array_equal(one, two))
+    for result, two in zip(*results, strict=True):
+        assert (result is None) == (two is None)
+        assert result is None or (result.dtype == two.dtype and np.array_equal(result, two))
 
 
 @once
@@ -391,8 +391,8 @@ def test_loops():
                     for x in (a ^ b, a & b, (a & m) ^ (b & n))]
         keys = [naive.mix64(7 ^ naive.mix64(u * 0x100000001B3 % 2**64 ^ 5)) for u in a.tolist()]
         many = [int(np.bitwise_count(a & plane).sum()) for plane in planes[1:]]
-        for _, *found, bits, packed, hashed, added in native.loops(planes, codes, low, high):
-            assert expected == found
+        for _, *loops, bits, packed, hashed, added in native.loops(planes, codes, low, high):
+            assert expected == loops
             assert inside.ljust(len(bits) * 8, b"\0") == bits.tobytes()
             assert a.tolist() == packed.tolist()
             assert keys == hashed.tolist()
@@ -414,20 +414,21 @@ def test_threads_find_the_same(rows, monkeypatch):
         signs = planes, None, rng.integers(-1, 512, 21), np.array([0, 4, 8]), np.array([256, 256])
         for some in (bins, bins[:9]):
             for weight in (None, rng.integers(0, 5, rows)):
-                given = some, starts, weight, by, grid, nominal[:len(some)]
-                for kernel, asked in ((kernels.pair_gain, given), (kernels.pair_best, given),
-                                      (kernels.sign_pairs, (*signs, by)),
-                                      (kernels.sign_triples, (*signs, by))):
+                input_arguments = some, starts, weight, by, grid, nominal[:len(some)]
+                for kernel, arguments in ((kernels.pair_gain, input_arguments),
+                                          (kernels.pair_best, input_arguments),
+                                          (kernels.sign_pairs, (*signs, by)),
+                                          (kernels.sign_triples, (*signs, by))):
                     with contract.using_threads(3):
-                        found = kernel(*asked).tolist()
-                    assert kernel(*asked).tolist() == found
+                        answer = kernel(*arguments).tolist()
+                    assert kernel(*arguments).tolist() == answer
 
 
-@pytest.mark.parametrize(("asked", "serves"), [("numpy", "numpy"), ("", None)])
-def test_choice(asked, serves):
+@pytest.mark.parametrize(("options", "serves"), [("numpy", "numpy"), ("", None)])
+def test_choice(options, serves):
     """The environment can ask for NumPy; otherwise native serves where it was built."""
     code = "from privsieve import kernels as k; print(k.implementation(), bool(k.reason()))"
-    environment = {**os.environ, "PRIVSIEVE_KERNELS": asked}
+    environment = {**os.environ, "PRIVSIEVE_KERNELS": options}
     run = subprocess.run([sys.executable, "-c", code], env=environment, check=True,
                          capture_output=True, text=True)
     serves = serves or ("numpy" if native is None else "native")

@@ -35,24 +35,24 @@ def test_names_that_look_alike_are_one(tmp_path, name, known):
         second.grant(1)
 
 
-@pytest.mark.parametrize(("one", "other"), [
+@pytest.mark.parametrize(("name", "other"), [
     ("clinic-2025", "clinic-2026"), ("ward-1", "ward-2"), ("bill", "biil"), ("site a", "site b"),
     ("study 2", "study Z"), ("\u6771\u4eac", "\u4eac\u6771"), ("clinic", "clinics"),
 ])
-def test_names_that_differ_are_two(one, other):
+def test_names_that_differ_are_two(name, other):
     """What people can tell apart stays apart."""
-    assert not alike(one, other)
+    assert not alike(name, other)
 
 
-@pytest.mark.parametrize(("name", "said"), [
+@pytest.mark.parametrize(("name", "message"), [
     ("\uff43linic", "write 'clinic'"), ("\u0441linic", "several scripts"),
     ("clinic \u03b1", "several scripts"), ("a\u2800b", "write letters"),
     ("clinic\u3164", "plain form"),
 ])
-def test_odd_names_are_refused(tmp_path, name, said):
+def test_odd_names_are_refused(tmp_path, name, message):
     """A name of several scripts, or with characters that are not what they seem, is refused."""
     for act in (Ledger.introduce, lambda odd: odd.grant(1)):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             act(Ledger(str(tmp_path / "b.db"), population=name))
 
 

@@ -132,9 +132,10 @@ def test_nearest_as_loops_find_it(maker, metric):
     for n, d, many in ((1, 3, 1), (2, 1, 1), (2, 2, 2), (7, 9, 3), (33, 5, 2), (40, 1, 40),
                        (30, 17, 1), (5, 0, 2), (9, 300, 2)):
         X, label = maker(n, d, rng), classes(n, many, rng)
-        found = kernel.nearest(X, label, metric)
+        nearest_rows = kernel.nearest(X, label, metric)
 
-        assert naive(X.tolist(), label.tolist(), metric) == tuple(part.tolist() for part in found)
+        assert naive(X.tolist(), label.tolist(),
+                     metric) == tuple(row.tolist() for row in nearest_rows)
 
 
 @pytest.mark.usefixtures("implementation")
@@ -145,9 +146,9 @@ def test_nearest_as_the_twin_finds_it(maker):
     for n, d, many in ((700, 6, 2), (130, 41, 5), (40, 600, 2), (300, 3, 300)):
         X, label = maker(n, d, rng), classes(n, many, rng)
         for metric in METRICS:
-            found = kernel.nearest(X, label, metric)
+            nearest_rows = kernel.nearest(X, label, metric)
 
-            assert twin(X, label, metric) == [p.tolist() for p in found], (n, d, metric)
+            assert twin(X, label, metric) == [p.tolist() for p in nearest_rows], (n, d, metric)
 
 
 def samples(n, rng):
@@ -166,12 +167,13 @@ def test_a_sample_is_searched_as_if_alone(maker, metric):
         X, label, drawn = maker(n, d, rng), classes(n, many, rng), samples(n, rng)
         if metric == "hamming":
             X = (X > np.median(X)).astype(float)
-        found = kernel.nearest_in(X, label, metric, drawn)
+        nearest_rows = kernel.nearest_in(X, label, metric, drawn)
         for r in (0, 1, 2, 30, 63, 64, 65, 66):
             members = np.flatnonzero(drawn[:, r])
-            for whole, part in zip(found, twin(X[members], label[members], metric), strict=True):
+            for whole, row in zip(nearest_rows, twin(X[members], label[members], metric),
+                                  strict=True):
                 expected = np.full(n, -1)
-                expected[members] = [members[k] if k >= 0 else -1 for k in part]
+                expected[members] = [members[k] if k >= 0 else -1 for k in row]
 
                 assert expected.tolist() == whole[:, r].tolist(), (n, r)
 
@@ -180,9 +182,9 @@ def test_a_sample_is_searched_as_if_alone(maker, metric):
 def test_no_samples():
     """Of no samples there are no neighbours."""
     X, label = np.zeros((3, 2)), np.zeros(3, np.int32)
-    found = kernel.nearest_in(X, label, "manhattan", np.zeros((3, 0), bool))
+    nearest_rows = kernel.nearest_in(X, label, "manhattan", np.zeros((3, 0), bool))
 
-    assert [(3, 0), (3, 0)] == [part.shape for part in found]
+    assert [(3, 0), (3, 0)] == [row.shape for row in nearest_rows]
 
 
 @pytest.mark.usefixtures("implementation")
@@ -200,9 +202,9 @@ def test_many_differences_are_shared_among_threads():
     """Above the size from which threads serve, the answers are those of the twin."""
     rng = np.random.default_rng(4)
     X, label = rng.normal(size=(2300, 10)), classes(2300, 2, rng)
-    found = kernel.nearest(X, label, "manhattan")
+    nearest_rows = kernel.nearest(X, label, "manhattan")
 
-    assert twin(X, label, "manhattan") == [p.tolist() for p in found]
+    assert twin(X, label, "manhattan") == [p.tolist() for p in nearest_rows]
 
 
 @pytest.mark.usefixtures("implementation")
@@ -211,9 +213,10 @@ def test_differing_columns_are_counted():
     rng = np.random.default_rng(2)
     for n, d, many in ((1, 1, 1), (2, 2, 2), (20, 64, 2), (20, 65, 3), (30, 5, 2), (12, 700, 1)):
         X, label = (rng.random((n, d)) < 0.3).astype(float), classes(n, many, rng)
-        found = kernel.nearest(X, label, "hamming")
+        nearest_rows = kernel.nearest(X, label, "hamming")
 
-        assert naive(X.tolist(), label.tolist(), "hamming") == tuple(p.tolist() for p in found)
+        assert naive(X.tolist(), label.tolist(),
+                     "hamming") == tuple(p.tolist() for p in nearest_rows)
 
 
 @pytest.mark.usefixtures("implementation")
@@ -233,9 +236,9 @@ def test_rare_and_common_columns():
 @pytest.mark.usefixtures("implementation")
 def test_no_rows():
     """Without rows there is nothing to find."""
-    found = kernel.nearest(np.empty((0, 3)), np.empty(0, np.int32), "manhattan")
+    nearest_rows = kernel.nearest(np.empty((0, 3)), np.empty(0, np.int32), "manhattan")
 
-    assert [[], []] == [part.tolist() for part in found]
+    assert [[], []] == [row.tolist() for row in nearest_rows]
 
 
 @pytest.mark.usefixtures("implementation")

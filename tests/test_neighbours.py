@@ -17,14 +17,14 @@ PLANS, PARTS = int(os.environ.get("PRIVSIEVE_PLANS", "200")), 20
 RELEASED = "rule-sieve", "auto"
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_neighbour_moves_beyond_its_plan(part, tmp_path):
+@pytest.mark.parametrize("chunk", range(PARTS))
+def test_no_neighbour_moves_beyond_its_plan(chunk, tmp_path):
     """No score moves by more than its race is told, which is the same for both neighbours.
 
     Nor does a count behind a released one cost more than its share: rows and persons, replaced,
     coming and going, with blank ids and broken lines, through frames, lists and files.
     """
-    for number in range(part, PLANS, PARTS):
+    for number in range(chunk, PLANS, PARTS):
         rng = random.Random(number)
         where = setting(rng, METHODS[number % len(METHODS)])
         worst, _ = climbed(rng, where, tmp_path, starts=4, steps=0 if number % 3 else 12)
@@ -69,7 +69,7 @@ ATTAINED = {
 
 @pytest.mark.parametrize("name", ATTAINED)
 def test_the_bound_is_attained(name, tmp_path):
-    """A search from random tables comes to a pair that moves a score by all that is claimed."""
+    """A search from random tables reaches a pair that moves a score by all that is claimed."""
     method, kinds, classes, options, public = ATTAINED[name]
     where, rng = planned(method, kinds, classes, options, **public), random.Random(3)
     best = 0.0
@@ -93,8 +93,8 @@ def test_labels_of_the_table_come_close(tmp_path):
 # the harness itself
 
 
-def found(where, folder):
-    """The worst ratio that a short search comes to."""
+def moves_of(where, folder):
+    """The worst ratio that a short search finds."""
     return climbed(random.Random(1), where, folder, starts=40, steps=40)[0].ratio
 
 
@@ -104,10 +104,10 @@ def test_a_sensitivity_that_is_one_part_too_small_is_seen(tmp_path, monkeypatch)
     where = planned(method, kinds, classes, options, **public)
     known = rule_sieve.Rules.sensitivity
 
-    assert found(where, tmp_path) <= 1
+    assert moves_of(where, tmp_path) <= 1
     monkeypatch.setattr(rule_sieve.Rules, "sensitivity",
                         lambda rules, largest: known(rules, largest) - 1)
-    assert found(where, tmp_path) > 1
+    assert moves_of(where, tmp_path) > 1
 
 
 @pytest.mark.parametrize("what", ["sensitivity", "moves"])
@@ -130,19 +130,19 @@ def test_rows_without_an_id_that_are_one_person_are_seen(neighbours, tmp_path, m
     """A reader that takes all rows without an id for those of one person turns the search red."""
     where = planned("rule-sieve", "nn", 2, PLAIN, most=1, units=6, neighbours=neighbours)
 
-    assert found(where, tmp_path) <= 1
+    assert moves_of(where, tmp_path) <= 1
     texts = reader.texts
     monkeypatch.setattr(reader, "texts", lambda column: [text or "?" for text in texts(column)])
     object.__setattr__(where, "shared", True)
-    assert found(where, tmp_path) > 1
+    assert moves_of(where, tmp_path) > 1
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_number_of_persons_from_the_table_is_seen(classes, tmp_path, monkeypatch):
-    """Where nobody stands in for an absent person, the sensitivity is another; that is seen."""
+    """If nobody replaces an absent person, the sensitivity is another; that is seen."""
     where = planned("rule-sieve", "nn", classes, {**ONE, "class_prior": "centred"}, **PERSONS)
 
-    assert found(where, tmp_path) <= 1
+    assert moves_of(where, tmp_path) <= 1
     for module in (labels, rule_sieve):
         monkeypatch.setattr(module, "settles", lambda *_public: False)
-    assert float("inf") == found(where, tmp_path)
+    assert float("inf") == moves_of(where, tmp_path)

@@ -65,7 +65,7 @@ DRAWS = {
 
 
 class Served(Noise):
-    """Given numbers as prefixes of `bits` digits, then zeros for ever."""
+    """Given numbers as prefixes of `bits` digits, then zeros without end."""
 
     def __init__(self, numbers, bits):
         self.left = b"".join(int(Fraction(x) * 2**bits).to_bytes(bits // 8) for x in numbers)
@@ -91,9 +91,9 @@ def test_gamma_norm_adds_the_integers():
 
 def test_gamma_norm_is_clamped():
     """An answer is an integer that a release can hold, however large the value."""
-    found = gamma_norm([2**80, -(2**80)], Fraction(1), -20, replay(1))
+    noisy = gamma_norm([2**80, -(2**80)], Fraction(1), -20, replay(1))
 
-    assert [LARGEST, -LARGEST] == found == json.loads(canonical(found))
+    assert [LARGEST, -LARGEST] == noisy == json.loads(canonical(noisy))
 
 
 def test_geometric_known_answers():
@@ -163,27 +163,27 @@ def test_what_is_glimpsed_is_the_floor(mean):
     digits = sorted(m for m in near | powers if 0 <= m < 2**64)
     seen = glimpsed(digits, mean)
 
-    for m, one in zip(digits, seen, strict=True):
+    for m, number in zip(digits, seen, strict=True):
         rests = 0, 2**64 - 1
         both = [floor_log(Uniform(m << 64 | rest, 128, Served([HALF], 64)), mean)
                 for rest in rests]
-        assert one is None or [one, one] == both
+        assert number is None or [number, number] == both
         assert both == [floor_log(Uniform(m, 64, Served([Fraction(rest, 2**64), HALF], 64)), mean)
                         for rest in rests]
-    assert 1 < sum(one is None for one in seen)
+    assert 1 < sum(number is None for number in seen)
     drawn = glimpsed([stream.digits for stream in streams(3, 5000, 64)], mean)
-    assert sum(one is None for one in drawn) <= 5 + 5000 * float(mean) / 2**25
+    assert sum(number is None for number in drawn) <= 5 + 5000 * float(mean) / 2**25
 
 
 def test_the_logarithm_is_as_near_as_the_proof_says():
     """Within five units of 2^-31, at the ends of the range and at 20,000 places between."""
     places = [2**31, 2**31 + 1, *range(3 * 2**30 - 9, 3 * 2**30 + 9), 2**32 - 1]
     places += [2**31 + (stream.digits >> 33) for stream in streams(5, 20_000, 64)]
-    found = bits._log_of(np.array(places, np.int64)).tolist()
+    logarithms = bits._log_of(np.array(places, np.int64)).tolist()
 
     with balls.arithmetic(200):
-        off = [float(arb(one) - (arb(x) / (3 * 2**30)).log() * 2**31)
-               for one, x in zip(found, places, strict=True)]
+        off = [float(arb(logarithm) - (arb(x) / (3 * 2**30)).log() * 2**31)
+               for logarithm, x in zip(logarithms, places, strict=True)]
         logs = int((arb(2).log() * 2**56).floor().unique_fmpz()), int(
             ((arb(4) / 3).log() * 2**31).floor().unique_fmpz())
     assert -5 < min(off) < -1
@@ -203,14 +203,14 @@ def test_a_plain_choice_is_the_same_in_each_arithmetic(monkeypatch):
         d, scale = 1 + seed % 12, Fraction(10) ** (seed % 15 - 4) * Fraction(24, 1 + seed % 7)
         scores = [int(word) % 99 for word in replay(seed).bytes(d)]
         k = 1 + seed % d
-        found = set()
+        answers = set()
         for few, several, largest in ((500, 99, 2**24), (500, 1, 2**24), (500, 99, 0), (0, 1, 0)):
             monkeypatch.setattr(bits, "FEW", few)
             monkeypatch.setattr(bits, "SEVERAL", several)
             monkeypatch.setattr(bits, "LARGEST_MEAN", largest)
-            found.add(geometric_race(scores, k, scale, replay(seed), ordered=bool(seed % 3)))
+            answers.add(geometric_race(scores, k, scale, replay(seed), ordered=bool(seed % 3)))
 
-        assert 1 == len(found)
+        assert 1 == len(answers)
 
 
 @pytest.mark.parametrize(("law", "per"), [(exponential, 1), (gumbel, 1), (two_sided, 1),
@@ -231,7 +231,7 @@ def test_values_refined_equal_many_digits(law, per):
 class Streams(Noise):
     """One endless stream for each of `count` uniforms, whose first digits are read at once.
 
-    What is read later goes to whoever asks: only streams that need no more can be compared.
+    What is read later goes to the next caller: only streams that need no more can be compared.
     """
 
     def __init__(self, seed, count, bits):
@@ -355,12 +355,12 @@ def in_child(write):
 
 def collect(started):
     """What the children wrote; each must have ended well."""
-    found = []
+    outputs = []
     for reader, child in started:
         with os.fdopen(reader, "rb") as pipe:
-            found.append(pipe.read())
+            outputs.append(pipe.read())
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    return found
+    return outputs
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -372,10 +372,10 @@ def test_forked_children_draw_different_answers():
         return repr([DRAWS[name](noise) for name in DRAWS]).encode()
 
     draw()  # what was read ahead here would be read by each of them
-    first, second = (eval(found) for found in collect([in_child(draw), in_child(draw)]))
-    for name, one, two, own in zip(DRAWS, first, second, eval(draw()), strict=True):
-        assert one != two, name
-        assert own not in (one, two), name
+    first, second = (eval(answers) for answers in collect([in_child(draw), in_child(draw)]))
+    for name, first_draw, two, own in zip(DRAWS, first, second, eval(draw()), strict=True):
+        assert first_draw != two, name
+        assert own not in (first_draw, two), name
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -406,11 +406,11 @@ def test_one_thread_at_a_time_sets_the_precision():
     other = threading.Thread(target=lambda: (
         floors(uniforms(1, 64, system()), Fraction(5), exponential), done.set()))
 
-    def watched(given):
+    def watched(options):
         if not waited:
             other.start()
             waited.append(not done.wait(0.1))
-        return exponential(given)
+        return exponential(options)
 
     floors([Uniform(5, 64, system())], Fraction(5), watched)
     other.join(10)

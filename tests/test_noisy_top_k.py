@@ -33,8 +33,8 @@ def strong(n=3000, positives=0.5):
 
 def choose(X, y, domain=BOX, *, seed=5, **options):
     """The names that one selection with a repeatable noise gives."""
-    made = plan("noisy-top-k", domain, rows=len(X), **options)
-    return fit(made, open_source(X, y), noise=replay(seed)).selected
+    planned = plan("noisy-top-k", domain, rows=len(X), **options)
+    return fit(planned, open_source(X, y), noise=replay(seed)).selected
 
 
 @pytest.mark.parametrize("share", ["noisy", 0.1, "0.1", [0.9, 0.1]])
@@ -77,9 +77,9 @@ def test_scores_see_different_things():
     X = rng.random((4000, 12))
     y = (np.abs(X[:, 6] - 0.5) < 0.25).astype(int)
 
-    found = {name: choose(X, y, k=1, epsilon=4, score=name) == ("x6",) for name in CLASSED}
+    choices = {name: choose(X, y, k=1, epsilon=4, score=name) == ("x6",) for name in CLASSED}
 
-    assert {"class-counts": True, "mean-difference": False} == found
+    assert {"class-counts": True, "mean-difference": False} == choices
 
 
 def test_a_correlation_is_the_same_wherever_values_lie():
@@ -99,23 +99,23 @@ def small(name):
     columns = tables.domain("ffc" if name != "correlation" else "ffn").columns
     domain = ps.Domain(columns, target=ps.Label("y", [0, 1]))
     domain = with_number(domain) if name == "correlation" else domain
-    made = plan("noisy-top-k", domain, k=1, epsilon=1, rows=3, score=name, class_prior=None)
-    return score_of(name, Public(domain, 3)), made
+    planned = plan("noisy-top-k", domain, k=1, epsilon=1, rows=3, score=name, class_prior=None)
+    return score_of(name, Public(domain, 3)), planned
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_a_choice_has_its_exact_probabilities(name):
     """2,000 choices follow the law of the race on the score's integers."""
-    score, made = small(name)
+    score, planned = small(name)
     label = [0, 65535, 65535] if name == "correlation" else [0, 1, 1]
     rows = tables.batch([[0, 0, 0], [1, 1, 1], [1, 0, 3]], label)
-    found = values(score, [rows], equal(2, 3))
+    score_values = values(score, [rows], equal(2, 3))
     mean, noise = 2 * score.sensitivity(equal(2, 3) if score.weighed else None), replay(11)
     # Geometric noise of a large mean is as good as exponential.
-    law = set_law(found, 1, mean, geometric_order if mean < 1000 else exponential_order)
+    law = set_law(score_values, 1, mean, geometric_order if mean < 1000 else exponential_order)
 
-    summary = made.summarise([rows], 1)
-    picked = [made.mechanism(summary, noise) for _ in range(2000)]
+    summary = planned.summarise([rows], 1)
+    picked = [planned.mechanism(summary, noise) for _ in range(2000)]
     counts = [picked.count((j,)) for j in range(3)]
 
     assert stats.chisquare(counts, 2000 * np.array(list(law.values()))).pvalue > 1e-6

@@ -45,16 +45,16 @@ def table(rows=400):
 @pytest.fixture
 def clinic(tmp_path):
     """A ledger of a clinic with a budget of nine."""
-    made = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    made.grant(9)
-    return made
+    ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    ledger.grant(9)
+    return ledger
 
 
 def fitted(method):
     """An estimator that has met the ward's table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return method.made(epsilon=5).fit(method.table())
+        return method.estimator(epsilon=5).fit(method.table())
 
 
 class Tags(html.parser.HTMLParser):
@@ -104,8 +104,8 @@ def test_a_domain_shows_its_columns():
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
 def test_what_is_shown_is_public(method):
     """A plan, a release and an estimator print their public facts, whatever the method."""
-    made = fitted(method)
-    plan, release = made.plan(rows=400), made.release_
+    estimator = fitted(method)
+    plan, release = estimator.plan(rows=400), estimator.release_
     text = demand_small(plan)
 
     assert f"epsilon {plan.cost.text}" in text
@@ -114,23 +114,23 @@ def test_what_is_shown_is_public(method):
     assert f"epsilon {plan.cost.text}" in text
     assert "by a factor of at most " in " ".join(text.split())
     assert demand_small(Release(release.body, None)).count("has no certificate") == 1
-    said = repr(made)
-    assert f"released: {release.selected[0]}" in said
-    assert max(map(len, said.splitlines())) <= 80
-    bundle = made._repr_mimebundle_()
+    full_text = repr(estimator)
+    assert f"released: {release.selected[0]}" in full_text
+    assert max(map(len, full_text.splitlines())) <= 80
+    bundle = estimator._repr_mimebundle_()
     assert {"text/plain", "text/html"} == bundle.keys()
-    assert (said, True) == (bundle["text/plain"], release._repr_html_() in bundle["text/html"])
-    assert release._repr_html_() in made._repr_html_()
+    assert (full_text, True) == (bundle["text/plain"], release._repr_html_() in bundle["text/html"])
+    assert release._repr_html_() in estimator._repr_html_()
 
 
 @pytest.mark.parametrize(("kind", "options"), [
     (ps.RuleSieve, {"fewer": "auto"}), (ps.FELP, {"n_features_to_select": "positive"})])
 def test_what_is_not_settled_is_shown(kind, options):
     """A number of columns that is a word keeps no notebook from showing the estimator."""
-    made = kind(epsilon=5, domain=BOX, **options)
+    estimator = kind(epsilon=5, domain=BOX, **options)
 
-    assert kind.__name__ in made._repr_html_()
-    assert "fit" in dir(made)
+    assert kind.__name__ in estimator._repr_html_()
+    assert "fit" in dir(estimator)
 
 
 def test_a_release_that_says_nothing_readable_is_shown():
@@ -155,10 +155,10 @@ def test_a_ledger_shows_its_account(clinic):
 def test_a_publication_shows_its_choice():
     """Columns that may be published are printed with their level."""
     X, y = table()
-    made = ps.PublishableColumns(k=5).fit((X > 0.8).astype(int), y)
+    model = ps.PublishableColumns(k=5).fit((X > 0.8).astype(int), y)
 
-    assert f"{made.release_.level} rows in the smallest group" in demand_small(made.release_)
-    assert "released: " in repr(made)
+    assert f"{model.release_.level} rows in the smallest group" in demand_small(model.release_)
+    assert "released: " in repr(model)
 
 
 def test_control_characters_are_not_obeyed():
@@ -172,27 +172,28 @@ def test_control_characters_are_not_obeyed():
 # The number of columns.
 
 
-@pytest.mark.parametrize("method", [one for one in ESTIMATORS
-                                    if "n_features_to_select" in one.options], ids=repr)
+@pytest.mark.parametrize("method", [estimator for estimator in ESTIMATORS
+                                    if "n_features_to_select" in estimator.options], ids=repr)
 def test_k_is_understood(method):
     """`k=` is the number of columns, for the constructor, for set_params and for a plan."""
-    options = {name: one for name, one in method.options.items() if name != "n_features_to_select"}
-    asked, said = method.kind(k=3, **options), method.kind(n_features_to_select=3, **options)
+    options = {name: option for name,
+               option in method.options.items() if name != "n_features_to_select"}
+    first, second = method.kind(k=3, **options), method.kind(n_features_to_select=3, **options)
 
-    assert said.get_params(deep=False).keys() == asked.get_params(deep=False).keys()
-    assert 3 == asked.n_features_to_select == clone(asked).n_features_to_select
-    assert 2 == asked.set_params(k=2).n_features_to_select
-    for make in (method.kind, asked.set_params):
+    assert second.get_params(deep=False).keys() == first.get_params(deep=False).keys()
+    assert 3 == first.n_features_to_select == clone(first).n_features_to_select
+    assert 2 == first.set_params(k=2).n_features_to_select
+    for make in (method.kind, first.set_params):
         with pytest.raises(ParameterError, match="two names of one option"):
             make(k=3, n_features_to_select=4)
 
 
 def test_a_plan_understands_both_names():
     """`ps.plan` takes the estimators' name, too, and not both."""
-    made = [ps.plan("rule-sieve", DOMAIN, epsilon=1, **{name: 1})
-            for name in ("k", "n_features_to_select")]
+    plans = [ps.plan("rule-sieve", DOMAIN, epsilon=1, **{name: 1})
+             for name in ("k", "n_features_to_select")]
 
-    assert made[0].json() == made[1].json()
+    assert plans[0].json() == plans[1].json()
     with pytest.raises(ParameterError, match="two names of one option"):
         ps.plan("rule-sieve", DOMAIN, epsilon=1, k=1, n_features_to_select=1)
 
@@ -256,7 +257,7 @@ def test_a_seed_is_refused_with_the_reason(name):
 
 
 def test_a_ledger_of_a_request_pays_for_one_of_its_copies(clinic):
-    """A request that somebody named is paid once by whoever comes first; the reason is said."""
+    """A request that somebody named is paid once by the first caller; the reason is said."""
     X, y = table()
     named = ps.Ledger(clinic.path, population="clinic", request="spring")
     sieve = ps.RuleSieve(2, epsilon=1, domain=BOX, ledger=named, allow_copies=True)

@@ -46,7 +46,7 @@ each = pytest.mark.parametrize("name", CASES)
 def planned(name):
     """A plan for such a table."""
     method, public = CASES[name]
-    return method.made(domain=dataclasses.replace(method.domain, **public)).plan(
+    return method.estimator(domain=dataclasses.replace(method.domain, **public)).plan(
         rows=None if public else ROWS)
 
 
@@ -85,12 +85,12 @@ def parts(thing):
         return [(f"[{key!r}]", value) for key, value in thing.items()] + [
             ("{}", key) for key in thing if not isinstance(key, str | int)]
     if isinstance(thing, list | tuple | set | frozenset):
-        return [(f"[{at}]" if isinstance(thing, list | tuple) else "{}", one)
-                for at, one in enumerate(thing)]
+        return [(f"[{at}]" if isinstance(thing, list | tuple) else "{}", value)
+                for at, value in enumerate(thing)]
     if isinstance(thing, partial):
         return [(".func", thing.func), (".args", thing.args), (".keywords", thing.keywords)]
     if hasattr(thing, "cache_info"):  # the dict of a cache, and what it wraps
-        return [(f"<{at}>", one) for at, one in enumerate(gc.get_referents(thing))]
+        return [(f"<{at}>", referent) for at, referent in enumerate(gc.get_referents(thing))]
     if isinstance(thing, types.FunctionType):
         held = [cell.cell_contents for cell in thing.__closure__ or () if _filled(cell)]
         return [(".closure", held), (".defaults", thing.__defaults__),
@@ -126,27 +126,27 @@ def _ours(kind):
 
 def walked(roots):
     """What can be reached from some roots: of each path the leaf there, or how large it is."""
-    found, seen, todo = {}, set(), list(roots.items())
+    found_paths, seen, todo = {}, set(), list(roots.items())
     keep = []  # what a walk makes has to live while ids are compared
     while todo:
         path, thing = todo.pop()
         if isinstance(thing, _CODE):
             continue
         if isinstance(thing, np.ndarray):
-            found[path] = (thing.shape, thing.dtype.str, hash(thing.tobytes()))
+            found_paths[path] = (thing.shape, thing.dtype.str, hash(thing.tobytes()))
             continue
         inside = parts(thing)
         if inside is None:
-            shown = isinstance(thing, str | bytes | int | float | complex | type(None))
-            found[path] = repr(thing) if shown else type(thing).__name__
+            is_plain = isinstance(thing, str | bytes | int | float | complex | type(None))
+            found_paths[path] = repr(thing) if is_plain else type(thing).__name__
             continue
         if id(thing) in seen:
             continue
         seen.add(id(thing))
         keep.append((thing, inside))
-        found[path] = (type(thing).__name__, len(inside))
-        todo += [(path + name, one) for name, one in inside]
-    return found
+        found_paths[path] = (type(thing).__name__, len(inside))
+        todo += [(path + name, value) for name, value in inside]
+    return found_paths
 
 
 def process():
@@ -164,11 +164,11 @@ def process():
 
 def hits():
     """How often each cache of the package was asked, and how often it knew."""
-    caches = {f"{name}.{key}": one for name, module in list(sys.modules.items())
+    caches = {f"{name}.{key}": value for name, module in list(sys.modules.items())
               if name.partition(".")[0] == "privsieve"
-              for key, one in list(vars(module).items()) if hasattr(one, "cache_info")}
-    return Counter({(name, at): number for name, one in caches.items()
-                    for at, number in enumerate(one.cache_info()) if number is not None})
+              for key, value in list(vars(module).items()) if hasattr(value, "cache_info")}
+    return Counter({(name, at): number for name, cache in caches.items()
+                    for at, number in enumerate(cache.cache_info()) if number is not None})
 
 
 def released(name, plan, changed):
@@ -180,9 +180,9 @@ def after(name, plan, changed):
     """The state of the process after a release, and what the caches say."""
     before = hits()
     released(name, plan, changed)
-    asked = hits()
-    asked.subtract(before)
-    return process(), asked
+    wanted_before = hits()
+    wanted_before.subtract(before)
+    return process(), wanted_before
 
 
 @each
@@ -202,13 +202,13 @@ def test_a_process_is_the_same_after_either_of_two_neighbours(name):
 def test_a_release_and_its_plan_hold_what_was_drawn_and_public_facts(name):
     """Release and plan are equal for two neighbours, but for what the mechanism drew."""
     plan = planned(name)
-    found = []
+    paths = []
     for changed in (False, True):
         release = released(name, plan, changed)
         public = {key: value for key, value in release.body.items() if key not in DRAWN}
-        found.append(walked({"plan": plan, "release": dataclasses.replace(release, body=public)}))
+        paths.append(walked({"plan": plan, "release": dataclasses.replace(release, body=public)}))
 
-    assert found[0] == found[1]
+    assert paths[0] == paths[1]
 
 
 def test_the_walk_sees_a_cache_a_global_a_closure_and_an_attribute(monkeypatch):
@@ -241,7 +241,7 @@ def test_the_walk_sees_a_cache_a_global_a_closure_and_an_attribute(monkeypatch):
         change()
         states.append(process())
 
-    assert [False] * 5 == [one == other for one, other in pairwise(states)]
+    assert [False] * 5 == [state == other for state, other in pairwise(states)]
 
 
 class Watched:
@@ -255,14 +255,16 @@ class Watched:
     def _watch(self, what, thing):
         todo, seen = [(what, thing)], set()
         while todo:
-            name, one = todo.pop()
-            if id(one) in seen or isinstance(one, type | np.dtype) or _public(one):
+            name, single_thing = todo.pop()
+            if id(single_thing) in seen or isinstance(single_thing,
+                                                      type | np.dtype) or _public(single_thing):
                 continue
-            seen.add(id(one))
-            if isinstance(one, np.ndarray) or _ours(type(one)):
+            seen.add(id(single_thing))
+            if isinstance(single_thing, np.ndarray) or _ours(type(single_thing)):
                 with suppress(TypeError):  # a tuple, whose parts are watched
-                    self.left[f"{name} {type(one).__name__} {len(self.left)}"] = weakref.ref(one)
-            todo += [(name + more, part) for more, part in parts(one) or ()]
+                    key = f"{name} {type(single_thing).__name__} {len(self.left)}"
+                    self.left[key] = weakref.ref(single_thing)
+            todo += [(name + path, piece) for path, piece in parts(single_thing) or ()]
 
     def _summarise(self, plan, batches, key):
         def read():
@@ -270,9 +272,9 @@ class Watched:
                 self._watch("batch", batch)
                 yield batch
 
-        found = plan.summarise(read(), key)
-        self._watch("summary", found)
-        return found
+        summary = plan.summarise(read(), key)
+        self._watch("summary", summary)
+        return summary
 
     def _mechanism(self, plan, summary, noise):
         return plan.mechanism(summary, noise)
@@ -316,11 +318,11 @@ def test_a_session_that_ended_holds_no_row(ledger):
         memory = session._memory
         assert isinstance(memory, Memory)
         held = [weakref.ref(memory.model.points), weakref.ref(memory.model.c)]
-        shown = repr(memory.model) + repr(memory) + repr(session)
+        text = repr(memory.model) + repr(memory) + repr(session)
     gc.collect()
 
-    assert [None] * 2 == [one() for one in held]
-    assert "array" not in shown
+    assert [None] * 2 == [value() for value in held]
+    assert "array" not in text
 
 
 def numbers(changed=False):
@@ -381,27 +383,27 @@ def classes():
         if not name.startswith("privsieve.") or name.split(".")[1] not in PRIVATE:
             continue
         module = importlib.import_module(name)
-        for one in vars(module).values():
-            if isinstance(one, type) and one.__module__ == module.__name__:
-                yield one
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                yield value
 
 
 def _files():
-    return (one.name for one in pkgutil.walk_packages(ps.__path__, "privsieve.")
-            if "_native" not in one.name and "__main__" not in one.name)
+    return (package.name for package in pkgutil.walk_packages(ps.__path__, "privsieve.")
+            if "_native" not in package.name and "__main__" not in package.name)
 
 
 def test_a_class_that_may_hold_private_numbers_prints_none_of_them():
     """Dataclasses, structs, tuples of the private rooms have no repr, but for those named above."""
     loud = set()
-    for one in classes():
+    for class_ in classes():
         # An estimator prints its parameters: those that somebody gave.
-        record = ((dataclasses.is_dataclass(one) and not issubclass(one, BaseEstimator))
-                  or issubclass(one, tuple | Struct))
-        silent = one.__repr__ is object.__repr__ or (
-            issubclass(one, tuple) and "object.__repr__" in _source(one.__repr__))
+        record = ((dataclasses.is_dataclass(class_) and not issubclass(class_, BaseEstimator))
+                  or issubclass(class_, tuple | Struct))
+        silent = class_.__repr__ is object.__repr__ or (
+            issubclass(class_, tuple) and "object.__repr__" in _source(class_.__repr__))
         if record and not silent:
-            loud.add(one.__name__)
+            loud.add(class_.__name__)
 
     assert SHOWN == loud
 
@@ -419,23 +421,24 @@ def _source(function):
 def test_a_summary_prints_nothing_of_what_it_holds(name):
     """The repr of a summary, and of each object of ours in it, says its type and no more."""
     plan = planned(name)
-    shown = []
+    texts = []
 
     def spy(batches, key):
-        found = plan.summarise(batches, key)
-        todo = [found]
+        summary = plan.summarise(batches, key)
+        todo = [summary]
         while todo:
-            one = todo.pop()
-            if _ours(type(one)):
-                shown.append((type(one).__name__, repr(one)))
-            if not _public(one):
-                todo += [part for _, part in parts(one) or () if not isinstance(part, np.ndarray)]
-        return found
+            thing = todo.pop()
+            if _ours(type(thing)):
+                texts.append((type(thing).__name__, repr(thing)))
+            if not _public(thing):
+                todo += [piece for _,
+                         piece in parts(thing) or () if not isinstance(piece, np.ndarray)]
+        return summary
 
     fitting.fit(dataclasses.replace(plan, summarise=spy), source_of(name),
                 noise=replay(5))
 
-    for kind, text in shown:
+    for kind, text in texts:
         assert text.endswith(">"), kind
         assert " object at 0x" in text, kind
 
@@ -452,7 +455,7 @@ RAISED = [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, Panic, Memor
 
 
 def thrown(kind):
-    """An error of this kind that speaks of rows."""
+    """An error of this kind that mentions rows."""
     if kind is ReleaseFailed:
         error = kind()
         error.add_note(SECRET)

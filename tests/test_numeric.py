@@ -37,9 +37,9 @@ def implementation(request, monkeypatch):
 
 def number_domain(kinds, **options):
     """A domain whose target is a number."""
-    made = tables.domain(kinds, **options)
-    return Domain(made.columns, Number("y", 0, 1), person=made.person, persons=made.persons,
-                  rows_per_person=made.rows_per_person)
+    domain = tables.domain(kinds, **options)
+    return Domain(domain.columns, Number("y", 0, 1), person=domain.person, persons=domain.persons,
+                  rows_per_person=domain.rows_per_person)
 
 
 def layout_of(kinds):
@@ -49,13 +49,13 @@ def layout_of(kinds):
 
 def score(batches, domain, *, order=3, grid=4, key=0, offset=0):
     """Scores with the same offset for all rules on one column."""
-    made = number_tables(batches, key, domain=domain, depth=order, grid=grid)
+    new_tables = number_tables(batches, key, domain=domain, depth=order, grid=grid)
     kinds = Layout.of(tables.domain("n" * len(domain.columns)))
     layout = Layout(np.array([_kind(c) for c in domain.columns], np.uint8),
                     np.array([c.levels or 0 for c in domain.columns]), kinds.classes,
                     tuple(domain.columns))
-    offsets = np.full((max(1, made.rows), len(domain.columns)), offset, np.int64)
-    return scores(made, layout, Depth(offsets, 0, order, grid))
+    offsets = np.full((max(1, new_tables.rows), len(domain.columns)), offset, np.int64)
+    return scores(new_tables, layout, Depth(offsets, 0, order, grid))
 
 
 def _kind(column):
@@ -79,11 +79,11 @@ def test_kernels_equal_loops(seed):
     codes = random_columns(rng, n, d)
     kind = rng.integers(0, 4, d).astype(np.uint8)
     columns = codes.tolist()
-    part = np.sort(rng.integers(0, 4, n))
-    starts = np.searchsorted(part, np.arange(5)).astype(np.int64)
+    column = np.sort(rng.integers(0, 4, n))
+    starts = np.searchsorted(column, np.arange(5)).astype(np.int64)
     weight = np.ones(n, np.int64) if seed % 2 else None
 
-    assert [[naive_numbers.covariance(x, (part <= c).tolist(), k) * 2
+    assert [[naive_numbers.covariance(x, (column <= c).tolist(), k) * 2
              for x, k in zip(columns, kind, strict=True)] for c in range(3)] == (
         kernels.rank_intervals(kernels.runs(codes, starts, weight), kind).tolist())
 
@@ -101,9 +101,9 @@ def test_implementations_agree_on_long_columns(seed, monkeypatch):
     for which in ("native", "numpy"):
         serve(which, monkeypatch)
         answers.append(kernels.rank_intervals(runs, kind))
-    one, two = answers
-    assert one.dtype == two.dtype
-    assert one.tolist() == two.tolist()
+    first, two = answers
+    assert first.dtype == two.dtype
+    assert first.tolist() == two.tolist()
 
 
 def by_ranks(x, y, wanted):
@@ -111,14 +111,14 @@ def by_ranks(x, y, wanted):
     order = np.lexsort((np.arange(len(y)), y))
     place = np.empty(len(y), np.int64)
     place[order] = np.arange(len(y))
-    found = []
+    ranks = []
     for r in wanted:
         label = (place >= r).astype(np.int64)
         rows = np.argsort(label, kind="stable")
         runs = kernels.runs(np.array([x], np.uint16)[:, rows].copy(),
                             np.array([0, r, len(y)]), None)
-        found.append(int(kernels.rank_intervals(runs, np.zeros(1, np.uint8))[0, 0]) // 2)
-    return found
+        ranks.append(int(kernels.rank_intervals(runs, np.zeros(1, np.uint8))[0, 0]) // 2)
+    return ranks
 
 
 def test_exact_values_at_ranks():
@@ -144,8 +144,8 @@ def test_exact_values_of_pairs():
     batch = tables.batch(np.array([a, b]).T * 8192, np.array(y) * 100)
     middle = records_of(batch, halves(8), 2, key=0)
     upper = bins(batch, middle, 2, key=0)
-    made = number_tables([batch], 0, domain=number_domain("nn"), depth=2, grid=4)
-    signs, cells = made.signs.together, made.bins.together
+    new_tables = number_tables([batch], 0, domain=number_domain("nn"), depth=2, grid=4)
+    signs, cells = new_tables.signs.together, new_tables.bins.together
 
     assert [-1, 1, 1, -1, -1, 1, 1, -1] == HALVES[0, upper].tolist()
     assert [8] == kernels.pair_best(*cells, HALVES, 4, np.zeros(2, np.uint8)).tolist()
@@ -165,12 +165,12 @@ def test_scores_equal_loops(n):
 
         for degree in (1, 2, 3):
             expected = naive_numbers.score(columns, order, spread(n, CUTS), grid, degree)
-            found = score([batch], number_domain("nnnn"), order=degree, grid=grid)
-            assert expected == found.tolist()
+            scores = score([batch], number_domain("nnnn"), order=degree, grid=grid)
+            assert expected == scores.tolist()
             # Pairs and products by themselves: rules on one column are larger on small tables.
             expected = naive_numbers.score(columns, order, [], grid, degree)
-            found = score([batch], number_domain("nnnn"), order=degree, grid=grid, offset=10**8)
-            assert expected == found.tolist()
+            scores = score([batch], number_domain("nnnn"), order=degree, grid=grid, offset=10**8)
+            assert expected == scores.tolist()
 
 
 def test_ranks_equal_loops():

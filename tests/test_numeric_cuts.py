@@ -32,8 +32,9 @@ BOX = ps.Domain.box(0, 1, columns=12, target=(-20, 20))
 
 def way(domain=BOX, **options):
     """The way and the branches of a plan."""
-    made = plan("rule-sieve", domain, **{"k": 3, "epsilon": 1, "rows": 1000, **options}).settings
-    return made["numeric"], made["branches"]
+    settings = plan("rule-sieve", domain,
+                    **{"k": 3, "epsilon": 1, "rows": 1000, **options}).settings
+    return settings["numeric"], settings["branches"]
 
 
 # which way
@@ -82,8 +83,8 @@ def test_add_remove_has_no_ranks_to_fall_back_on():
     assert ("median-cut", ["one race"]) == way(domain, rows=None, k=1)
     assert ("median-cut", ["one race"]) == way(domain, rows=None, joint="none")
     for epsilon in ("2e-9", "9e-9", "0.00001", "10"):
-        for more in ({}, {"joint": "none"}, {"k": 12}, {"ordered": True}, {"max_ops": 100}):
-            assert "ranks" != way(domain, **{"rows": None, "epsilon": epsilon, **more})[0]
+        for options in ({}, {"joint": "none"}, {"k": 12}, {"ordered": True}, {"max_ops": 100}):
+            assert "ranks" != way(domain, **{"rows": None, "epsilon": epsilon, **options})[0]
     with pytest.raises(ParameterError, match="larger epsilon"):
         way(domain, rows=None, epsilon="1e-9")
 
@@ -93,12 +94,12 @@ def test_a_release_names_its_branch(rows, branch):
     """The plan lists what may run, and the release says what ran."""
     rng = np.random.default_rng(rows)
     X = rng.random((rows, 12))
-    made = plan("rule-sieve", BOX, k=3, epsilon=1, rows=rows)
-    release = fit(made, open_source(X, X[:, 0]), noise=replay(1))
+    planned = plan("rule-sieve", BOX, k=3, epsilon=1, rows=rows)
+    release = fit(planned, open_source(X, X[:, 0]), noise=replay(1))
 
-    assert made.settings["branches"] == [branch.name]
+    assert planned.settings["branches"] == [branch.name]
     assert release.body["branch"] == branch.name
-    assert "rule-sieve-numeric/3" == made.method
+    assert "rule-sieve-numeric/3" == planned.method
 
 
 # the exact law of cell and set
@@ -113,10 +114,10 @@ class Law:
 
     def __init__(self, cells, epsilon, moves=2):
         domain = Domain.box(0, 1, columns=COLUMNS, target=(0, 1))
-        made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=3, numeric="median-cut",
-                    joint="pair", depth=1)
-        self.share = float(made.mechanism.keywords["share"])
-        self.inner = made.mechanism.keywords["inner"]
+        planned = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=3, numeric="median-cut",
+                       joint="pair", depth=1)
+        self.share = float(planned.mechanism.keywords["share"])
+        self.inner = planned.mechanism.keywords["inner"]
         self.rules = self.inner.mechanism.keywords["rules"]
         self.cells, self.moves = cells, moves
         self.sets = cache(self._sets)
@@ -133,13 +134,13 @@ class Law:
 
     def of(self, table):
         """P(cell, pair) of a table."""
-        found = {}
+        law = {}
         counts = np.bincount([c for c, _ in table], minlength=self.cells).tolist()
         for (middle,), p in top_k_law(utilities(counts), 1, self.moves, self.share).items():
             classed = tuple(sorted((int(c > middle), x) for c, x in table))
             for pair, r in self.sets(classed).items():
-                found[middle, pair] = p * r
-        return found
+                law[middle, pair] = p * r
+        return law
 
 
 def worst_ratio(law, cells, n):
@@ -148,10 +149,10 @@ def worst_ratio(law, cells, n):
     laws = {table: law.of([records[r] for r in table])
             for table in combinations_with_replacement(range(len(records)), n)}
     worst = 0.0
-    for table, one in laws.items():
+    for table, single_law in laws.items():
         for i, other in product(range(n), range(len(records))):
             two = laws[tuple(sorted((*table[:i], *table[i + 1:], other)))]
-            worst = max(worst, *(abs(log(one[a] / two[a])) for a in one))
+            worst = max(worst, *(abs(log(single_law[a] / two[a])) for a in single_law))
     return worst
 
 
@@ -164,11 +165,11 @@ def test_the_exact_law_of_cell_and_set_keeps_epsilon(monkeypatch):
     monkeypatch.setattr(rule_sieve, "by_cells", lambda *_: 0)
     epsilon = 2.0
     law = Law(3, "2")
-    found = worst_ratio(law, 3, 3)
+    ratio = worst_ratio(law, 3, 3)
 
     assert abs(1 - sum(law.of([(0, 0), (1, 1), (2, 2)]).values())) < 1e-9
-    assert found <= epsilon + 1e-9
-    assert found > 0.5 * epsilon
+    assert ratio <= epsilon + 1e-9
+    assert ratio > 0.5 * epsilon
 
 
 # what is found
@@ -186,17 +187,17 @@ def causes(rng, n=3000):
 def test_causes_with_copies_are_named_once(epsilon):
     """Where one race names copies of one cause, rounds name all causes."""
     domain = ps.Domain.box(0, 1, columns=30, target=(-20, 20))
-    found = {}
+    counts = {}
     for numeric in ("auto", "ranks"):
         named = []
         for seed in range(2):
             X, y = causes(np.random.default_rng([seed, 5]))
-            made = plan("rule-sieve", domain, k=3, epsilon=epsilon, rows=len(X), numeric=numeric)
-            chosen = fit(made, open_source(X, y), noise=replay(seed)).selected
+            planned = plan("rule-sieve", domain, k=3, epsilon=epsilon, rows=len(X), numeric=numeric)
+            chosen = fit(planned, open_source(X, y), noise=replay(seed)).selected
             named.append(len({int(name[1:]) // 4 for name in chosen if int(name[1:]) < 12}) / 3)
-        found[numeric] = np.mean(named)
+        counts[numeric] = np.mean(named)
 
-    assert found["auto"] >= 0.9 > found["ranks"]
+    assert counts["auto"] >= 0.9 > counts["ranks"]
 
 
 # attacks
@@ -209,9 +210,9 @@ def sieve(epsilon):
     """The mechanism as it is shipped, on eight rows: a cell, and the best pair of columns."""
     X = np.column_stack([FIRST_X, FIRST_Y < 6])
     domain = ps.Domain.box(0, 1, columns=3, target=(0, 8))
-    made = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=8, numeric="median-cut",
-                joint="pair", depth=1)
-    return lambda y: fit(made, open_source(X, y), noise=system()).selected
+    planned = plan("rule-sieve", domain, k=2, epsilon=epsilon, rows=8, numeric="median-cut",
+                   joint="pair", depth=1)
+    return lambda y: fit(planned, open_source(X, y), noise=system()).selected
 
 
 def test_an_attack_stays_under_the_claim():

@@ -12,10 +12,9 @@ import pytest
 
 import privsieve as ps
 from privsieve.errors import DomainError, ParameterError
-from privsieve.fit import fit
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
-from privsieve.rows import open_source, resolve
+from test_methods import choose as choose_by
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -27,10 +26,7 @@ WAYS = ["auto", "ranks", "median-cut"]
 
 def choose(X, y, domain=BOX, **options):
     """The names that one selection with a repeatable noise gives."""
-    source = open_source(X, y)
-    domain = resolve(domain, source.shape(count_rows=domain.rows_are_public))
-    made = plan("rule-sieve", domain, rows=len(X), **options)
-    return fit(made, source, noise=replay(5)).selected
+    return choose_by("rule-sieve", X, y, domain, **options).selected
 
 
 def strong(n=2500):
@@ -122,12 +118,12 @@ def test_add_remove_by_a_noisy_median(options):
 def test_the_estimator_takes_arrays():
     """`RuleSieve` with a box of numbers fits arrays, and says how the target was compared."""
     X, y = strong()
-    made = ps.RuleSieve(3, epsilon=3, domain=ps.Domain.box(0, 1, target=(-20, 20)),
-                        numeric="median-cut").fit(X, y)
+    model = ps.RuleSieve(3, epsilon=3, domain=ps.Domain.box(0, 1, target=(-20, 20)),
+                         numeric="median-cut").fit(X, y)
 
-    assert {"x2", "x5", "x9"} == set(made.get_feature_names_out())
-    assert "median-cut" == made.release_.body["plan"]["settings"]["numeric"]
-    assert "rule-sieve-numeric" == made.release_.certificate["claim"]["theorem"]
+    assert {"x2", "x5", "x9"} == set(model.get_feature_names_out())
+    assert "median-cut" == model.release_.body["plan"]["settings"]["numeric"]
+    assert "rule-sieve-numeric" == model.release_.certificate["claim"]["theorem"]
 
 
 def test_categories_are_compared_by_levels():
@@ -178,27 +174,27 @@ def test_all_columns_are_free():
 def test_the_cut_and_the_races_share_epsilon():
     """A tenth of epsilon, in whole units of the ledger, goes to the median."""
     for epsilon in ("1", "0.123456789", "3e-9"):
-        made = plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=100, numeric="median-cut")
-        given = made.mechanism.keywords
+        planned = plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=100, numeric="median-cut")
+        keywords = planned.mechanism.keywords
 
-        assert Fraction(epsilon) == given["share"] + given["inner"].cost.epsilon
-        assert Fraction(epsilon) / 10 <= given["share"] < Fraction(epsilon) / 10 + Fraction(
+        assert Fraction(epsilon) == keywords["share"] + keywords["inner"].cost.epsilon
+        assert Fraction(epsilon) / 10 <= keywords["share"] < Fraction(epsilon) / 10 + Fraction(
             1, 10**9)
-        assert made.cost.epsilon == Fraction(epsilon)
+        assert planned.cost.epsilon == Fraction(epsilon)
 
 
 def test_the_forecast_tells_the_truth():
-    """The formula agrees with 400 races on covariances that are half of the gap it speaks of."""
+    """The formula agrees with 400 races on covariances that are half of its gap."""
     from privsieve.noise.race import Race, top_k
 
     d, k, units = 12, 3, 1000
-    made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, numeric="ranks")
+    planned = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, numeric="ranks")
     scores = [8 * units * (units // 40) * (j < k) for j in range(d)]
     race = Race(d, k, 8 * units, Fraction(1, 2))
     races = [top_k(scores, race, replay(seed)) for seed in range(400)]
-    found = np.mean([sum(j < k for j in race) / k for race in races])
+    mean = np.mean([sum(j < k for j in race) / k for race in races])
 
-    assert abs(made.forecast["found_percent"]["0.05"] / 100 - found) < 0.06
+    assert abs(planned.forecast["found_percent"]["0.05"] / 100 - mean) < 0.06
 
 
 @pytest.mark.parametrize(("table", "strength"), [
@@ -206,7 +202,7 @@ def test_the_forecast_tells_the_truth():
 def test_quality_on_generated_tables(monkeypatch, table, strength):
     """Products, squares, wild noise and spread need no more rows x epsilon than was recorded."""
     monkeypatch.setattr(regression, "GRID", [strength])
-    found = [regression.recalls(regression.TABLES[table](np.random.default_rng([seed, 50])),
-                                "ranks", 10, seed) for seed in range(5)]
+    recalls = [regression.recalls(regression.TABLES[table](np.random.default_rng([seed, 50])),
+                                  "ranks", 10, seed) for seed in range(5)]
 
-    assert np.mean(found) >= 0.8
+    assert np.mean(recalls) >= 0.8

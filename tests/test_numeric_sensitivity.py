@@ -26,10 +26,11 @@ from test_numeric import number_domain
 PAIRS = 250
 
 
-def found(batches, domain, key=0, rows=1000, **options):
+def moves_of(batches, domain, key=0, rows=1000, **options):
     """Scores and bound as the mechanism has them."""
-    made = plan("rule-sieve", domain, k=1, epsilon=1, rows=rows, **options)
-    score, sensitivity = scored(made.summarise(batches, key), made.mechanism.keywords["rules"])
+    planned = plan("rule-sieve", domain, k=1, epsilon=1, rows=rows, **options)
+    score, sensitivity = scored(planned.summarise(batches, key),
+                                planned.mechanism.keywords["rules"])
     return np.array(score, dtype=object), sensitivity
 
 
@@ -41,10 +42,10 @@ def random_pair(rng):
     label = rng.integers(0, int(rng.choice([1, 2, 5, 65536])), n)
     if rng.random() < 0.3:
         label = np.sort(label)
-    other, moved, one = codes.copy(), label.copy(), int(rng.integers(n))
-    other[one] = (tables.random_codes(rng, kinds, n)[one] if rng.random() < 0.5 else
+    other, moved, row = codes.copy(), label.copy(), int(rng.integers(n))
+    other[row] = (tables.random_codes(rng, kinds, n)[row] if rng.random() < 0.5 else
                   [rng.choice([0, {"f": 1}.get(kind, 65535)]) for kind in kinds])
-    moved[one] = rng.choice([0, 65535, label[rng.integers(n)], rng.integers(65536)])
+    moved[row] = rng.choice([0, 65535, label[rng.integers(n)], rng.integers(65536)])
     return kinds, (codes, label), (other, moved)
 
 
@@ -54,11 +55,11 @@ def test_replacing_a_row_moves_no_score_beyond_the_bound():
     for _ in range(PAIRS):
         kinds, first, second = random_pair(rng)
         key, domain = int(rng.integers(2**63)), number_domain(kinds)
-        one, bound = found([tables.batch(*first)], domain, key)
-        two, same = found([tables.batch(*second)], domain, key)
+        moved_by, bound = moves_of([tables.batch(*first)], domain, key)
+        two, same = moves_of([tables.batch(*second)], domain, key)
 
         assert bound == same == 8 * len(first[0])
-        assert np.abs(one - two).max() <= bound
+        assert np.abs(moved_by - two).max() <= bound
 
 
 def test_replacing_a_person_moves_no_score_beyond_the_bound():
@@ -70,11 +71,11 @@ def test_replacing_a_person_moves_no_score_beyond_the_bound():
         persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(1, 9)))]
         changed, key = list(persons), int(rng.integers(2**63))
         changed[rng.integers(len(persons))] = _person(rng, kinds, 99)
-        one, bound = found([_joined(persons)], domain, key)
-        two, same = found([_joined(changed)], domain, key)
+        moved_by, bound = moves_of([_joined(persons)], domain, key)
+        two, same = moves_of([_joined(changed)], domain, key)
 
         assert bound == same
-        assert np.abs(one - two).max() <= bound
+        assert np.abs(moved_by - two).max() <= bound
 
 
 def _person(rng, kinds, unit):
@@ -95,10 +96,10 @@ def worst(values, targets, n):
     columns = np.array(list(product(values, repeat=n))).T
     domain = number_domain("n" * columns.shape[1])
     labels = list(product(targets, repeat=n))
-    pairs = [found([tables.batch(columns, label)], domain, rows=n, depth=1,
-                   max_ops=n * n * columns.shape[1])  # too little for pairs
+    pairs = [moves_of([tables.batch(columns, label)], domain, rows=n, depth=1,
+                      max_ops=n * n * columns.shape[1])  # too little for pairs
              for label in labels]
-    score = np.array([one for one, _ in pairs], np.int64)
+    score = np.array([pair for pair, _ in pairs], np.int64)
     score = score.reshape(*[len(targets)] * n, *[len(values)] * n)
     moved = max(int(np.ptp(score, axis=(i, n + i)).max()) for i in range(n))
     return moved, pairs[0][1]
@@ -130,8 +131,8 @@ def test_every_neighbour_of_every_table_of_two_columns():
     n = 4 if "PRIVSIEVE_RUNS" in os.environ else 3
     domain, records = number_domain("nn"), list(product((0, 65535), (0, 65535), (0, 65535)))
     score = np.array([
-        found([tables.batch([records[r][:2] for r in table], [records[r][2] for r in table])],
-              domain)[0] for table in product(range(8), repeat=n)], np.int64)
+        moves_of([tables.batch([records[r][:2] for r in table], [records[r][2] for r in table])],
+                 domain)[0] for table in product(range(8), repeat=n)], np.int64)
     score = score.reshape(*(8,) * n, 2)
 
     assert max(int(np.ptp(score, axis=i).max()) for i in range(n)) <= 8 * n
@@ -147,12 +148,12 @@ THREE = ([[9, 7, 8, 3, 4, 5, 6, 1, 2, 0], [1, 5, 7, 3, 8, 2, 6, 0, 4, 9],
 @pytest.mark.parametrize(("degree", "rows", "end"), [(2, *TWO), (3, *THREE)])
 def test_products_reach_their_bound(degree, rows, end):
     """A row that changes sides in the target and most columns moves a product's sum by 8."""
-    one = np.array(rows).T * 100 + 200
-    two = one.copy()
+    columns = np.array(rows).T * 100 + 200
+    two = columns.copy()
     two[0] = np.array(end) * 100 + 200
     domain = number_domain("n" * degree)
     before, after = (_products(tables.batch(t[:, 1:], t[:, 0]), domain, 0)[degree]
-                     for t in (one, two))
+                     for t in (columns, two))
 
     assert {8} == set(np.abs(before - after).tolist())
 
@@ -168,9 +169,9 @@ def test_products_stay_inside():
 
 
 def _products(batch, domain, key):
-    made = number_tables([batch], key, domain=domain, depth=3, grid=0).signs
-    given = *made.together, HALVES
-    return {2: kernels.sign_pairs(*given), 3: kernels.sign_triples(*given)}
+    signs = number_tables([batch], key, domain=domain, depth=3, grid=0).signs
+    arguments = *signs.together, HALVES
+    return {2: kernels.sign_pairs(*arguments), 3: kernels.sign_triples(*arguments)}
 
 
 def neighbours_of(table, cells, replaced):
@@ -211,10 +212,10 @@ def test_the_law_of_the_noisy_median_reaches_epsilon_and_no_more(replaced, moves
         return top_k_law(raced, 1, moves, epsilon)
 
     for table in product(range(cells), repeat=4):
-        one = law(table)
+        law_of_table = law(table)
         for other in neighbours_of(table, cells, replaced):
             two = law(other)
-            worst = max(worst, *(abs(log(one[cell] / two[cell])) for cell in one))
+            worst = max(worst, *(abs(log(law_of_table[cell] / two[cell])) for cell in law_of_table))
 
     assert epsilon == pytest.approx(worst)
 
@@ -230,11 +231,11 @@ def test_the_median_pays_for_what_its_neighbours_move(monkeypatch, person, neigh
     units = {"person": "who", "persons": 20} if person else {"rows": 20}
     box = ps.Domain.box(0, 1, columns=3, target=(0, 8))
     domain = ps.Domain(box.columns, target=box.target, neighbours=neighbours, **units)
-    made = plan("rule-sieve", domain, k=1, epsilon=1, numeric="median-cut")
+    planned = plan("rule-sieve", domain, k=1, epsilon=1, numeric="median-cut")
     codes = np.arange(60).reshape(20, 3) * 1000
-    held = made.summarise([tables.batch(codes, np.arange(20) * 3000)], 5)
+    held = planned.summarise([tables.batch(codes, np.arange(20) * 3000)], 5)
 
-    made.mechanism(held, replay(1))
+    planned.mechanism(held, replay(1))
 
     assert moves == raced[0]
 
@@ -261,8 +262,8 @@ FIRST_Y = np.arange(8.0)
 def sieve(epsilon, way):
     """The mechanism as it is shipped."""
     domain = ps.Domain.box(0, 1, columns=2, target=(0, 8))
-    made = plan("rule-sieve", domain, k=1, epsilon=epsilon, rows=8, numeric=way)
-    return lambda y: fit(made, open_source(FIRST_X, y), noise=system()).selected
+    planned = plan("rule-sieve", domain, k=1, epsilon=epsilon, rows=8, numeric=way)
+    return lambda y: fit(planned, open_source(FIRST_X, y), noise=system()).selected
 
 
 @pytest.mark.parametrize("way", ["ranks", "median-cut"])
@@ -277,10 +278,10 @@ def test_an_attack_stays_under_the_claim(way):
 def test_an_attack_finds_a_tenth_of_the_noise():
     """A twin at epsilon 10 on a pair whose order of columns turns round is refuted."""
     domain = ps.Domain.box(0, 1, columns=2, target=(0, 8))
-    made = plan("rule-sieve", domain, k=1, epsilon=10, rows=6)
+    planned = plan("rule-sieve", domain, k=1, epsilon=10, rows=6)
     x = np.array([[9, 9], [0, 3], [3, 6], [6, 9], [0, 9], [9, 6]]) / 9
 
     def twin(y):
-        return fit(made, open_source(x, y), noise=system()).selected
+        return fit(planned, open_source(x, y), noise=system()).selected
 
     assert refuted(twin, np.array([5, 1, 2, 4, 0, 3.0]), np.array([5, 1, 2, 4, 8, 3.0]), epsilon=1)

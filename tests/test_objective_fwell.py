@@ -74,14 +74,14 @@ def off(Z, at, problem, b):
             return arb(fmpq(x.numerator, x.denominator))
 
         mu, n = 2 * ball(problem.ridge), problem.rows
-        found = [mu * ball(x) + ball(y) / n for x, y in zip(at, b, strict=True)]
+        gaps = [mu * ball(x) + ball(y) / n for x, y in zip(at, b, strict=True)]
         for row in Z:
             z = [arb(x) for x in (np.trunc(row * 2.0**PLACES) / 2.0**PLACES).tolist()]
             t = sum((x * ball(y) for x, y in zip(z, at, strict=True)), arb(0))
             # Beyond that the slope is 0 or 1 to thousands of digits.
             s = 1 / (1 + t.max(-10_000).min(10_000).exp()) / len(Z)
-            found = [x - s * y for x, y in zip(found, z, strict=True)]
-        return (sum((x * x for x in found), arb(0)).sqrt() / mu).upper()
+            gaps = [x - s * y for x, y in zip(gaps, z, strict=True)]
+        return (sum((x * x for x in gaps), arb(0)).sqrt() / mu).upper()
 
 
 def broken(Z, *_):
@@ -147,20 +147,20 @@ def test_rows_of_several_partitions():
 def test_no_row_no_column_no_trouble():
     """Rows of zeros only leave -b / (N mu), exactly where the grid allows."""
     problem = Problem.of("0.1", 2, 3, Fraction(1))
-    found = solve(np.zeros((2, 3)), [1, -2, 0], problem)
+    solution = solve(np.zeros((2, 3)), [1, -2, 0], problem)
 
-    assert found == [-problem.shift, 2 * problem.shift, 0]
+    assert solution == [-problem.shift, 2 * problem.shift, 0]
 
 
 def test_what_cannot_be_solved_is_refused():
     """A ridge or a rounding beyond what the solver takes is refused before there is a row."""
-    for call, said in (
+    for call, message in (
         (lambda: Problem.of("0.1", 1, 3, Fraction(1, 10**9)), "need a ridge above"),
         (lambda: Problem.of("1e-6", 10**10, 3, Fraction(1)), "choose a larger lam"),
         (lambda: Problem.of("0", 5, 3, Fraction(1)), "lam is"),
         (lambda: Problem.of("0.1", 0, 3, Fraction(1)), "as if there were one"),
     ):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             call()
 
 
@@ -177,8 +177,8 @@ def log_density(Z, W, problem, *, volume=True):
     share = n / len(Z)  # of a row, in N times the mean
     b = share * s @ Z - n * mu * W
     second = n * mu * np.eye(d) + share * np.einsum("wr,ri,rj->wij", s * (1 - s), Z, Z)
-    found = -float(problem.epsilon) / 2 * np.linalg.norm(b, axis=1)
-    return found + (np.linalg.slogdet(second)[1] if volume else 0.0)
+    densities = -float(problem.epsilon) / 2 * np.linalg.norm(b, axis=1)
+    return densities + (np.linalg.slogdet(second)[1] if volume else 0.0)
 
 
 def neighbours(rng, n, d, partitions):
@@ -303,22 +303,22 @@ def test_numbers_leave_on_the_coarse_grid(coarser):
     noise = replay(8)
     b = gamma_drawn(4, by.problem.epsilon / 2, by.problem.exponent, noise)
     near = by.fine.integers(solve(Z, b, by.problem))
-    more = gamma_drawn(4, by.fine.beta(by.second), by.fine.exponent, noise)
+    second_draw = gamma_drawn(4, by.fine.beta(by.second), by.fine.exponent, noise)
     ratio = Fraction(2) ** (by.fine.exponent - by.exponent)
 
     expected = tuple(floor((x + y) * ratio + Fraction(1, 2))
-                     for x, y in zip(near, more, strict=True))
+                     for x, y in zip(near, second_draw, strict=True))
     clamped = tuple(max(1 - 2**53, min(2**53 - 1, x)) for x in expected)
     assert clamped == perturbed(Z, by, replay(8))
-    assert more != [0] * 4
+    assert second_draw != [0] * 4
 
 
 # the plan
 
 
-def stacked(made, batch, key=1):
+def stacked(planned, batch, key=1):
     """The rows of the problem for a table."""
-    return made.summarise.keywords["learning"].stacked(made.summarise([batch], key))
+    return planned.summarise.keywords["learning"].stacked(planned.summarise([batch], key))
 
 
 def test_what_a_plan_says():
@@ -326,12 +326,12 @@ def test_what_a_plan_says():
 
     A small lam with few vectors needs a second ridge, and the weights are then shorter.
     """
-    made, small = planned(METHOD), planned(METHOD, lam="0.0005", rows=60)
+    plan, small = planned(METHOD), planned(METHOD, lam="0.0005", rows=60)
     by = Perturbing.of("0.1", 500, 12, Fraction(1))
 
-    assert (500, 1, "0") == tuple(made.settings[n] for n in ("vectors", "repeats", "second_ridge"))
-    assert f"{float(by.length):.4g}" == made.forecast["noise_length"]
-    assert "1.178" == made.forecast["longest"]
+    assert (500, 1, "0") == tuple(plan.settings[n] for n in ("vectors", "repeats", "second_ridge"))
+    assert f"{float(by.length):.4g}" == plan.forecast["noise_length"]
+    assert "1.178" == plan.forecast["longest"]
     _, second = objective("0.0005", 10, Fraction(99, 100))
     assert float(small.settings["second_ridge"]) == pytest.approx(float(second), rel=1e-3) != 0
     repeated = planned(METHOD, repeats=3).mechanism.keywords["by"]
@@ -343,14 +343,14 @@ def test_what_a_plan_says():
 def test_weights_are_near_the_minimiser():
     """At a large epsilon the released weights are those of the problem without noise."""
     X, y = strong(60_000)
-    made = planned(METHOD, rows=60_000, epsilon=10)
+    plan = planned(METHOD, rows=60_000, epsilon=10)
     held = tables.batch(np.floor(X * 65535), y)
-    true = solver.minimise(stacked(made, held), 0.1).w
-    drawn = np.array(made.mechanism(made.summarise([held], 1), replay(3)))
-    found = drawn * 2.0**made.mechanism.keywords["by"].exponent
+    true = solver.minimise(stacked(plan, held), 0.1).w
+    drawn = np.array(plan.mechanism(plan.summarise([held], 1), replay(3)))
+    weights = drawn * 2.0**plan.mechanism.keywords["by"].exponent
 
-    assert np.linalg.norm(found - true) <= 3 * float(made.forecast["noise_length"])
-    assert np.linalg.norm(true) > 30 * np.linalg.norm(found - true)
+    assert np.linalg.norm(weights - true) <= 3 * float(plan.forecast["noise_length"])
+    assert np.linalg.norm(true) > 30 * np.linalg.norm(weights - true)
 
 
 def released(by, seed, view=float):

@@ -47,8 +47,8 @@ def of_parquet(frame, folder):
 
 def of_folder(frame, folder):
     """Three files in folders of Hive; one column is in their names alone."""
-    for part, (start, end) in enumerate([(0, 150), (150, 151), (151, ROWS)]):
-        place = folder / "t" / f"year={2020 + part}"
+    for piece, (start, end) in enumerate([(0, 150), (150, 151), (151, ROWS)]):
+        place = folder / "t" / f"year={2020 + piece}"
         place.mkdir(parents=True)
         pq.write_table(arrow(frame.iloc[start:end]), place / "part.parquet")
     return open_source(folder / "t")
@@ -82,7 +82,7 @@ def answer(method, source, room, size):
         patched.setattr(reading, "demand_room", lambda _plan, _source, room: room)
         body = fitting.fit(method.plan(), source, noise=replay(7), room=room).body
     # A line of a file has a name of its own, and a query is said.
-    plan = {name: said for name, said in body["plan"].items() if name not in ("record", "query")}
+    plan = {name: value for name, value in body["plan"].items() if name not in ("record", "query")}
     return canonical({**body, "plan": plan})
 
 
@@ -102,6 +102,7 @@ def test_one_table_has_one_answer(method, tmp_path):
         place = tmp_path / str(at)
         place.mkdir()
         room = Room(memory=draw.choice([None, 0, 3000]), jobs=draw.choice([1, 2, 3]))
-        made = answer(method, form(method.table(), place), room, draw.choice([64, 97, 150, ROWS]))
+        answer_now = answer(method, form(method.table(), place), room,
+                            draw.choice([64, 97, 150, ROWS]))
 
-        assert whole == made, (at, room.memory, room.jobs)
+        assert whole == answer_now, (at, room.memory, room.jobs)

@@ -45,7 +45,7 @@ class ToyOptions(Choosing):
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The toy stands in the registry, as a method of one file does."""
+    """The toy is in the registry, as a method of one file does."""
     module = ModuleType("privsieve.methods.toy")
     module.ToyOptions = ToyOptions
     monkeypatch.setitem(sys.modules, "privsieve.methods.toy", module)
@@ -55,14 +55,14 @@ def toy(monkeypatch):
 
 def test_the_constructor_takes_it(toy):
     """With its default, in `get_params`, in a clone, and in the docstring with its words."""
-    made = toy(2, epsilon=1, colour="blue")
+    estimator = toy(2, epsilon=1, colour="blue")
 
     assert "red" == toy().colour
-    assert "blue" == clone(made).get_params()["colour"]
-    assert "colour='blue'" in repr(made)
+    assert "blue" == clone(estimator).get_params()["colour"]
+    assert "colour='blue'" in repr(estimator)
     assert "colour : red | blue, 'red' where left out" in toy.__doc__
     assert "how the toy is painted" in toy.__doc__
-    assert "red" == made.set_params(colour="red").colour
+    assert "red" == estimator.set_params(colour="red").colour
 
 
 def test_the_plan_and_the_release_say_it(toy):
@@ -96,12 +96,12 @@ def place(tmp_path, monkeypatch):
 
 
 def test_the_command_line_asks_for_it(toy, place, capsys):
-    """Its word, its choices and its help; what is said is read, and stands in --json."""
+    """Its word, its choices and its help; what is said is read, and is in --json."""
     assert 0 == run(["plan", "--method", "toy", "--help-all"])
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
 
-    assert "--colour [red|blue]" in said
-    assert "toy: how the toy is painted." in " ".join(said.split())
+    assert "--colour [red|blue]" in out
+    assert "toy: how the toy is painted." in " ".join(out.split())
     assert 0 == run([*ASKED, "--unit", "row", "--json"]), capsys.readouterr().err
     assert "blue" == json.loads(capsys.readouterr().out)["settings"]["paint"]
 

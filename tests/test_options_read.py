@@ -65,7 +65,7 @@ def test_an_odd_value_is_refused_or_read(method):
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
 def test_a_text_is_read_as_on_the_command_line(method):
     """A flag's words, NumPy's scalars and the texts of numbers are what they say."""
-    known = {one.name: one for one in fields(options_of(method.name))}
+    known = {field.name: field for field in fields(options_of(method.name))}
     base = dict(method.options)
     for name in set(FLAGS) & set(known):
         for value, read in (("no", False), ("yes", True), (np.False_, False), (np.True_, True)):
@@ -83,7 +83,7 @@ def test_a_text_is_read_as_on_the_command_line(method):
             method.plan(**{name: "3"}))
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     ({"ordered": 1}, "ordered is 1; write True or False"),
     ({"ordered": "perhaps"}, "ordered is 'perhaps'; write True or False"),
     ({"depth": True}, 'depth is True; write "1", "2" or "3"'),
@@ -97,14 +97,14 @@ def test_a_text_is_read_as_on_the_command_line(method):
     ({"joint": ["pair"]}, 'joint is .*; write "auto"'),
     ({"max_ops": "many"}, "max_ops is 'many'; write a whole number"),
 ])
-def test_nothing_is_charged_for_a_wrong_value(tmp_path, options, said):
+def test_nothing_is_charged_for_a_wrong_value(tmp_path, options, message):
     """It is refused before the charge, and before a row is read."""
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
     ledger.grant(epsilon=20)
-    asked = {"epsilon": 1, "domain": WARD, "ledger": ledger, **options}
+    wanted_options = {"epsilon": 1, "domain": WARD, "ledger": ledger, **options}
 
-    with pytest.raises(ParameterError, match=said):
-        ps.RuleSieve(2, **asked).fit(WARDS)
+    with pytest.raises(ParameterError, match=message):
+        ps.RuleSieve(2, **wanted_options).fit(WARDS)
     assert 0 == ledger.spent()
 
 
@@ -112,10 +112,10 @@ def test_no_means_no(tmp_path):
     """`ordered="no"` gives a set, and its release is valid."""
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
     ledger.grant(epsilon=20)
-    made = ps.RuleSieve(2, epsilon=1, ordered="no", domain=WARD, ledger=ledger).fit(WARDS)
-    made.release_.save(tmp_path / "out")
+    model = ps.RuleSieve(2, epsilon=1, ordered="no", domain=WARD, ledger=ledger).fit(WARDS)
+    model.release_.save(tmp_path / "out")
 
-    assert made.release_.body["plan"]["settings"]["ordered"] is False
+    assert model.release_.body["plan"]["settings"]["ordered"] is False
     assert 0 == run(["verify", str(tmp_path / "out")])
 
 
@@ -131,11 +131,11 @@ def test_what_is_charged_is_valid(method, odd, tmp_path):
         return
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
     ledger.grant(epsilon=20, delta="1e-6")
-    made = taken(lambda: method.made(ledger=ledger, **odd).fit(method.table()))
+    estimator = taken(lambda: method.estimator(ledger=ledger, **odd).fit(method.table()))
 
-    assert (made is not None) == (ledger.spent() > 0)
-    if made is not None:
-        release = made.release_
+    assert (estimator is not None) == (ledger.spent() > 0)
+    if estimator is not None:
+        release = estimator.release_
         assert () == verify(dict(release.certificate), dict(release.body), ledger=ledger).reasons
 
 
@@ -145,7 +145,7 @@ def test_what_is_charged_is_valid(method, odd, tmp_path):
     ({"forecast": {"seen": "0.3"}}, "forecast"), ({"assumes": ()}, "assumes"),
 ])
 def test_a_plan_is_held_against_the_form_of_its_release(tmp_path, change, place):
-    """A plan whose release `verify` would refuse is not charged, whoever made it."""
+    """A plan whose release `verify` would refuse is not charged, from any caller."""
     from dataclasses import replace
 
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="p")
@@ -162,34 +162,34 @@ def test_a_plan_is_held_against_the_form_of_its_release(tmp_path, change, place)
 def _ledger(tmp_path, name, value):
     place = tmp_path / "ledgers"
     place.mkdir(exist_ok=True)
-    given = {"path": str(place / f"{len(list(place.iterdir()))}.db"), "population": "p"}
+    arguments = {"path": str(place / f"{len(list(place.iterdir()))}.db"), "population": "p"}
     if name == "head" and isinstance(value, str) and value:
         value = str(place / f"head{len(list(place.iterdir()))}")
-    made = ps.Ledger(**{**given, name: value})
-    return made.population, made.request, made.head
+    ledger = ps.Ledger(**{**arguments, name: value})
+    return ledger.population, ledger.request, ledger.head
 
 
 def _session(_path, name, value):
-    asked = {"epsilon": 1, "domain": POINTS}
-    ask = {key: asked.pop(key) for key in ("epsilon",)}
+    options = {"epsilon": 1, "domain": POINTS}
+    ask = {key: options.pop(key) for key in ("epsilon",)}
     rows = table()[["age", "stay"]]
     if name in ("epsilon", "allow_weak"):
         ask = {"epsilon": 12, name: value}
     else:
-        asked[name] = value
-    with ps.KernelRidgeSession(rows, table()["cost"], **asked) as session:
+        options[name] = value
+    with ps.KernelRidgeSession(rows, table()["cost"], **options) as session:
         return session.plan(rows[:2], **ask).json()
 
 
 def _estimator(_path, name, value):
-    return Method("noisy-top-k", ps.NoisyTopK, {"n_features_to_select": 2}).made(
+    return Method("noisy-top-k", ps.NoisyTopK, {"n_features_to_select": 2}).estimator(
         **{name: value}).fit(WARDS).release_.body
 
 
 def _published(kind):
     def make(_path, name, value):
-        made = kind(**{"k": 2, "method": "greedy", name: value})
-        return made.fit(ZEROS, ZEROS[:, 0]).release_.selected
+        estimator = kind(**{"k": 2, "method": "greedy", name: value})
+        return estimator.fit(ZEROS, ZEROS[:, 0]).release_.selected
 
     return make
 
@@ -225,9 +225,9 @@ def test_every_other_option_is_refused_or_read(what, tmp_path):
     odd = [value for value in ODD if not (isinstance(value, np.ndarray) and what not in KINDS)]
     for name in names:
         for value in odd:
-            made = taken(partial(make, tmp_path, name, value))
+            outcome = taken(partial(make, tmp_path, name, value))
             if name in flags and not isinstance(value, bool | np.bool_ | str):
-                assert made is None, (name, value)
+                assert outcome is None, (name, value)
     for name in set(flags) & set(names) - {"header", "allow_weak"}:
         for text in ("no", "yes"):
             assert make(tmp_path, name, text == "yes")[:1] == make(tmp_path, name, text)[:1]

@@ -20,7 +20,7 @@ def test_pairs_are_put_in_order(rows, items):
         indptr, indices = by_item(row.astype(np.int32), item, rows, items)
         wanted = sorted(set(zip(item.tolist(), row.tolist(), strict=True)))
 
-        assert [one for _, one in wanted] == indices.tolist()
+        assert [pair for _, pair in wanted] == indices.tolist()
         assert [sum(j < at for j, _ in wanted) for at in np.unique(item)] == indptr[
             np.unique(item)].tolist()
         assert (items + 1, 0, len(wanted)) == (len(indptr), indptr[0], indptr[-1])
@@ -61,7 +61,7 @@ def test_archives_hold_what_their_matrix_holds(tmp_path, form, spoilt):
     items, _, _ = items_of(tmp_path / "t.npz")
 
     assert [np.flatnonzero(column).tolist() for column in X.T] == [
-        part.tolist() for part in np.split(items.indices, items.indptr[1:-1])]
+        own_items.tolist() for own_items in np.split(items.indices, items.indptr[1:-1])]
     assert (np.int64, np.dtype(np.int32)) == (items.indptr.dtype, items.indices.dtype)
 
 
@@ -97,7 +97,7 @@ def test_what_is_in_order_is_not_sorted(tmp_path, monkeypatch):
 def test_damaged_archives_are_refused(tmp_path, form, wrong):
     """Whatever does not fit together in an archive is refused in one sentence."""
     whole = {"indptr": [0, 1, 2, 3], "indices": [0, 1, 2], "data": [1, 1, 1], "shape": [3, 3]}
-    arrays = {name: np.array(part) for name, part in (whole | wrong).items()}
+    arrays = {name: np.array(array) for name, array in (whole | wrong).items()}
     np.savez(tmp_path / "t.npz", format=np.array(form.encode()), **arrays)
 
     with pytest.raises(SchemaError, match=r"the \.npz file cannot be read: it is damaged"):

@@ -82,8 +82,8 @@ class Loops:
 def small_tables(seed, how_many):
     """Random tables of at most 13 rows and 7 columns, with labels of both classes."""
     rng = np.random.default_rng(seed)
-    made = 0
-    while made < how_many:
+    tables_seen = 0
+    while tables_seen < how_many:
         n, d = int(rng.integers(2, 14)), int(rng.integers(1, 8))
         rows = (rng.random((n, d)) < rng.uniform(0.2, 0.8)).astype(int).tolist()
         y = rng.integers(0, 2, n).tolist()
@@ -91,7 +91,7 @@ def small_tables(seed, how_many):
             y[int(rng.integers(n))] = -1
         k = int(rng.integers(1, min(n, 5) + 1))
         if {0, 1} <= set(y):
-            made += 1
+            tables_seen += 1
             yield rows, y, k
 
 
@@ -141,12 +141,12 @@ def test_algorithms_are_the_papers(model):
 def test_maximal_is_the_best_of_the_largest():
     """Algorithm 1 has the largest HamDist of all maximal frequent sets where r is large enough."""
     for rows, y, k in small_tables(3, 200):
-        found = paper.maximal(Items.dense(rows), y, k, r=200).selected
+        selected = paper.maximal(Items.dense(rows), y, k, r=200).selected
 
         loops = Loops(rows, y)
         largest = naive_mining.maximal(loops.rows, y, loops.columns, k)
-        assert loops.hamdist(found) == max((loops.hamdist(s) for s, _ in largest), default=0)
-        assert loops.level(found) >= k
+        assert loops.hamdist(selected) == max((loops.hamdist(s) for s, _ in largest), default=0)
+        assert loops.level(selected) >= k
 
 
 def test_bad_parameters_are_refused():
@@ -217,11 +217,12 @@ ADULT19 = {
 def test_printed_counts(name, expected):
     """The numbers of columns of table 6, 15 of 15 on the paper's e-mail, and those on Adult."""
     items, y = table(name)
-    found = {method: [choose(items, y, k) for k in KS] for method, choose in METHODS.items()}
+    actual_choices = {method: [choose(items, y, k) for k in KS] for method,
+                      choose in METHODS.items()}
 
     assert expected == {method: ([len(choice.selected) for choice in choices],
                                  [choice.level for choice in choices])
-                        for method, choices in found.items()}
+                        for method, choices in actual_choices.items()}
 
 
 def test_the_largest_sets_of_the_papers_email():
@@ -243,11 +244,11 @@ def test_product_and_print_agree(name):
         rule = Rule(k, 2, "break", model)
         for objective, choose in (("hamming", paper.greedy_hamdist),
                                   ("distinct", paper.greedy_distcnt)):
-            expected, found = choose(items, y, k, model), greedy(
+            expected, choice = choose(items, y, k, model), greedy(
                 Labelled(items, y.astype(np.int32)), rule, objective)
 
-            assert (expected.selected, expected.objective) == (found.selected, found.objective)
-            assert paper.level(items, expected.selected, model) == found.level
+            assert (expected.selected, expected.objective) == (choice.selected, choice.objective)
+            assert paper.level(items, expected.selected, model) == choice.level
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [
@@ -346,11 +347,11 @@ def test_without_noise_the_table_comes_back(mechanism, accounting):
     rows = (rng.random((60, 6)) < np.where(np.arange(6) < 2, 0.5, 0.04)).astype(int)
     rows[:, 0] = y
     method = Baseline(mechanism, accounting, 2, Fraction(10**7))
-    made = method.run(Items.dense(rows), y, random_state=1)
+    synthetic = method.run(Items.dense(rows), y, random_state=1)
 
-    assert made.selected == (0, 1)
+    assert synthetic.selected == (0, 1)
     assert sorted(map(tuple, np.column_stack([rows[:, :2], y]))) == sorted(
-        map(tuple, np.column_stack([made.held, made.y])))
+        map(tuple, np.column_stack([synthetic.held, synthetic.y])))
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)

@@ -290,30 +290,30 @@ def test_a_record_that_a_list_holds_seven_times():
     sample = FwellEN(0.1, k=1).samples(n, 3)[0]
     often = np.bincount(sample, minlength=n)
     i = int(often.argmax())
-    found = []
+    hits = []
     for lam, t, c in ((0.01, 0.4, 0.5), (0.1, 1.0, 0.4)):
         Z = np.tile([t, 0.0], (n, 1))
         Z[i] = -c, math.sqrt(1 - c * c)
         other = Z.copy()
         other[i, 1] *= -1
-        found.append(round(ratio(argmin(Z[sample], lam), argmin(other[sample], lam), n, lam), 2))
+        hits.append(round(ratio(argmin(Z[sample], lam), argmin(other[sample], lam), n, lam), 2))
 
     assert 7 == often.max()
-    assert [2.68, 2.16] == found
+    assert [2.68, 2.16] == hits
 
 
 def test_a_mean_over_samples_does_not_keep_a_hub_still():
     """FWELL-EN over 20 samples of 569 records: 24 times the claim, as printed 7.7 times."""
     n = 569
     A, B, y = hub_pair(n)
-    found = []
+    hits = []
     for reading in (ARGMIN, Variant()):
         ensemble = FwellEN(0.1, reading=reading)
         samples = ensemble.samples(n, 0)
         first, second = (ensemble.weights(X, y, samples) for X in (A, B))
-        found.append(round(ratio(first, second, n, 0.1), 1))
+        hits.append(round(ratio(first, second, n, 0.1), 1))
 
-    assert [23.7, 7.7] == found
+    assert [23.7, 7.7] == hits
     assert 2 * stability(n, 0.1, 0.9) <= printed_sensitivity(n, 0.1)
 
 
@@ -342,13 +342,13 @@ ATTACKED = {
 @pytest.mark.parametrize(("name", "proved"),
                          list(zip(ATTACKED, (2.2, 2.7, 2.7, 1.5), strict=True)))
 def test_an_attack_finds_more_than_epsilon(name, proved):
-    """At epsilon 1, 400 runs on the hub pair prove 1.5 or more; 200 at a 50th of it, not 1."""
+    """At epsilon 1, 400 runs on the worst pair prove 1.5 or more; 200 at a 50th of it, not 1."""
     A, B, y = hub_pair(300)
     run, low = (ATTACKED[name](epsilon, np.random.default_rng(7)) for epsilon in (1.0, 0.02))
-    found = ps.audit(lambda X: run(X, y), A, B, epsilon=1.0)
+    report = ps.audit(lambda X: run(X, y), A, B, epsilon=1.0)
 
-    assert found.exceeded, found
-    assert found.bound > proved
+    assert report.exceeded, report
+    assert report.bound > proved
     assert not ps.audit(lambda X: low(X, y), A, B, epsilon=1.0, profile=100).exceeded
 
 

@@ -23,28 +23,28 @@ def test_two_answers_give_their_difference_away():
     One label turned; noise of scale 10; a thousand releases of each table.
     """
     X, y, other = neighbours()
-    asked = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    found = []
+    points = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    actual_answers = []
     for target in (y, other):
         f = paper.least_squares(X, target, 0.1, paper.gaussian)
-        answers = [paper.private_least_squares(f, 10, 1, random_state=seed)(asked)
+        answers = [paper.private_least_squares(f, 10, 1, random_state=seed)(points)
                    for seed in range(1000)]
-        found.append([a - b for a, b in answers])
+        actual_answers.append([a - b for a, b in answers])
 
         assert np.std([a for a, _ in answers]) > 10
-        assert np.ptp(found[-1]) < 1e-12
-    assert abs(found[0][0] - found[1][0]) > 0.01
+        assert np.ptp(actual_answers[-1]) < 1e-12
+    assert abs(actual_answers[0][0] - actual_answers[1][0]) > 0.01
 
 
 def test_the_release_is_one_number_beside_the_function():
     """pi(f) + b: the same b at all points, Laplace of the printed scale."""
     X, y, _ = neighbours()
     f = paper.least_squares(X, 3 * y, 0.01, paper.gaussian)
-    asked = np.random.default_rng(0).normal(size=(30, 2))
+    points = np.random.default_rng(0).normal(size=(30, 2))
     sizes = []
     for seed in range(2000):
-        moved = paper.private_least_squares(f, 2, 4, random_state=seed)(asked) - np.clip(
-            f(asked), -1, 1)
+        moved = paper.private_least_squares(f, 2, 4, random_state=seed)(points) - np.clip(
+            f(points), -1, 1)
         sizes.append(abs(moved[0]))
 
         assert np.ptp(moved) < 1e-12

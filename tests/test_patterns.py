@@ -77,26 +77,26 @@ def expected(seed):
             naive.best_first(rows, y, rest, first, rule, right, None))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_greedy_choices(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_greedy_choices(chunk):
     """All greedy choices are those of the loops, item by item, for every kind of rule."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         case = Case(seed)
-        given = case.cells, case.label
+        arguments = case.cells, case.label
         first, rest = case.order[:1], case.order[1:]
-        found = (patterns.greedy(*given, case.order, case.rule),
-                 patterns.lazy_distinct(*given, case.order, case.rule),
-                 patterns.lazy_distinct(*given, rest, case.rule, first),
-                 patterns.class_errors(*given, case.order, case.rule),
-                 patterns.class_errors(*given, rest, case.rule, first))
+        choices = (patterns.greedy(*arguments, case.order, case.rule),
+                   patterns.lazy_distinct(*arguments, case.order, case.rule),
+                   patterns.lazy_distinct(*arguments, rest, case.rule, first),
+                   patterns.class_errors(*arguments, case.order, case.rule),
+                   patterns.class_errors(*arguments, rest, case.rule, first))
 
-        assert expected(seed) == tuple(part.tolist() for part in found), seed
+        assert expected(seed) == tuple(choice.tolist() for choice in choices), seed
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_feasible(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_feasible(chunk):
     """Definition 4 read literally, rare subsets and the kernel agree on what keeps k."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         case = Case(seed, plain=True)
         S = set(case.order[: 1 + seed % case.d].tolist())
         literal = naive.feasible(case.rows, case.y, S, case.rule)
@@ -107,28 +107,28 @@ def test_feasible(part):
         assert literal == (empty and len(accepted) == len(S)), seed
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_levels(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_levels(chunk):
     """Groups, equal rows, classes and rows in whose group one sits, row by row."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         case = Case(seed)
         rule, all_items = Rule(2, case.classes, absent=case.absent), set(range(case.d))
         groups = [naive.group(case.rows, i, all_items, rule) for i in range(case.n)]
-        found = levels(case.cells, case.y, case.classes, case.absent)
+        level = levels(case.cells, case.y, case.classes, case.absent)
         known = Knowledge(case.items, case.absent).groups(case.y, case.classes)
 
-        assert found.group.tolist() == [len(g) for g in groups], seed
-        assert found.equal.tolist() == [case.rows.count(row) for row in case.rows], seed
-        assert found.group.tolist() == known.sizes().tolist(), seed
-        assert found.equal.tolist() == known.equals().tolist(), seed
-        assert found.classes.tolist() == [len({case.y[h] for h in g}) for g in groups], seed
-        assert found.held.tolist() == [sum(i in g for g in groups) for i in range(case.n)], seed
+        assert level.group.tolist() == [len(g) for g in groups], seed
+        assert level.equal.tolist() == [case.rows.count(row) for row in case.rows], seed
+        assert level.group.tolist() == known.sizes().tolist(), seed
+        assert level.equal.tolist() == known.equals().tolist(), seed
+        assert level.classes.tolist() == [len({case.y[h] for h in g}) for g in groups], seed
+        assert level.held.tolist() == [sum(i in g for g in groups) for i in range(case.n)], seed
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_pattern_table(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_pattern_table(chunk):
     """Patterns are numbered by their first row, hold its items, and count all rows by class."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         case = Case(seed)
         masks, counts, pattern = patterns.pattern_table(case.cells, case.y, case.classes)
         wanted = naive.patterns(case.rows, set(range(case.d)))
@@ -140,10 +140,10 @@ def test_pattern_table(part):
             assert counts[p].tolist() == [labels.count(c) for c in range(case.classes)], seed
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_peel(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_peel(chunk):
     """What stays is what the loops leave: the largest set of rows that keeps the rule."""
-    for seed in range(part * EACH, (part + 1) * EACH):
+    for seed in range(chunk * EACH, (chunk + 1) * EACH):
         case = Case(seed)
         rule = Rule(case.rule.k, case.classes, l_diversity=case.rule.l_diversity,
                     absent=case.absent, labelled=case.rule.labelled)
@@ -176,11 +176,11 @@ def test_class_counts():
         case = Case(seed)
         classes = [2, 3, 300][seed % 3]
         y = np.random.default_rng(seed).integers(0, classes, case.n).astype(np.int32)
-        found = patterns.class_counts(*case.cells, y, classes)
+        counts = patterns.class_counts(*case.cells, y, classes)
         wanted = [np.bincount(y[sorted(naive.holds(case.rows, j))], minlength=classes).tolist()
                   for j in range(case.d)]
 
-        assert found.tolist() == wanted
+        assert counts.tolist() == wanted
 
 
 @pytest.mark.parametrize("shape", [(40, 150, 0.5), (3000, 9, 0.9), (5000, 70, 0.05),
@@ -231,9 +231,9 @@ def test_many_classes():
     """Diversity counts classes beyond one word of them."""
     items, y, choices = many_classes()
     for rule, expected in choices:
-        found = patterns.greedy((items.indptr, items.indices), y, np.arange(8), rule)
+        choice = patterns.greedy((items.indptr, items.indices), y, np.arange(8), rule)
 
-        assert expected == found.tolist()
+        assert expected == choice.tolist()
 
 
 @cache
@@ -254,10 +254,10 @@ def test_wide_choice():
     rows, items, y, choices = wide_choices()
     cells = items.indptr, items.indices
     for rule, expected in choices:
-        found = patterns.greedy(cells, y, np.arange(90), rule)
+        choice = patterns.greedy(cells, y, np.arange(90), rule)
 
-        assert expected == found.tolist()
-        assert rule.k == 2 or len(found) == 90
+        assert expected == choice.tolist()
+        assert rule.k == 2 or len(choice) == 90
         assert len(patterns.pattern_table(cells, y, 2, rule.absent).masks) == len(
             {frozenset(row) for row in rows})
 

@@ -42,20 +42,20 @@ def test_persons_are_weighed_in_shares(seed, monkeypatch):
     codes = np.arange(40)[:, None].astype(np.uint16)
     domain = Domain([Flag("a")], target=Label("y", [0, 1]), person="id", persons=7)
     weight, first = row_weights(unit, 3, seed)
-    found = []
+    shares = []
     for rows_at_once in (1000, 9, 1):
         monkeypatch.setattr(persons, "WEIGHING", persons.LEAST_WEIGHING // rows_at_once)
         batches = [tables.batch(codes[some], np.zeros(len(some)), unit[some])
                    for some in np.split(np.arange(40), cuts)]
         rows = Passes(iter(batches), Room(memory=0))
-        made = list(by_person(rows, 3, seed))
+        new_persons = list(by_person(rows, 3, seed))
 
-        assert weight.tolist() == np.concatenate([own for _, own, _ in made]).tolist()
-        assert first.tolist() == np.concatenate([one for _, _, one in made]).tolist()
-        found.append([[batch.unit.tolist() for batch in some]
-                      for some in (among_first(rows, 5), fix_persons(rows, domain))])
-    assert found[0] == found[1] == found[2]
-    assert found[0][1]
+        assert weight.tolist() == np.concatenate([own for _, own, _ in new_persons]).tolist()
+        assert first.tolist() == np.concatenate([weight for _, _, weight in new_persons]).tolist()
+        shares.append([[batch.unit.tolist() for batch in some]
+                       for some in (among_first(rows, 5), fix_persons(rows, domain))])
+    assert shares[0] == shares[1] == shares[2]
+    assert shares[0][1]
     assert rows.room.spilled
 
 
@@ -64,8 +64,8 @@ def test_persons_are_weighed_in_shares(seed, monkeypatch):
 
 def of_race(where, shared, folder):
     """The worst score, and what released counts cost."""
-    found = apart(*pair(where, shared, handed, folder), where.counted)
-    return max(found)
+    scores = apart(*pair(where, shared, handed, folder), where.counted)
+    return max(scores)
 
 
 def of_vectors(where, shared, folder):
@@ -77,8 +77,8 @@ def of_vectors(where, shared, folder):
              for repeat in range(learning.options.repeats)]
     share = (window_share(learning) if where.plan.method.startswith("felp")
              else Fraction(1, learning.vectors))
-    found = Fraction(sum(moved), learning.options.repeats * learning.vectors)
-    return max(*moved, float(found / share))
+    moved_by = Fraction(sum(moved), learning.options.repeats * learning.vectors)
+    return max(*moved, float(moved_by / share))
 
 
 def of_weights(where, shared, folder):
@@ -86,7 +86,8 @@ def of_weights(where, shared, folder):
     from privsieve.methods.ridge.ridge import weights
 
     model = where.plan.summarise.keywords["model"]
-    first, second = (weights(found, model) for found in pair(where, shared, summary, folder))
+    first, second = (weights(actual_weights, model) for actual_weights in pair(where, shared,
+                                                                               summary, folder))
     squares = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
     return math.sqrt(squares) / float(model.sensitivity)
 
@@ -123,7 +124,7 @@ def test_every_method_has_a_measure():
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("method", "place"), [
-    (method, place) for method, found in MEASURES.items() for place in range(len(found))])
+    (method, place) for method, measure in MEASURES.items() for place in range(len(measure))])
 def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tmp_path):
     """With blank, broken and half-blank persons, fewer and more of them than were declared."""
     measure, classes, options = MEASURES[method][place]
@@ -142,7 +143,7 @@ def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tm
             own, none = (tuple(row._replace(whose=word) for row in shared.new)
                          for word in ("own", "blank"))
             units = [*shared.units]
-            units[shared.one] = own
+            units[shared.changing] = own
             shared = shared._replace(units=tuple(units), new=none)
         moved.append(measure(where, shared, tmp_path))
 
@@ -150,7 +151,7 @@ def test_a_person_moves_no_more_than_the_plan_says(method, place, neighbours, tm
 
 
 @pytest.mark.parametrize(("method", "place"), [
-    (method, place) for method, found in MEASURES.items() for place in range(len(found))])
+    (method, place) for method, measure in MEASURES.items() for place in range(len(measure))])
 def test_a_table_of_nobody_has_an_answer(method, place):
     """Where no row has an id there are no persons, and a release all the same."""
     _, classes, options = MEASURES[method][place]
@@ -183,8 +184,8 @@ def test_a_person_with_a_blank_row_keeps_epsilon(neighbours, tmp_path):
                        (), 0)
         (first, _), (second, _) = pair(where, shared, handed, tmp_path)
         assert first[0][1] == second[0][1]
-        one, other = (law(found[0][0], found[0][1].sensitivity) for found in (first, second))
-        worst = max(worst, *(abs(math.log(one[names] / other[names])) for names in one))
+        first_law, other = (law(table[0][0], table[0][1].sensitivity) for table in (first, second))
+        worst = max(worst, *(abs(math.log(first_law[names] / other[names])) for names in first_law))
 
     assert 0.5 < worst <= 1 + 1e-9
 
@@ -216,10 +217,10 @@ def test_a_stand_in_is_a_default_record():
     for target, label in ((None, 0), (Label("h", ["no", "yes"]), 0), (Number("k", 0, 1), MIDDLE),
                           (Label("i", ["no", "yes"], default="yes"), 1)):
         domain = Domain(columns, target=target, person="id", persons=2)
-        (made,) = fix_persons([], domain)
+        (new_domain,) = fix_persons([], domain)
 
-        assert [expected] * 2 == made.codes.tolist()
-        assert [label] * 2 == made.label.tolist()
+        assert [expected] * 2 == new_domain.codes.tolist()
+        assert [label] * 2 == new_domain.label.tolist()
         assert expected == [encoder(column, ".")([None])[0] for column in columns]
 
 
@@ -251,12 +252,12 @@ def test_every_change_of_every_small_table(name):
         return races, counts
 
     every = list(product(range(len(records)), repeat=len(tags)))
-    found, worst = {which: raced(which) for which in every}, 0.0
+    laws, worst = {which: raced(which) for which in every}, 0.0
     for which in every:
         for at, other in product(range(len(tags)), range(len(records))):
             if other > which[at]:
                 changed = (*which[:at], other, *which[at + 1:])
-                worst = max(worst, *apart(found[which], found[changed],
+                worst = max(worst, *apart(laws[which], laws[changed],
                                           Fraction(10 if name == "auto" else 0)))
 
     assert 0.1 < worst <= 1
@@ -267,16 +268,16 @@ def test_settled_persons_are_as_many_as_were_declared():
     domain = tables.domain("nf", person="id", persons=3, rows_per_person=2)
     for unit in ([], [2], [7, 7, 1], [1, 0, 1, 2], [9, 3, 9, 5, 1, 1]):
         came = tables.batch(np.ones((len(unit), 2)), np.ones(len(unit)), unit)
-        made = fix_persons([came.take(np.arange(n, min(n + 2, len(unit))))
+        new_domain = fix_persons([came.take(np.arange(n, min(n + 2, len(unit))))
                         for n in range(0, len(unit), 2)], domain)
         stay = sorted(set(unit))[:3]
-        every = [tag for batch in made for tag in batch.unit.tolist()]
+        every = [tag for batch in new_domain for tag in batch.unit.tolist()]
 
         assert 3 == len(set(every))
         assert [tag for tag in unit if tag in stay] == every[:len(every) - (3 - len(stay))]
 
 
-# an attack: a hub that vanishes
+# an attack: a frequent neighbour that vanishes
 
 
 def test_a_hub_that_vanishes_moves_one_block_of_a_repeat():
@@ -284,15 +285,15 @@ def test_a_hub_that_vanishes_moves_one_block_of_a_repeat():
     from privsieve.summaries.blocks import Scheme, blocks_of
 
     domain = tables.domain("nn", person="id", persons=40)
-    made = make_plan("block-fwell", domain, k=1, epsilon=1, rows=None, block=4, repeats=8)
-    voting = made.summarise.keywords["voting"]
+    plan = make_plan("block-fwell", domain, k=1, epsilon=1, rows=None, block=4, repeats=8)
+    voting = plan.summarise.keywords["voting"]
     unit = np.random.default_rng(2).permutation(10**6)[:40].astype(np.uint64)
     ranked = Scheme(4, 8, 1, None, 0)
 
     def others(scheme, units, gone):
-        found = blocks_of(units, 9, scheme)
-        return [frozenset(units[found.order[a:b]].tolist()) - {gone}
-                for a, b in zip(found.starts, found.starts[1:], strict=False)]
+        blocks = blocks_of(units, 9, scheme)
+        return [frozenset(units[blocks.order[a:b]].tolist()) - {gone}
+                for a, b in zip(blocks.starts, blocks.starts[1:], strict=False)]
 
     def apart_at(scheme, at):
         """How many blocks have other members when somebody is gone, the one who went aside."""

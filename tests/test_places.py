@@ -14,7 +14,7 @@ import pytest
 import privsieve as ps
 import tables
 from exact import geometric_order, set_law
-from privsieve.check import choice
+from privsieve.check import replan
 from privsieve.check.verify import verify
 from privsieve.errors import ParameterError
 from privsieve.fit import fit
@@ -36,17 +36,17 @@ WARD = ps.Domain(
 # every small table
 
 
-def handed(made, batch, released=()):
+def handed(planned, batch, released=()):
     """What the race of a plan is handed for a table: scores and terms."""
     caught, known = [], race_module.top_k
     race_module.top_k = lambda scores, race, _noise: caught.append((tuple(scores), race)) or (
         tuple(range(race.k)))
     try:
-        made.mechanism(made.summarise([batch], 1), replay(1))
+        planned.mechanism(planned.summarise([batch], 1), replay(1))
     finally:
         race_module.top_k = known
-    [one] = caught
-    return one
+    [caught_one] = caught
+    return caught_one
 
 
 PLAIN = {"epsilon": 1, "rows": 3, "class_prior": None}
@@ -66,13 +66,13 @@ def test_every_small_table_keeps_the_claim(name):
     So no answer is more than e times likelier, by the exact law of the race; some come near it.
     """
     method, options = SMALL_TABLES[name]
-    made = plan(method, tables.domain("fff"), **PLAIN, **options)
+    planned = plan(method, tables.domain("fff"), **PLAIN, **options)
     records = list(product((0, 1), repeat=4))
     held = {}
     for table in combinations_with_replacement(range(len(records)), 3):
         rows = [records[r] for r in table]
-        held[table] = handed(made, tables.batch([one[:3] for one in rows],
-                                                [one[3] for one in rows]))
+        held[table] = handed(planned, tables.batch([row[:3] for row in rows],
+                                                   [row[3] for row in rows]))
     race = held[0, 0, 0][1]
     law = {scores: set_law(scores, race.k, float(race.scale), geometric_order)
            for scores, _ in held.values()}
@@ -82,15 +82,15 @@ def test_every_small_table_keeps_the_claim(name):
         for i, r in product(range(3), range(16)):
             others = held[tuple(sorted((*table[:i], r, *table[i + 1:])))][0]
             moved = max(moved, *(abs(a - b) for a, b in zip(scores, others, strict=True)))
-            worst = max(worst, *(abs(math.log(law[scores][one] / law[others][one]))
-                                 for one in law[scores]))
+            worst = max(worst, *(abs(math.log(law[scores][score_law] / law[others][score_law]))
+                                 for score_law in law[scores]))
 
     assert race.sensitivity <= 2 * moved <= 2 * race.sensitivity
     assert 0.3 < worst <= 1 + 1e-9
 
 
 def test_the_sum_of_a_group_would_be_seen(monkeypatch):
-    """A group that is worth the sum of its columns moves beyond the race: the search says so."""
+    """A group that scores the sum of its columns moves beyond the race: the search says so."""
     monkeypatch.setattr(Places, "scores", lambda places, scores: [
         sum(scores[j] for j in item) for item in places.items])
     with pytest.raises(AssertionError):
@@ -120,8 +120,8 @@ def codes_of(X):
 def chosen(method, seed=1, **options):
     """The names that a replayed release gives for a clear table."""
     X, y = clear()
-    made = plan(method, EIGHT, epsilon=8, rows=len(X), **options)
-    return fit(made, open_source(X.tolist(), y.tolist()), noise=replay(seed)).selected
+    planned = plan(method, EIGHT, epsilon=8, rows=len(X), **options)
+    return fit(planned, open_source(X.tolist(), y.tolist()), noise=replay(seed)).selected
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,24 +138,24 @@ def test_what_is_fixed_beforehand_is_kept(method):
     (), ("x3",), ("x6", "x1")])
 def test_pairs_are_raced_with_what_is_always_in(always):
     """Pairs that have what is always in, in the order of their other columns; or free pairs."""
-    made = plan("rule-sieve", EIGHT, k=4, epsilon=1, rows=600, always=always, class_prior=None,
-                joint="pair")
-    rules = made.mechanism.keywords["rules"]
+    planned = plan("rule-sieve", EIGHT, k=4, epsilon=1, rows=600, always=always, class_prior=None,
+                   joint="pair")
+    rules = planned.mechanism.keywords["rules"]
     X, y = clear(600)
-    summary = made.summarise([tables.batch(codes_of(X), y)], 1)
+    summary = planned.summarise([tables.batch(codes_of(X), y)], 1)
     raced = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(race_module, "top_k", lambda scores, race, _noise: raced.append(
             (tuple(scores), race)) or tuple(range(race.k)))
-        made.mechanism(summary, replay(1))
+        planned.mechanism(summary, replay(1))
     layout = Layout.of(EIGHT)
     values, score = pair_scores(summary, layout, weighed(summary, layout, rules, replay(1))[0])
     size, taken = 2, {int(name[1:]) for name in always}
     inside = taken if len(taken) < size else set()
     value = dict(zip(combinations(range(8), size), values.tolist(), strict=True))
     free = [j for j in range(8) if j not in taken]
-    expected = [value[tuple(sorted(inside.union(more)))]
-                for more in combinations(free, size - len(inside))]
+    expected = [value[tuple(sorted(inside.union(combination)))]
+                for combination in combinations(free, size - len(inside))]
 
     assert expected == list(raced[0][0])
     assert raced[0][1].epsilon == Fraction(size - len(inside), 4 - len(taken))
@@ -171,43 +171,43 @@ def test_copies_of_what_is_always_in_are_not_chosen():
     causes = rng.random((3000, 3))
     X = np.hstack([causes.repeat(4, axis=1), rng.random((3000, 8))])
     y = (causes.sum(axis=1) > 1.5).astype(int)
-    made = plan("rule-sieve", ps.Domain.box(0, 1, columns=20), k=3, epsilon=2, rows=3000,
-                always=["x1"], class_prior="0.5")
+    planned = plan("rule-sieve", ps.Domain.box(0, 1, columns=20), k=3, epsilon=2, rows=3000,
+                   always=["x1"], class_prior="0.5")
     source = open_source(X, y)
-    found = [{int(name[1:]) // 4 for name in fit(made, source, noise=replay(seed)).selected}
-             for seed in range(10)]
+    families = [{int(name[1:]) // 4 for name in fit(planned, source, noise=replay(seed)).selected}
+                for seed in range(10)]
 
-    assert ["rounds"] == made.settings["branches"]
-    assert [{0, 1, 2}] * 10 == found
+    assert ["rounds"] == planned.settings["branches"]
+    assert [{0, 1, 2}] * 10 == families
 
 
 def test_groups_are_raced_one_by_one():
     """By itself the choice is one race; asked for a set first, it says why not."""
-    asked = {"k": 3, "epsilon": 9, "rows": 9000, "groups": {"g": ["x0", "x1"]}}
+    options = {"k": 3, "epsilon": 9, "rows": 9000, "groups": {"g": ["x0", "x1"]}}
 
-    assert ["one race"] == plan("rule-sieve", EIGHT, **asked).settings["branches"]
+    assert ["one race"] == plan("rule-sieve", EIGHT, **options).settings["branches"]
     with pytest.raises(ParameterError, match="raced one by one; leave joint away"):
-        plan("rule-sieve", EIGHT, joint="pair", **asked)
+        plan("rule-sieve", EIGHT, joint="pair", **options)
 
 
 def test_the_order_of_the_domain_does_not_matter():
     """Columns in another order have the same scores, and groups follow their names."""
     X, y = clear(400)
-    asked = {"k": 3, "epsilon": 1, "rows": 400, "class_prior": None, "never": ["x3", "x7"],
-             "groups": {"g": ["x0", "x6"]}}
+    options = {"k": 3, "epsilon": 1, "rows": 400, "class_prior": None, "never": ["x3", "x7"],
+               "groups": {"g": ["x0", "x6"]}}
     turned = EIGHT.columns[::-1]
-    found = []
+    choices = []
     for columns in (EIGHT.columns, turned):
         domain = ps.Domain(columns, target=EIGHT.target)
-        made = plan("rule-sieve", domain, **asked)
-        order = [int(one.name[1:]) for one in columns]
+        planned = plan("rule-sieve", domain, **options)
+        order = [int(column.name[1:]) for column in columns]
         codes = np.round(X[:, order] * [1 if j == 7 else 65535 for j in order]).astype(int)
-        scores, _ = handed(made, tables.batch(codes, y))
-        names = [one.name for one in columns if one.name not in ("x3", "x7")]
-        items = list(dict.fromkeys("g" if one in ("x0", "x6") else one for one in names))
-        found.append(dict(zip(items, scores, strict=True)))
+        scores, _ = handed(planned, tables.batch(codes, y))
+        names = [column.name for column in columns if column.name not in ("x3", "x7")]
+        items = list(dict.fromkeys("g" if name in ("x0", "x6") else name for name in names))
+        choices.append(dict(zip(items, scores, strict=True)))
 
-    assert found[0] == found[1]
+    assert choices[0] == choices[1]
 
 
 # refusals
@@ -235,14 +235,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "match"), REFUSED,
-                         ids=[" ".join(map(str, one)) for one, _ in REFUSED])
+                         ids=[" ".join(map(str, options)) for options, _ in REFUSED])
 def test_what_makes_no_sense_is_refused_in_a_sentence(options, match, tmp_path):
     """One sentence that says what to do, before anything is charged."""
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
     ledger.grant(3)
-    asked = ps.RuleSieve(2, epsilon=1, domain=WARD, ledger=ledger, **options)
+    sieve = ps.RuleSieve(2, epsilon=1, domain=WARD, ledger=ledger, **options)
     with pytest.raises(ParameterError, match=match) as refused:
-        asked.fit([[50, "A", 1, 3, 0]] * 40, [0, 1] * 20)
+        sieve.fit([[50, "A", 1, 3, 0]] * 40, [0, 1] * 20)
 
     assert "\n" not in str(refused.value)
     assert ledger.spent() == 0
@@ -268,7 +268,7 @@ NAMES = ("age", "b", "c", "d", "e", "f")
     ((), False)])
 def test_a_check_finds_what_was_not_asked_for(selected, holds):
     """Always in, never in, groups whole, and as many as were asked for."""
-    assert holds == choice.agrees(SAID, NAMES, selected)
+    assert holds == replan.agrees(SAID, NAMES, selected)
 
 
 def granted(folder):
@@ -281,9 +281,9 @@ def granted(folder):
 def test_a_forged_selection_is_found(tmp_path):
     """A group that is cut in two, and a column that was never to be chosen, are found."""
     X, y = clear(200)
-    made = plan("rule-sieve", EIGHT, k=2, epsilon=1, rows=200, groups={"g": ["x1", "x4"]},
-                never=["x3"])
-    release = fit(made, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
+    planned = plan("rule-sieve", EIGHT, k=2, epsilon=1, rows=200, groups={"g": ["x1", "x4"]},
+                   never=["x3"])
+    release = fit(planned, open_source(X.tolist(), y.tolist()), ledger=granted(tmp_path))
     body = json.loads(release.bytes)
     for forged in (["x1", "x2"], ["x0", "x3"], ["x0"], ["x0", "x1", "x4", "x5"]):
         other, certificate = body | {"selected": forged}, copy.deepcopy(release.certificate)
@@ -327,31 +327,31 @@ values = [0, 1]
 
 
 def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
-    """`plan` says what is fixed, `select` keeps it, and a wish without sense has code 2."""
+    """`plan` says what is fixed, `select` keeps it, and a choice without sense has code 2."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "domain.toml").write_text(DOMAIN)
     (tmp_path / "t.csv").write_text("age,street,zip,mri,smoker,ill\n"
                                     + "20,A,1,3,0,1\n70,B,0,3,1,0\n" * 100)
     granted(tmp_path)
-    asked = ("--domain", "domain.toml", "--epsilon", "1", "--unit", "row", "--always", "age",
-             "--never", "smoker", "--group", "home=street,zip", "--top", "2")
-    code, out, _ = cli("plan", "--rows", "200", *asked)
+    arguments = ("--domain", "domain.toml", "--epsilon", "1", "--unit", "row", "--always", "age",
+                 "--never", "smoker", "--group", "home=street,zip", "--top", "2")
+    code, out, _ = cli("plan", "--rows", "200", *arguments)
 
     assert code == 0
-    for said in ("age; named", "smoker; not looked at", "street, zip (home)"):
-        assert said in out, out
-    code, out, err = cli("select", "t.csv", *asked, "--ledger", "budget.db", "--population",
+    for text in ("age; always included", "smoker; not read", "street, zip (home)"):
+        assert text in out, out
+    code, out, err = cli("select", "t.csv", *arguments, "--ledger", "budget.db", "--population",
                          "people", "--out", "first", "--anyway")
     assert (0, ["age", "street", "zip"]) == (code, out.split()), err
     assert 0 == cli("verify", "first")[0]
-    code, _, err = cli("plan", "--rows", "200", *asked, "--group", "home=age")
+    code, _, err = cli("plan", "--rows", "200", *arguments, "--group", "home=age")
     assert (2, True) == (code, "--group says 'home' twice" in err)
 
 
 def test_a_fraction_is_of_what_is_left():
     """Half of the columns that may be chosen."""
-    asked = Choosing(n_features_to_select=0.5, never=("x4",))
-    few = among(asked, ps.Domain.box(0, 1, columns=4))
+    choosing = Choosing(n_features_to_select=0.5, never=("x4",))
+    few = among(choosing, ps.Domain.box(0, 1, columns=4))
 
     assert (2, 4) == (few.k, few.d)
 
@@ -367,7 +367,7 @@ class NoBits(Noise):
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_certain_asks_for_no_noise(method):
     """All that is left is asked for: the mechanism draws nothing."""
-    made = plan(method, FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
-    summary = made.summarise([tables.batch([[1, 2, 3, 4, 5]] * 12, [0, 1] * 6)], 1)
+    planned = plan(method, FIVE, k=4, epsilon=1, rows=12, never=["x1"], class_prior=None)
+    summary = planned.summarise([tables.batch([[1, 2, 3, 4, 5]] * 12, [0, 1] * 6)], 1)
 
-    assert (0, 2, 3, 4) == tuple(made.mechanism(summary, NoBits()))
+    assert (0, 2, 3, 4) == tuple(planned.mechanism(summary, NoBits()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import privsieve as ps
@@ -17,39 +16,10 @@ from privsieve.methods.branches import MAX_OPS, OPS, Extent, a_round, depth, sco
 from privsieve.noise.race import Race
 from privsieve.noise.streams import replay
 from privsieve.public.option import count
-from privsieve.rows import open_source, resolve
+from privsieve.rows import open_source
+from test_methods import choose, strong
 
 BOX = ps.Domain.box(0, 1, columns=12)
-
-
-def choose(X, y, domain=BOX, **options):
-    """The names that one selection with a repeatable noise gives."""
-    source = open_source(X, y)
-    domain = resolve(domain, source.shape(count_rows=domain.rows_are_public))
-    made = plan("rule-sieve", domain, rows=len(X), **options)
-    return fit(made, source, noise=replay(5)).selected
-
-
-def strong(n=3000):
-    """Three columns of twelve that show the class."""
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 2, n)
-    X = rng.random((n, 12))
-    for j in (2, 5, 9):
-        X[:, j] = np.clip(0.3 * y + 0.7 * X[:, j], 0, 1)
-    return X, y
-
-
-@pytest.mark.parametrize("options", [
-    {}, {"class_prior": None}, {"class_prior": 0.5}, {"class_prior": ["0.5", "0.5"]},
-    {"depth": 1}, {"depth": 2}, {"joint": "pair"}, {"joint": "rounds"}, {"max_ops": 10_000},
-    {"class_prior": "centred"}, {"class_prior": "unbalanced"},
-], ids=str)
-def test_each_option_finds_strong_columns(options):
-    """Whatever the options, three strong columns are found at epsilon 2."""
-    X, y = strong()
-
-    assert {"x2", "x5", "x9"} == set(choose(X, y, k=3, epsilon=2, **options))
 
 
 def test_an_ordered_choice_begins_with_the_strongest():
@@ -57,15 +27,7 @@ def test_an_ordered_choice_begins_with_the_strongest():
     X, y = strong()
     X[:, 9] = np.clip(0.8 * y + 0.2 * X[:, 9], 0, 1)
 
-    assert "x9" == choose(X, y, k=3, epsilon=5, ordered=True)[0]
-
-
-def test_more_than_half_of_the_columns():
-    """K above d/2 leaves out the weakest, by a race among fewer."""
-    X, y = strong()
-    X = X[:, [2, 5, 9, 0]]
-
-    assert ("x0", "x1", "x2") == choose(X, y, ps.Domain.box(0, 1, columns=4), k=3, epsilon=1)
+    assert "x9" == choose("rule-sieve", X, y, epsilon=5, ordered=True).selected[0]
 
 
 def test_all_columns_are_free(tmp_path):
@@ -74,36 +36,13 @@ def test_all_columns_are_free(tmp_path):
     ledger.grant(epsilon=1)
     domain = ps.Domain.box(0, 1, columns=2)
     source = open_source(np.zeros((9, 2)), np.zeros(9))
-    made = plan("rule-sieve", domain, k=2, epsilon=1, rows=9)
+    planned = plan("rule-sieve", domain, k=2, epsilon=1, rows=9)
 
-    release = fit(made, source, ledger=ledger)
+    release = fit(planned, source, ledger=ledger)
 
     assert ("x0", "x1") == release.selected
     assert 1 == ledger.left()
     assert "0" == release.certificate["claim"]["epsilon"]
-
-
-@pytest.mark.parametrize(("neighbours", "public"), [
-    ("replace-one", {"persons": 700}), ("add-remove", {"persons": 500})])
-def test_persons_end_to_end(neighbours, public):
-    """Rows of one person count together, in both relations; ids and labels may be texts."""
-    X, y = strong()
-    names = [f"x{j}" for j in range(12)]
-    frame = pd.DataFrame(X, columns=names).assign(
-        who=[f"p{i % 700}" for i in range(len(X))], y=np.where(y, "ill", "well"))
-    domain = ps.Domain([ps.Number(name, 0, 1) for name in names],
-                       target=ps.Label("y", ["well", "ill"]), person="who", rows_per_person=3,
-                       neighbours=neighbours, **public)
-
-    assert {"x2", "x5", "x9"} == set(choose(frame, None, domain, k=3, epsilon=4))
-
-
-def test_add_remove_needs_no_number_of_rows():
-    """Under add-remove the declared figure shapes the method; the true one is never used."""
-    X, y = strong()
-    domain = ps.Domain(BOX.columns, target=BOX.target, neighbours="add-remove", rows=1000)
-
-    assert {"x2", "x5", "x9"} == set(choose(X, y, domain, k=3, epsilon=2))
 
 
 def test_counts_and_fractions():
@@ -117,33 +56,6 @@ def test_a_wrong_number_of_columns_is_refused(k):
     """K below 1, above d, or no number is a public mistake."""
     with pytest.raises(ParameterError, match="column"):
         plan("rule-sieve", BOX, k=k, epsilon=1, rows=100)
-
-
-@pytest.mark.parametrize(("options", "word"), [
-    ({"class_prior": 0}, "class_prior"), ({"class_prior": 1}, "class_prior"),
-    ({"class_prior": float("nan")}, "class_prior"), ({"class_prior": "even"}, "class_prior"),
-    ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
-    ({"depth": 4}, "depth"), ({"joint": "pair", "ordered": True}, "joint"),
-    ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"),
-    ({"method": "magic"}, "known are"),
-], ids=str)
-def test_public_mistakes_are_refused(options, word):
-    """Each names the option and the way out."""
-    method, k = options.pop("method", "rule-sieve"), options.pop("k", 3)
-
-    with pytest.raises(ParameterError, match=word):
-        plan(method, BOX, k=k, epsilon=1, **{"rows": 100, **options})
-
-
-@pytest.mark.parametrize("domain", [
-    ps.Domain.box(0, 1), ps.Domain.box(0, 1, target=(0, 9)),
-    ps.Domain([ps.Flag("a"), ps.Flag("b")]),
-    ps.Domain([ps.Flag("a")], target=ps.Label("y", [0, 1]), person="who"),
-])
-def test_a_domain_that_lacks_a_fact_is_refused(domain):
-    """No width, no classes, no number of persons: the message says what to write."""
-    with pytest.raises(DomainError, match=r"columns=30|classes|persons"):
-        plan("rule-sieve", domain, k=1, epsilon=1, rows=100)
 
 
 def test_many_classes_need_their_shares():
@@ -163,12 +75,12 @@ def test_the_depth_follows_the_declared_sizes(units, d, expected):
 
 
 @pytest.mark.parametrize("max_ops", [10**4, 2**31, 2**36])
-@pytest.mark.parametrize("more", [{}, {"cuts": 31}, {"weighed": True}, {"masked": True}])
-def test_no_size_takes_longer_than_was_promised(more, max_ops):
+@pytest.mark.parametrize("options", [{}, {"cuts": 31}, {"weighed": True}, {"masked": True}])
+def test_no_size_takes_longer_than_was_promised(options, max_ops):
     """Whatever is declared, scores take no more than `max_ops`, and never more with less of it."""
     for units in (2, 70, 1000, 10**5, 10**7):
         for d in (1, 2, 30, 500, 12_000, 88_000):
-            table = Extent(units, d, **more)
+            table = Extent(units, d, **options)
             deep, grid = depth(table, None, max_ops)
 
             assert OPS * scored(table, deep, grid) <= max_ops
@@ -177,41 +89,41 @@ def test_no_size_takes_longer_than_was_promised(more, max_ops):
 
 def test_what_a_run_takes_is_said_before_it():
     """A plan estimates time and memory from declared sizes alone, those of sets among them."""
-    def made(k=3, rows=5000, **options):
+    def takes_of(k=3, rows=5000, **options):
         return plan("rule-sieve", WIDE, k=k, epsilon=10, rows=rows, **options).takes
 
-    one, first = (takes(Extent(5000, 60), deep=3, grid=16, first=pair) for pair in (False, True))
-    assert made(joint="pair").seconds == first.seconds
-    assert made().seconds == pytest.approx(first.seconds + a_round(Extent(5000, 60), 2) / 1e9)
-    assert made(joint="none").seconds == one.seconds
-    assert made(joint="none").seconds < made().seconds < made(rows=50_000).seconds
-    assert made(joint="none").bytes < made().bytes < made(rows=50_000).bytes
+    pairs, first = (takes(Extent(5000, 60), deep=3, grid=16, first=pair) for pair in (False, True))
+    assert takes_of(joint="pair").seconds == first.seconds
+    assert takes_of().seconds == pytest.approx(first.seconds + a_round(Extent(5000, 60), 2) / 1e9)
+    assert takes_of(joint="none").seconds == pairs.seconds
+    assert takes_of(joint="none").seconds < takes_of().seconds < takes_of(rows=50_000).seconds
+    assert takes_of(joint="none").bytes < takes_of().bytes < takes_of(rows=50_000).bytes
     assert plan("block-fwell", WIDE, k=3, epsilon=1, rows=5000).takes is not None
 
 
 def test_the_forecast_grows_with_epsilon_and_warns():
     """More epsilon finds more; next to nothing is said before the charge."""
-    found = [plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=300) for epsilon in
-             ("0.01", "0.1", "1", "10")]
+    forecasts = [plan("rule-sieve", BOX, k=3, epsilon=epsilon, rows=300) for epsilon in
+                 ("0.01", "0.1", "1", "10")]
 
-    shares = [made.forecast["found_percent"]["0.1"] for made in found]
+    shares = [forecast.forecast["found_percent"]["0.1"] for forecast in forecasts]
     assert sorted(shares) == shares
-    assert "close to random" in found[0].warning
-    assert found[-1].warning is None
+    assert "close to random" in forecasts[0].warning
+    assert forecasts[-1].warning is None
 
 
 @pytest.mark.parametrize("k", [3, 9])
 def test_the_forecast_tells_the_truth(k):
-    """The formula agrees with 400 races on scores that have the gap it speaks of."""
+    """The formula agrees with 400 races on scores that have its gap."""
     from privsieve.noise.race import top_k
 
     d, units, gap = 12, 1000, Fraction(1, 20)
-    made = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, class_prior=None)
+    planned = plan("rule-sieve", BOX, k=k, epsilon="0.5", rows=units, class_prior=None)
     scores = [int(24 * gap * units) * (j < k) for j in range(d)]
     races = [top_k(scores, Race(d, k, 24, Fraction(1, 2)), replay(seed)) for seed in range(400)]
-    found = np.mean([sum(j < k for j in race) / k for race in races])
+    mean = np.mean([sum(j < k for j in race) / k for race in races])
 
-    assert abs(made.forecast["found_percent"]["0.05"] / 100 - found) < 0.06
+    assert abs(planned.forecast["found_percent"]["0.05"] / 100 - mean) < 0.06
 
 
 WIDE = ps.Domain.box(0, 1, columns=60)
@@ -219,12 +131,12 @@ WIDE = ps.Domain.box(0, 1, columns=60)
 
 def test_a_delta_is_charged_only_where_it_helps():
     """Few columns need none: the plan stays pure; many cost the delta and get less noise."""
-    def made(k, **options):
+    def make_plan(k, **options):
         return plan("rule-sieve", WIDE, k=k, epsilon=1, rows=5000, **options)
 
-    few, many, pure = made(4, delta="1e-6"), made(20, delta="1e-6"), made(20)
+    few, many, pure = make_plan(4, delta="1e-6"), make_plan(20, delta="1e-6"), make_plan(20)
 
-    assert (few.cost, few.noise) == (made(4).cost, made(4).noise)
+    assert (few.cost, few.noise) == (make_plan(4).cost, make_plan(4).noise)
     assert ("1", "0.000001", "approximate") == (many.cost.text, many.cost.delta_text,
                                                 many.cost.account)
     assert many.json()["delta"] == "0.000001"
@@ -239,14 +151,14 @@ def test_the_delta_of_a_plan_reaches_the_race(options, monkeypatch):
 
     seen, top_k = [], race.top_k
 
-    def spied(scores, asked, noise):
-        seen.append((asked.k, asked.epsilon, asked.delta))
-        return top_k(scores, asked, noise)
+    def spied(scores, wanted_race, noise):
+        seen.append((wanted_race.k, wanted_race.epsilon, wanted_race.delta))
+        return top_k(scores, wanted_race, noise)
 
     monkeypatch.setattr(race, "top_k", spied)
     rng = np.random.default_rng(3)
     X, y = rng.random((2000, 60)), rng.integers(0, 2, 2000)
-    choose(X, y, WIDE, k=20, epsilon=1, delta="1e-6", **options)
+    choose("rule-sieve", X, y, WIDE, k=20, delta="1e-6", **options)
     tiny, spent = Fraction(1, 10**6), sum(epsilon for _, epsilon, _ in seen)
 
     assert tiny == sum(delta for _, _, delta in seen)
@@ -272,21 +184,21 @@ def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
 
     seen, top_k = [], race.top_k
 
-    def spied(scores, asked, noise):
-        seen.append((asked.epsilon, asked.delta))
-        return top_k(scores, asked, noise)
+    def spied(scores, wanted_race, noise):
+        seen.append((wanted_race.epsilon, wanted_race.delta))
+        return top_k(scores, wanted_race, noise)
 
     monkeypatch.setattr(race, "top_k", spied)
     rng = np.random.default_rng(3)
     X, y = rng.random((2000, 60)), rng.integers(0, 2, 2000)
     domain = ps.Domain.box(0, 1, columns=60, target=(0, 1)) if options else WIDE
-    made = plan(method, domain, rows=2000, k=20, epsilon=1, delta="1e-6", **options)
-    fit(made, open_source(X, y), noise=replay(5))
+    planned = plan(method, domain, rows=2000, k=20, epsilon=1, delta="1e-6", **options)
+    fit(planned, open_source(X, y), noise=replay(5))
     counted = Fraction(1, 20) if method == "noisy-top-k" else 0
 
-    assert ("approximate", Fraction(1, 10**6)) == (made.cost.account, made.cost.delta)
-    assert made.cost.delta == sum(delta for _, delta in seen)
-    assert made.cost.epsilon == sum(epsilon for epsilon, _ in seen) + counted
+    assert ("approximate", Fraction(1, 10**6)) == (planned.cost.account, planned.cost.delta)
+    assert planned.cost.delta == sum(delta for _, delta in seen)
+    assert planned.cost.epsilon == sum(epsilon for epsilon, _ in seen) + counted
 
 
 @pytest.mark.parametrize(("method", "options", "pure"), [
@@ -297,41 +209,41 @@ def test_the_delta_of_every_method_is_spent_once(method, options, monkeypatch):
 ])
 def test_a_plan_says_what_it_spends_under_zcdp(method, options, pure):
     """Rho is that of the race, and half the square of what is pure before it; unknown if pure."""
-    made = plan(method, WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", **options)
+    planned = plan(method, WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", **options)
     race = Race(len(WIDE.columns), 20, 1, 1 - sum(pure), delta=Fraction(1, 10**6))
 
-    assert made.cost.rho == race.rho + sum(share**2 / 2 for share in pure)
-    assert made.cost.delta == Fraction(1, 10**6)
+    assert planned.cost.rho == race.rho + sum(share**2 / 2 for share in pure)
+    assert planned.cost.delta == Fraction(1, 10**6)
     assert plan(method, WIDE, rows=100_000, k=20, epsilon=1, **options).cost.rho is None
 
 
 def test_the_first_pair_is_pure():
     """With joint="pair" the race for it is added as a pure one, at two of k shares."""
-    made = plan("rule-sieve", WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", joint="pair",
-                class_prior=None)
+    planned = plan("rule-sieve", WIDE, rows=100_000, k=20, epsilon=1, delta="1e-6", joint="pair",
+                   class_prior=None)
     rest = Race(len(WIDE.columns) - 2, 18, 1, Fraction(18, 20), delta=Fraction(1, 10**6))
 
-    assert made.cost.rho == rest.rho + Fraction(1, 10)**2 / 2
+    assert planned.cost.rho == rest.rho + Fraction(1, 10)**2 / 2
 
 
 def test_the_median_is_pure():
     """With a cut at a noisy median a tenth of epsilon is added as pure."""
     domain = ps.Domain.box(0, 1, columns=100, target=(0, 500))
-    made = plan("rule-sieve", domain, rows=100_000, k=20, epsilon=1, delta="1e-6",
-                numeric="median-cut", joint="none")
+    planned = plan("rule-sieve", domain, rows=100_000, k=20, epsilon=1, delta="1e-6",
+                   numeric="median-cut", joint="none")
     rest = Race(100, 20, 1, Fraction(9, 10), delta=Fraction(1, 10**6))
 
-    assert made.cost.rho == rest.rho + Fraction(1, 200)
+    assert planned.cost.rho == rest.rho + Fraction(1, 200)
 
 
 def test_sums_that_do_not_fit_are_refused_before_rows():
-    """So many rows of so many persons that scores pass 63 bits are refused by the plan."""
-    def asked(rows_per_person):
+    """The plan refuses numbers of rows and persons with which scores pass 63 bits."""
+    def options(rows_per_person):
         domain = ps.Domain([ps.Number("a", 0, 1), ps.Number("b", 0, 1)],
                            target=ps.Label("y", [0, 1]), person="id", persons=2**20,
                            rows_per_person=rows_per_person)
         return plan("rule-sieve", domain, k=1, epsilon=1)
 
     with pytest.raises(DomainError, match="rows_per_person is 1099511627776"):
-        asked(2**40)
-    assert asked(4096).settings["k"] == 1
+        options(2**40)
+    assert options(4096).settings["k"] == 1

@@ -101,5 +101,5 @@ def test_an_edited_proof_is_noticed(tmp_path):
     proof = src / "privsieve" / "noise" / "race.proof.md"
 
     assert [] == proofs.complaints(PACKAGE / "noise" / "race.proof.md", PACKAGE.parent)
-    found = proofs.complaints(proof, src)
-    assert any("privsieve.noise.race.top_k changed" in line for line in found), found
+    complaints = proofs.complaints(proof, src)
+    assert any("privsieve.noise.race.top_k changed" in line for line in complaints), complaints

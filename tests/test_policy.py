@@ -47,23 +47,24 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def words(verb, *more):
+def words(verb, *options):
     """The command of a verb, under a policy."""
     paid = [] if verb == "plan" else ["--ledger", "budget.db", "--population", "clinic", "--out",
                                       "out", "--anyway"]
-    return [verb, "t.csv", "--domain", "d.toml", *ASKED[verb], *paid, "--policy", "p.toml", *more]
+    return [verb, "t.csv", "--domain", "d.toml", *ASKED[verb], *paid, "--policy", "p.toml",
+            *options]
 
 
 @pytest.mark.parametrize("verb", ASKED)
-@pytest.mark.parametrize(("rule", "said"), RULES)
-def test_what_is_not_allowed_is_refused(place, capsys, verb, rule, said):
+@pytest.mark.parametrize(("rule", "message"), RULES)
+def test_what_is_not_allowed_is_refused(place, capsys, verb, rule, message):
     """Each rule refuses each verb in one sentence that names it, and nothing is charged."""
     (place / "p.toml").write_text(rule)
 
     assert 2 == run(words(verb))
     err = capsys.readouterr().err
-    assert f"the policy allows {said}" in " ".join(err.split()) or (
-        f"the policy allows an {said}" in " ".join(err.split()))
+    assert f"the policy allows {message}" in " ".join(err.split()) or (
+        f"the policy allows an {message}" in " ".join(err.split()))
     assert "nothing was charged" in err
     assert 0 == Ledger("budget.db", population="clinic").spent()
     assert not (place / "out").exists()
@@ -85,7 +86,7 @@ def test_every_verb_that_releases_knows_a_policy():
     for verb in ("select", "regress", "synthesize", "publish", "plan"):
         command = verbs.resolve_command(click.Context(verbs), [verb])[1]
 
-        assert "--policy" in {word for one in command.params for word in one.opts}, verb
+        assert "--policy" in {word for param in command.params for word in param.opts}, verb
 
 
 def test_a_head_is_demanded(place, capsys):
@@ -100,17 +101,19 @@ def test_a_head_is_demanded(place, capsys):
 
 def test_a_publication_keeps_the_policy(place, capsys):
     """A publication needs its kind, its k and its ledger, before a row is read."""
-    asked = ["publish", "t.csv", "--target", "ill", "-k", "3", "--out", "out", "--policy", "p.toml"]
-    for rule, said in (("k = 5", "a k of at least 5, and 3"), ("ledger = true", "without --ledger"),
-                       (f'signed_by = ["sha256:{"0a" * 32}"]', "a publication has none"),
-                       ('kinds = ["selection"]', "the kind selection, and containment")):
+    arguments = ["publish", "t.csv", "--target", "ill", "-k", "3", "--out", "out", "--policy",
+                 "p.toml"]
+    for rule, message in (("k = 5", "a k of at least 5, and 3"),
+                          ("ledger = true", "without --ledger"),
+                          (f'signed_by = ["sha256:{"0a" * 32}"]', "a publication has none"),
+                          ('kinds = ["selection"]', "the kind selection, and containment")):
         (place / "p.toml").write_text(rule)
         (place / "t.csv").rename(place / "away.csv")
-        assert 2 == run(asked)
-        assert said in " ".join(capsys.readouterr().err.split())
+        assert 2 == run(arguments)
+        assert message in " ".join(capsys.readouterr().err.split())
         (place / "away.csv").rename(place / "t.csv")
     (place / "p.toml").write_text('k = 3\nkinds = ["containment"]')
-    assert 0 == run(asked)
+    assert 0 == run(arguments)
 
 
 @pytest.mark.parametrize("text", [

@@ -1,6 +1,6 @@
 """Attack: an output that no sum with a double can give refutes a value for certain.
 
-`y` is refuted for `w` if no double `b` has fl(w + b) == y.  Whoever adds a double to a value leaves
+`y` is refuted for `w` if no double `b` has fl(w + b) == y.  Noise that is added as a double leaves
 such traces of it; what is a multiple of a public step, whatever the value, leaves none.
 """
 
@@ -104,16 +104,16 @@ def test_ours_refutes_off_grid_values_alike(name):
     """A value between the steps is refuted as often whichever table was drawn from."""
     norm, draw = OURS[name]
     grid, tables = pair(1, norm)
-    found = []
+    ratios = []
     for i, w in enumerate(tables):
         noise = replay(20 + i)
         ys = np.array([grid.numbers(draw(w, grid, noise))[0] for _ in range(1500)])
         # The true values before they were rounded: neither grid point nor dyadic.
-        found.append([int(refuted(ys, np.full(1500, guess)).sum()) for guess in (0.3, 1.0 / 3)])
-    for one, two in zip(*found, strict=True):
-        table = [[one, 1500 - one], [two, 1500 - two]]
+        ratios.append([int(refuted(ys, np.full(1500, guess)).sum()) for guess in (0.3, 1.0 / 3)])
+    for ratio, two in zip(*ratios, strict=True):
+        table = [[ratio, 1500 - ratio], [two, 1500 - two]]
 
-        assert one == two or stats.fisher_exact(table).pvalue > 1e-6
+        assert ratio == two or stats.fisher_exact(table).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("name", OURS)

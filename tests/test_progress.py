@@ -66,10 +66,10 @@ def test_stages_on_a_terminal(table, monkeypatch, capsys):
         monkeypatch.setattr(place, name, slowed(getattr(place, name)))
 
     assert 0 == run(table)
-    shown = terminal.getvalue()
+    text = terminal.getvalue()
     assert [True] * 3 == [
-        bool(re.search(rf"{re.escape(stage)}, \d s: 7 nodes", shown)) for stage in STAGES]
-    assert not re.search(r"\x1b\[(3[0-7]|9[0-7])m", shown)
+        bool(re.search(rf"{re.escape(stage)}, \d s: 7 nodes", text)) for stage in STAGES]
+    assert not re.search(r"\x1b\[(3[0-7]|9[0-7])m", text)
     assert "a\nb\n" == capsys.readouterr().out
 
 

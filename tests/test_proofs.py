@@ -81,7 +81,7 @@ def test_words_and_layout_are_free(src, name, old, new):
     assert edit(src, name, old, new) == []
 
 
-@pytest.mark.parametrize(("name", "old", "new", "said"), [
+@pytest.mark.parametrize(("name", "old", "new", "message"), [
     ("two.py", "2 * x", "3 * x", "privsieve.two.double changed: read privsieve/two.proof.md"),
     ("two.py", "    return 0", "        return 0", "privsieve.two.double changed"),
     ("two.py", "return 2\n", "return 3\n", "privsieve.two.Pair.sum changed"),
@@ -92,20 +92,20 @@ def test_words_and_layout_are_free(src, name, old, new):
     ("two.proof.md", "covers:", "about:", "covers nothing"),
     ("two.proof.md", "privsieve.two.double", "privsieve.three.double", "is not there"),
 ])
-def test_changes_are_said(src, name, old, new, said):
+def test_changes_are_said(src, name, old, new, message):
     """A change of code, a missing label or a missing function names the proof to read again."""
-    found = edit(src, name, old, new)
+    complaints = edit(src, name, old, new)
 
-    assert len(found) == 1
-    assert said in found[0]
+    assert len(complaints) == 1
+    assert message in complaints[0]
 
 
 def test_a_label_lost_in_both_files_is_said(src):
-    """A cited label must stand in a comment of the code, not elsewhere."""
+    """A cited label must be in a comment of the code, not elsewhere."""
     edit(src, "kernels/native.cpp", "twice", "double")
     edit(src, "two.proof.md", "#twice", "#double")
 
-    assert any("[twice]" in said for said in edit(src, "two.py", "# [twice]", "# twice"))
+    assert any("[twice]" in message for message in edit(src, "two.py", "# [twice]", "# twice"))
 
 
 def test_a_proof_lies_beside_its_module(src):

@@ -60,9 +60,9 @@ def test_what_rounding_adds_in_a_session():
                 "at most 8,192", "at most 16,384 rows", "Laplace, about 1.4 Δ / epsilon")
     assert (8192, 16_384, 2048) == (MOST_QUERIES, MOST_RECORDS, MOST_KEPT)
 
-    found = [rounding(lam, m) for lam, m in product(LAMS, RECORDS) if lam <= 1]
-    assert .0029 < max(one for one, _ in found) < .003
-    assert .071 < max(many for _, many in found) < .072
+    rounding_errors = [rounding(lam, m) for lam, m in product(LAMS, RECORDS) if lam <= 1]
+    assert .0029 < max(error for error, _ in rounding_errors) < .003
+    assert .071 < max(many for _, many in rounding_errors) < .072
     assert min(rounding(LAMS[-1], MOST_RECORDS)) > 1
 
 
@@ -72,9 +72,9 @@ def test_the_printed_sensitivity_beside_ours():
                 "2/√(λm) times as much again")
     for lam, m in product([lam for lam in LAMS if lam <= 1], [*RECORDS, 10**6, 10**9]):
         ratio = printed_sensitivity(m, float(lam)) / float(sensitivity(lam, m))
-        told = 4 / (1 + 2 * sqrt(lam)) * max(1, 2 / sqrt(lam * m))
+        bound = 4 / (1 + 2 * sqrt(lam)) * max(1, 2 / sqrt(lam * m))
 
-        assert told == pytest.approx(ratio, rel=1e-6)
+        assert bound == pytest.approx(ratio, rel=1e-6)
         assert lam * m < 4 or 1.33 < ratio < 4
 
 
@@ -85,12 +85,12 @@ def test_how_far_one_vector_moves_weights():
                 "epsilon), N = n / block")
     assert says("released-weights", "where g is between 1 (large `lam`) and 2 (small)")
 
-    found = {lam: float(g(r_max(lam))) for lam in LAMS[::3]}
-    assert "1.13" == f"{found[Fraction(1, 10)]:.2f}"
-    assert 1 <= min(found.values()) < 1.001
-    assert 1.999 < max(found.values()) <= 2
+    bounds = {lam: float(g(r_max(lam))) for lam in LAMS[::3]}
+    assert "1.13" == f"{bounds[Fraction(1, 10)]:.2f}"
+    assert 1 <= min(bounds.values()) < 1.001
+    assert 1.999 < max(bounds.values()) <= 2
     # d g / (2 lam N epsilon) is at least 2 d / (N epsilon) times the longest weights
-    assert all(found[lam] >= 4 * lam * r_max(lam) for lam in found)
+    assert all(bounds[lam] >= 4 * lam * r_max(lam) for lam in bounds)
 
 
 def test_where_a_delta_shortens_weights():
@@ -105,12 +105,12 @@ def test_where_a_delta_shortens_weights():
 def rows_of(page, heading):
     """The figures of a table of the page: (table, method) -> numbers, without their errors."""
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8").partition(heading)[2]
-    found, name = {}, ""
+    rows, name = {}, ""
     for line in text.lstrip().partition("\n\n")[0].splitlines()[2:]:
         first, method, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         name = first or name
-        found[name, method] = [float(cell.split()[0]) for cell in cells]
-    return found
+        rows[name, method] = [float(cell.split()[0]) for cell in cells]
+    return rows
 
 
 def test_what_is_said_of_the_measured_weights():
@@ -120,20 +120,20 @@ def test_what_is_said_of_the_measured_weights():
                 "that are learned without public rows", "on the tables below eleven to thirty "
                 "times that")
     text = (DOCS / "released-weights.md").read_text(encoding="utf-8")
-    found = rows_of("released-weights", "Share of the planted columns among the largest weights, "
-                    "beside the methods that release none:")
+    rows = rows_of("released-weights", "Share of the planted columns among the largest weights, "
+                   "beside the methods that release none:")
     noise = rows_of("released-weights", "Length of the noise over the length of the weights:")
     assert "20,000 rows and 20 columns" in text
-    assert 10 == len(found)
+    assert 10 == len(rows)
     assert 6 == len(noise)
     assert max(row[0] for row in noise.values()) > 1
 
-    for (table, method), row in found.items():
+    for (table, method), row in rows.items():
         if method == "RuleSieve":
             assert [1.0] * 5 == row
         elif "public" not in method:
             assert all(ours >= theirs for ours, theirs in zip(
-                found[table, "BlockFWELL"], row, strict=True)), (table, method)
+                rows[table, "BlockFWELL"], row, strict=True)), (table, method)
     # At epsilon 0.1, where the printed figures have the most digits, and N = n / 6
     bound = 2 * 20 / (20_000 / 6 * .1)
     times = {key: row[0] / bound for key, row in noise.items() if "public" not in key[1]}
@@ -151,10 +151,10 @@ def test_the_second_noise_of_an_objective():
     assert Fraction(1, 100) == SECOND
 
     def times(lam, vectors, columns, epsilon):
-        made = Perturbing.of(lam, vectors, columns, Fraction(epsilon))
-        problem = made.problem
+        noise = Perturbing.of(lam, vectors, columns, Fraction(epsilon))
+        problem = noise.problem
         first = 1 / (problem.epsilon * problem.rows * problem.ridge)
-        return float(first * made.fine.beta(made.second))
+        return float(first * noise.fine.beta(noise.second))
 
     box = list(product((2, 30, 1000, 10_000), (1, 30, 300), ("0.01", "1", "10")))
     least = min(times(lam, *at) for lam in ("0.001", "0.01", "0.1", "1") for at in box)
@@ -166,11 +166,11 @@ def test_the_second_noise_of_an_objective():
 def test_what_the_volume_costs():
     """released-weights: log(1 + 1 / (8 N lam)) is taken off epsilon, half of it at most."""
     for lam, rows, epsilon in product(LAMS[::3], (1, 10, 1000), ("0.01", "1", "10")):
-        asked, (left, _) = Fraction(epsilon), objective(lam, rows, Fraction(epsilon))
+        epsilon_exact, (left, _) = Fraction(epsilon), objective(lam, rows, Fraction(epsilon))
         change = np.log1p(1 / (8 * rows * float(lam)))
 
         assert float(left) == pytest.approx(
-            float(asked) - min(change, float(asked) / 2), rel=1e-6)
+            float(epsilon_exact) - min(change, float(epsilon_exact) / 2), rel=1e-6)
 
 
 
@@ -212,13 +212,13 @@ def test_constants_of_other_methods():
     ("replace-one", 1, 2), ("add-remove", 1, 1), ("replace-one", 3, 6), ("add-remove", 3, 3)])
 def test_the_noise_of_a_table(neighbours, persons, times):
     """synthetic-rows: 2 / epsilon, 1 where rows come and go; with persons times their rows."""
-    more = ({"rows": 300} if persons == 1 else
-            {"person": "who", "persons": 300, "rows_per_person": persons})
+    options = ({"rows": 300} if persons == 1 else
+               {"person": "who", "persons": 300, "rows_per_person": persons})
     domain = ps.Domain(ps.Domain.box(0, 1, columns=3).columns, target=Label("y", [0, 1]),
-                       neighbours=neighbours, **more)
+                       neighbours=neighbours, **options)
 
-    made = plan("noisy-histogram", domain, columns=["x0"], epsilon="0.5")
-    assert times / Fraction(1, 2) == made.noise.amount
+    planned = plan("noisy-histogram", domain, columns=["x0"], epsilon="0.5")
+    assert times / Fraction(1, 2) == planned.noise.amount
 
 
 def test_epsilon_and_lam():

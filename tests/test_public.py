@@ -22,12 +22,12 @@ BODY, ARGUMENTS = 40, 6
 def callables():
     """Every public function, class and public method, with the parameters a caller gives."""
     for name in ps.__all__:
-        found = getattr(ps, name)
-        if not callable(found):
+        value = getattr(ps, name)
+        if not callable(value):
             continue
-        yield name, parameters(found)
-        if inspect.isclass(found):
-            for method, inner in inspect.getmembers(found, callable):
+        yield name, parameters(value)
+        if inspect.isclass(value):
+            for method, inner in inspect.getmembers(value, callable):
                 if not method.startswith("_") and not inspect.isclass(inner) and (
                         inner.__module__.startswith("privsieve")):
                     yield f"{name}.{method}", parameters(inner)
@@ -51,8 +51,8 @@ def test_no_seed():
 
     `FWELLEnsemble` is not private: its `random_state` draws samples, and there is no noise in it.
     """
-    assert ["FWELLEnsemble"] == [name for name, given in callables()
-                                 if SEEDS & {p.name for p in given}]
+    assert ["FWELLEnsemble"] == [name for name, callable_ in callables()
+                                 if SEEDS & {p.name for p in callable_}]
 
 
 def test_privacy_parameters_are_keyword_only():
@@ -60,8 +60,8 @@ def test_privacy_parameters_are_keyword_only():
 
     (A positional epsilon in the wrong slot would be a silent, different promise.)
     """
-    wrong = [f"{name}({p.name})" for name, given in callables() for p in given
-             if p.name in PRIVACY and len(given) > 1 and p.kind is not p.KEYWORD_ONLY
+    wrong = [f"{name}({p.name})" for name, callable_ in callables() for p in callable_
+             if p.name in PRIVACY and len(callable_) > 1 and p.kind is not p.KEYWORD_ONLY
              # The domain is what a plan is about: its subject comes first.
              and not (name.rpartition(".")[2] in ("plan", "planned") and p.name == "domain")
              and not (name == "inspect" and p.name == "domain")
@@ -95,14 +95,14 @@ def test_sizes(path):
 
 
 def test_every_name_has_an_example_that_runs():
-    """The docstring of each public name has an example, and it speaks of that name."""
+    """The docstring of each public name has an example, and it uses that name."""
     finder = doctest.DocTestFinder(recurse=False)
     without = []
     for name in ps.__all__:
-        found = getattr(ps, name)
-        examples = "" if isinstance(found, str) else "".join(
-            example.source for test in finder.find(found, name) for example in test.examples)
-        if not isinstance(found, str) and not re.search(rf"\b{name}\(|\b{name}\.\w+\(", examples):
+        value = getattr(ps, name)
+        examples = "" if isinstance(value, str) else "".join(
+            example.source for test in finder.find(value, name) for example in test.examples)
+        if not isinstance(value, str) and not re.search(rf"\b{name}\(|\b{name}\.\w+\(", examples):
             without.append(name)
 
     assert [] == without

@@ -49,9 +49,9 @@ def privsieve(tmp_path, monkeypatch, cli):
     return cli
 
 
-def publish(*more, out="out", k=5):
+def publish(*options, out="out", k=5):
     """The words of a publication."""
-    return ("publish", "t.csv", "--target", "ill", "-k", k, "--out", out, *more)
+    return ("publish", "t.csv", "--target", "ill", "-k", k, "--out", out, *options)
 
 
 def naive(rows, absent=(), *, equal=False):
@@ -86,16 +86,16 @@ def test_publish(privsieve, how):
     assert {0o600} == {path.stat().st_mode & 0o777 for path in Path("out").iterdir()}
     assert out.splitlines() == list(load("out").selected)
     assert set(out.split()) <= {"age", "dose", "ward", "smoker"}
-    found = Opened.of(data, claim)
+    opened = Opened.of(data, claim)
     assert (claim["columns"], ROWS, claim["level"]) == (
-        list(found.held), found.rows, found.smallest()[0])
+        list(opened.held), opened.rows, opened.smallest()[0])
     assert claim["level"] >= 5
     assert verify("out/certificate.json", "out/release.json", table="out/table.csv").valid
     code, out, _err = privsieve("verify", "out")
     assert (0, "valid") == (code, out.split()[0])
     if claim["target"]:
         assert (2, "ill") == (claim["l_diversity"], claim["target"])
-        assert found.smallest()[1] >= 2
+        assert opened.smallest()[1] >= 2
 
 
 def test_nothing_else_leaves(privsieve):
@@ -143,9 +143,9 @@ def test_a_false_claim_is_found(privsieve):
                         ("absent", ["none"]), ("model", "k-anonymity"), ("columns", []),
                         ("suppressed", -1), ("k", "5"), ("model", "magic"), ("target", 3)):
         bad = {**good, "claim": {**good["claim"], name: value}}
-        found = verify(bad, "out/release.json", table="out/table.csv")
+        verdict = verify(bad, "out/release.json", table="out/table.csv")
         # A smaller k is a weaker claim, and true: only the ledger binds it.
-        assert (name, value) == ("k", 4) or found.reasons
+        assert (name, value) == ("k", 4) or verdict.reasons
     assert verify({**good, "plan": {}}, "out/release.json").reasons
     assert verify({**good, "population": "clinic"}).reasons
     assert verify(good, table=object()).reasons
@@ -165,14 +165,14 @@ def test_recounting_is_the_definition():
         data = (",".join([*(f"c{j}" for j in range(width)), "y"]) + "\n" + text).encode()
         claim = claim_of([f"c{j}" for j in range(width)], target="y",
                          absent=[f"c{j}" for j in absent])
-        found, equal = (Opened.of(data, {**claim, "model": model}).smallest()
+        level, equal = (Opened.of(data, {**claim, "model": model}).smallest()
                         for model in ("containment", "k-anonymity"))
         poorest = min(len({label for other, label in zip(rows, labels, strict=True)
                            if all(b >= a if j not in absent else a == b
                                   for j, (a, b) in enumerate(zip(mine, other, strict=True)))})
                       for mine in rows)
 
-        assert (naive(rows, absent), poorest) == found
+        assert (naive(rows, absent), poorest) == level
         assert naive(rows, equal=True) == equal[0]
 
 
@@ -214,7 +214,7 @@ def test_known_absences(privsieve):
 
 
 def test_partial_columns(privsieve):
-    """A result speaks of the table's columns, and lists the items of those that leave in part."""
+    """A result names the table's columns, and lists the items of those that leave in part."""
     privsieve(*publish("--method", "greedy"))
     body = json.loads(Path("out/release.json").read_text())
 
@@ -222,7 +222,7 @@ def test_partial_columns(privsieve):
         assert any(item == name or item.startswith((f"{name}=", f"{name}<", f"{name}>"))
                    for item in body["columns"])
     assert set(body["partial"]) <= set(body["selected"])
-    assert all(item in body["columns"] for part in body["partial"].values() for item in part)
+    assert all(item in body["columns"] for partial in body["partial"].values() for item in partial)
 
 
 # --- the ledger ---------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_the_ledger_notes_it(privsieve):
     assert "of 2026 (containment, k = 5)" in " ".join(out.split())
     ledger.grant("2")
     assert (2, True) == (ledger.limit(), ledger.verify_chain().valid)
-    assert ("clinic",) == tuple(one.population for one in populations("budget.db"))
+    assert ("clinic",) == tuple(population.population for population in populations("budget.db"))
     good = json.loads(Path("out/certificate.json").read_text())
     for claim in ({**good["claim"], "k": 4}, {**good["claim"], "suppressed": 1}):
         assert "noted in the ledger" in " ".join(verify({**good, "claim": claim}).reasons)
@@ -336,11 +336,11 @@ def test_the_largest_k_rules(privsieve):
 def test_suppression_does_not_add_up(privsieve):
     """Beside a publication without some rows no other may stand, but the same."""
     Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n0,1,1\n1,0,1\n0,1,0\n" * 5 + "1,1,1\n")
-    asked = ("--method", "greedy", "--weights", "even", *LEDGER, "--suppress", 1)
-    assert 0 == privsieve(*publish(*asked, "--first", out="1"))[0]
-    assert 0 == privsieve(*publish(*asked, out="2"))[0]
+    arguments = ("--method", "greedy", "--weights", "even", *LEDGER, "--suppress", 1)
+    assert 0 == privsieve(*publish(*arguments, "--first", out="1"))[0]
+    assert 0 == privsieve(*publish(*arguments, out="2"))[0]
 
-    code, _out, err = privsieve(*publish(*asked, "--columns", "a", out="3"))
+    code, _out, err = privsieve(*publish(*arguments, "--columns", "a", out="3"))
     assert (4, True) == (code, "without some rows" in err)
 
 
@@ -364,12 +364,13 @@ def test_strict_and_contained_together(privsieve):
     """If one publication promised k-anonymity, all columns together are k-anonymous."""
     Path("t.csv").write_text("a,b,ill\n" + "1,0,0\n1,0,1\n0,0,1\n0,0,0\n" * 5
                              + "1,1,0\n1,1,1\n0,1,1\n" * 3)
-    asked = ("--method", "greedy", "--weights", "even", *LEDGER)
+    arguments = ("--method", "greedy", "--weights", "even", *LEDGER)
     has = ("--presences-only", "all")
-    assert 0 == privsieve(*publish(*asked, "--columns", "a", "--first", "--model", "k-anonymity",
+    assert 0 == privsieve(*publish(*arguments, "--columns", "a", "--first", "--model",
+                                   "k-anonymity",
                                    out="1"))[0]
-    assert 0 == privsieve(*publish(*asked[:-6], *has, out="alone"))[0]
-    assert 0 == privsieve(*publish(*asked, *has, out="2"))[0]
+    assert 0 == privsieve(*publish(*arguments[:-6], *has, out="alone"))[0]
+    assert 0 == privsieve(*publish(*arguments, *has, out="2"))[0]
 
     assert ["a", "b"] == json.loads(Path("alone/release.json").read_text())["columns"]
     assert ["a"] == json.loads(Path("2/release.json").read_text())["columns"]
@@ -397,11 +398,11 @@ def test_a_search_says_what_it_proved(privsieve):
 
 def test_columns_are_cut_as_asked(privsieve):
     """Cuts, levels, bins and left-out columns of the shell are those of Python."""
-    asked = ("--cut", "age=40,60", "--cut", "dose=3", "--levels", "ward=A", "--without",
-             "smoker", "--missing", "level")
-    found = json.loads(privsieve("check", "t.csv", "--target", "ill", *asked, "--json")[1])
+    arguments = ("--cut", "age=40,60", "--cut", "dose=3", "--levels", "ward=A", "--without",
+                 "smoker", "--missing", "level")
+    document = json.loads(privsieve("check", "t.csv", "--target", "ill", *arguments, "--json")[1])
 
-    assert (3, 9) == (found["columns"], found["items"])
+    assert (3, 9) == (document["columns"], document["items"])
     out = privsieve("check", "t.csv", "--bins", 5, "--without", "ward,ill", "--json")[1]
     assert (3, 11) == (json.loads(out)["columns"], json.loads(out)["items"])
     assert 0 == privsieve("check", "t.csv", "--columns", "age,ward", "--cut", "age=50")[0]
@@ -409,7 +410,7 @@ def test_columns_are_cut_as_asked(privsieve):
 
 # --- refusals -----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("more", "code", "text"), [
+@pytest.mark.parametrize(("options", "code", "text"), [
     (("-k", 1), 2, "k is 1"),
     (("-k", 301), 2, "k is 301"),
     (("--profile", "few", "--method", "greedy"), 2, "leave --method and --weights away"),
@@ -435,11 +436,11 @@ def test_columns_are_cut_as_asked(privsieve):
      "needs a target"),
     (("--l-diversity", 3, "--method", "greedy"), 2, "l_diversity is 3"),
 ])
-def test_refusals(privsieve, more, code, text):
+def test_refusals(privsieve, options, code, text):
     """A refusal is one sentence with its code, and leaves no folder."""
-    found, out, err = privsieve(*publish(), *more)
+    actual_code, out, err = privsieve(*publish(), *options)
 
-    assert (code, "", 1) == (found, out, len(err.splitlines())), err
+    assert (code, "", 1) == (actual_code, out, len(err.splitlines())), err
     assert text in err
     assert not Path("out").exists()
 
@@ -514,8 +515,8 @@ def test_a_mistake_of_ours_is_not_published(privsieve, monkeypatch):
     """If what was written does not keep k, nothing is published: the file itself is counted."""
     from privsieve.containment import publish as module
 
-    monkeypatch.setattr(module, "written", lambda *made: b"".join(
-        written(*made).splitlines(keepends=True)[:2]))
+    monkeypatch.setattr(module, "written", lambda *publication: b"".join(
+        written(*publication).splitlines(keepends=True)[:2]))
     code, _out, err = privsieve(*publish(*LEDGER, "--first"))
 
     assert (7, True) == (code, "mistake of privsieve" in err)

@@ -18,9 +18,9 @@ def privsieve(tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     ill = rng.random(400) < 0.4
-    lines = [f"{int(rng.random() < (0.6 if one else 0.3))},{'ABC'[rng.integers(3)]},"
-             f"{int(rng.random() < (0.7 if one else 0.2))},{'yes' if one else 'no'},"
-             f"{500 * rng.integers(1, 9)}" for one in ill]
+    lines = [f"{int(rng.random() < (0.6 if label else 0.3))},{'ABC'[rng.integers(3)]},"
+             f"{int(rng.random() < (0.7 if label else 0.2))},{'yes' if label else 'no'},"
+             f"{500 * rng.integers(1, 9)}" for label in ill]
     Path("p.csv").write_text("smoker,ward,cough,ill,income\n" + "\n".join(lines) + "\n")
     return cli
 
@@ -39,12 +39,12 @@ def test_limits_are_kept_and_recounted(privsieve, limit, how):
     code, _, err = privsieve(*ASK, *WHOLE, *how, *limit, "--out", "out")
     assert (0, "") == (code, err if code else "")
     claim = json.loads(Path("out/certificate.json").read_bytes())["claim"]
-    told = json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
-    found = verify("out/certificate.json", "out/release.json", table="out/table.csv")
+    disclosures = json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
+    verdict = verify("out/certificate.json", "out/release.json", table="out/table.csv")
     name = limit[0].removeprefix("--").removeprefix("max-").removesuffix("-l")
 
-    assert () == found.reasons
-    assert ["ill", "income"] == [one["column"] for one in told]
+    assert () == verdict.reasons
+    assert ["ill", "income"] == [disclosure["column"] for disclosure in disclosures]
     assert ["income"] == claim["limits"]["ordered"]
     assert limit[1] == (str(claim["l_diversity"]) if name == "l-diversity"
                         else claim["limits"][name])
@@ -85,24 +85,24 @@ def test_a_limit_that_nothing_keeps_is_refused(privsieve):
     assert 0 == privsieve(*ASK, "--max-share", least, "--out", "out")[0]
 
 
-@pytest.mark.parametrize(("limit", "said"), [
+@pytest.mark.parametrize(("limit", "message"), [
     (("--max-share", "1.5"), "at most 1"), (("--entropy-l", "0.2"), "at least 1"),
     (("--closeness", "much"), "such as 0.8")])
-def test_a_limit_that_is_none_is_refused(privsieve, limit, said):
+def test_a_limit_that_is_none_is_refused(privsieve, limit, message):
     """A limit out of its range is refused by its option, and nothing is written."""
     code, _, err = privsieve(*ASK, *limit, "--out", "out")
 
-    assert (2, True, False) == (code, said in err, Path("out").exists())
+    assert (2, True, False) == (code, message in err, Path("out").exists())
     assert limit[0] in err
 
 
 def test_what_is_not_published_is_noted(privsieve):
     """Limits on columns that stay behind are kept, and it is said that nobody recounted them."""
     assert 0 == privsieve(*ASK, "--sensitive", "income", "--max-share", "0.8", "--out", "out")[0]
-    found = verify("out/certificate.json", "out/release.json", table="out/table.csv")
+    verdict = verify("out/certificate.json", "out/release.json", table="out/table.csv")
 
-    assert () == found.reasons
-    assert any("not recounted" in note and "limits" in note for note in found.notes)
+    assert () == verdict.reasons
+    assert any("not recounted" in note and "limits" in note for note in verdict.notes)
     assert [] == json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
 
 
@@ -136,10 +136,10 @@ def test_what_was_published_before_misses_a_new_limit(before, columns, limit, le
     noted = Path("n.db").read_bytes()
     code, out, err = before("publish", "q.csv", "--target", "ill", "-k", 5, "--publish-target",
                             *KNOWN, *LEDGER, *columns, *limit, "--out", "second")
-    said = " ".join(err.split())
+    text = " ".join(err.split())
 
     assert (5, "", False, noted) == (code, out, Path("second").exists(), Path("n.db").read_bytes())
-    assert least in said
-    assert "with what was published of this snapshot before" in said
-    assert "ask for at" in said
-    assert "mistake of privsieve" not in said
+    assert least in text
+    assert "with what was published of this snapshot before" in text
+    assert "ask for at" in text
+    assert "mistake of privsieve" not in text

@@ -41,9 +41,9 @@ def narrow(monkeypatch):
     monkeypatch.setattr(forwards, "WIDEST", 3)
 
 
-def tables(part, *, each=EACH, rows=13):
+def tables(chunk, *, each=EACH, rows=13):
     """Random tables with classes, and random rules."""
-    for seed in range(part * each, (part + 1) * each):
+    for seed in range(chunk * each, (chunk + 1) * each):
         rng = np.random.default_rng(seed)
         n, d, classes = int(rng.integers(4, rows + 1)), int(rng.integers(1, 8)), 2 + seed % 2
         matrix = rng.random((n, d)) < rng.choice([0.2, 0.5, 0.8], d)
@@ -62,10 +62,10 @@ def fewest(items, sources):
     return Knowledge(items, unit=np.asarray(sources, np.int32)).groups().sizes().min()
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_crowd(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_crowd(chunk):
     """A set that grows item by item admits what keeps the rule, and nothing else."""
-    for matrix, y, rule, rng in tables(part):
+    for matrix, y, rule, rng in tables(chunk):
         items = Items.dense(matrix)
         rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
         crowd, chosen = Patterns.of(Labelled(items, y), rule), set()
@@ -78,10 +78,10 @@ def test_crowd(part):
                 crowd, chosen = crowd.with_item(items, item), chosen | {item}
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_crowd_of_sources(part):
+@pytest.mark.parametrize("chunk", PARTS)
+def test_crowd_of_sources(chunk):
     """With sources a group is k of them, of the row's class where that is known."""
-    for matrix, y, rule, rng in tables(part):
+    for matrix, y, rule, rng in tables(chunk):
         items, sources = Items.dense(matrix), rng.integers(0, 6, len(y)).astype(np.int32)
         rows = [set(np.flatnonzero(row).tolist()) for row in matrix]
         table, chosen = Labelled(items, y, sources=sources), set()
@@ -103,7 +103,7 @@ def touched(rows, i, S, rule):
 
 
 def test_many_items():
-    """A crowd may grow past one word of bits."""
+    """A group may grow past one word of bits."""
     items = Items.dense(np.ones((3, 70)))
     crowd = Patterns.of(Labelled(items, np.zeros(3, np.int32)),
                         Rule(3, 1, model="k-anonymity"))
@@ -115,10 +115,10 @@ def test_many_items():
                            for bit in range(0, 64, 2)][:70]]
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_ridge(part):
+@pytest.mark.parametrize("chunk", range(2))
+def test_ridge(chunk):
     """The closed form is the error of as many regressions as there are rows, each without one."""
-    for matrix, y, rule, rng in tables(part, each=25):
+    for matrix, y, rule, rng in tables(chunk, each=25):
         items, marked = Items.dense(matrix), rng.random(len(y)) < 0.9
         marked[:4] = True
         targets, order = centred(y[marked], rule.classes), rng.permutation(len(items)).tolist()
@@ -130,10 +130,10 @@ def test_ridge(part):
             growing.add(part_of[-1])
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_area(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_area(chunk):
     """The area of a set of columns is counted over pairs, each by a regression without the two."""
-    for matrix, y, rule, rng in tables(part, each=15, rows=9):
+    for matrix, y, rule, rng in tables(chunk, each=15, rows=9):
         marked = rng.random(len(y)) < 0.9
         marked[:4] = True
         expected = naive.pair_area(matrix[marked], y[marked], rule.classes, PENALTIES)
@@ -163,15 +163,15 @@ def test_long(monkeypatch):
                                                       np.ones(10, bool))
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_forward(part, monkeypatch):
+@pytest.mark.parametrize("chunk", range(2))
+def test_forward(chunk, monkeypatch):
     """Each step takes the best item that fits; the prefix with the least error is returned.
 
     The regressions go by a few rows at a time, as in a table that no cache holds.
     """
     monkeypatch.setattr(forwards, "WIDEST", 1)
     monkeypatch.setattr(forwards, "_CELLS", 16)
-    for matrix, y, rule, _ in tables(part, each=40):
+    for matrix, y, rule, _ in tables(chunk, each=40):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         if not naive_containment.feasible(rows, y, set(), rule):
             continue
@@ -195,21 +195,22 @@ def test_forward(part, monkeypatch):
 
 
 def subsets(pool, most):
-    """All sets of up to so many items."""
-    return [list(one) for size in range(1, most + 1) for one in combinations(pool, size)]
+    """All sets of up to `size` items."""
+    return [list(combination) for size in range(1, most + 1)
+            for combination in combinations(pool, size)]
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_forward_side_by_side(part, monkeypatch):
+@pytest.mark.parametrize("chunk", range(2))
+def test_forward_side_by_side(chunk, monkeypatch):
     """If all sets may grow, the best of all sets that keep the rule is found."""
     monkeypatch.setattr(forwards, "WIDEST", 1000)
-    for matrix, y, rule, _ in tables(part, each=12, rows=9):
+    for matrix, y, rule, _ in tables(chunk, each=12, rows=9):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         pool = forwards._pool(Labelled(items, y), rule).tolist()
         targets = centred(y, rule.classes)
-        errors = {tuple(sorted(one)): naive.loo_error(matrix[:, one], targets, LAM)
-                  for one in subsets(pool, 3)
-                  if naive_containment.feasible(rows, y, set(one), rule)}
+        errors = {tuple(sorted(subset)): naive.loo_error(matrix[:, subset], targets, LAM)
+                  for subset in subsets(pool, 3)
+                  if naive_containment.feasible(rows, y, set(subset), rule)}
         if not errors:
             continue
         chosen = forward(Labelled(items, y), rule, most=3).selected
@@ -217,10 +218,10 @@ def test_forward_side_by_side(part, monkeypatch):
         assert min(errors.values()) == pytest.approx(errors[chosen], abs=3e-9)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_forward_keeps_the_rule(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_forward_keeps_the_rule(chunk):
     """Whatever may be known, what is chosen keeps the rule, and holds what was published before."""
-    for matrix, y, drawn, rng in tables(part, each=40):
+    for matrix, y, drawn, rng in tables(chunk, each=40):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         rule = replace(drawn, l_diversity=int(rng.integers(1, drawn.classes + 1)))
         prefix = rng.permutation(len(items))[:rng.integers(0, 3)].tolist()
@@ -236,10 +237,10 @@ def test_forward_keeps_the_rule(part):
         assert naive_containment.feasible(rows, y, set(choice.selected), rule)
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_forward_after_a_prefix(part):
+@pytest.mark.parametrize("chunk", range(3))
+def test_forward_after_a_prefix(chunk):
     """Items that were published before are part of every regression, and are never dropped."""
-    for matrix, y, rule, _ in tables(part, each=40):
+    for matrix, y, rule, _ in tables(chunk, each=40):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         targets = centred(y, rule.classes)
         first = len(items) - 1
@@ -256,10 +257,10 @@ def test_forward_after_a_prefix(part):
                                                    abs=3e-9)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_profiles_keep_any_rule(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_profiles_keep_any_rule(chunk):
     """Each profile keeps its rule where absences count and the class is known, after a prefix."""
-    for matrix, y, rule, rng in tables(part, each=15):
+    for matrix, y, rule, rng in tables(chunk, each=15):
         items, rows = Items.dense(matrix), [set(np.flatnonzero(r).tolist()) for r in matrix]
         prefix = [int(rng.integers(len(items)))]
         for profile in PROFILES:
@@ -273,10 +274,10 @@ def test_profiles_keep_any_rule(part):
             assert naive_containment.feasible(rows, y, set(choice.selected), kept)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_most_and_strict_compare(part):
+@pytest.mark.parametrize("chunk", range(2))
+def test_most_and_strict_compare(chunk):
     """By its own measure most is never behind few, nor strict behind the forward choice."""
-    for matrix, y, rule, _ in tables(part, each=20):
+    for matrix, y, rule, _ in tables(chunk, each=20):
         items, every = Items.dense(matrix), np.ones(len(y), bool)
         rows = [set(np.flatnonzero(r).tolist()) for r in matrix]
         for profile, model, least in (("most", "containment", 2), ("strict", "k-anonymity", 1)):
@@ -309,15 +310,15 @@ def test_what_profiles_say():
         assert not {"knows", "lacks", "person"} & set(words.replace(",", " ").split())
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_profiles_keep_their_rule(part):
+@pytest.mark.parametrize("chunk", range(4))
+def test_profiles_keep_their_rule(chunk):
     """Few and most keep k and two classes in every group, strict keeps k copies of every row."""
-    for matrix, y, rule, rng in tables(part, each=20):
+    for matrix, y, rule, rng in tables(chunk, each=20):
         items, marked = Items.dense(matrix), rng.random(len(y)) < 0.8
         marked[:rule.classes] = True
-        asked = Rule(rule.k, rule.classes)
+        wanted_rule = Rule(rule.k, rule.classes)
         for profile in PROFILES:
-            choice = publishable(Labelled(items, y, marked=marked), asked, profile)
+            choice = publishable(Labelled(items, y, marked=marked), wanted_rule, profile)
             part_of = items.take(choice.selected)
             if profile == "strict":
                 assert k_anonymity_level(part_of) == choice.level >= rule.k
@@ -334,18 +335,18 @@ def test_hidden_labels(profile):
     matrix[:, 0] |= y == 1
     marked = np.arange(200) % 2 == 0
     other = np.where(marked, y, rng.permutation(y)).astype(np.int32)
-    found = [publishable(Labelled(Items.dense(matrix), labels, marked=marked), Rule(20, 2),
-                         profile)
-             for labels in (y, other)]
+    choices = [publishable(Labelled(Items.dense(matrix), labels, marked=marked), Rule(20, 2),
+                           profile)
+               for labels in (y, other)]
 
-    assert found[0] == found[1]
-    assert 0 in found[0].selected
+    assert choices[0] == choices[1]
+    assert 0 in choices[0].selected
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_sources(part):
+@pytest.mark.parametrize("chunk", range(2))
+def test_sources(chunk):
     """A choice by sources leaves k of them in every group that anybody could ask for."""
-    for matrix, y, rule, rng in tables(part, each=40):
+    for matrix, y, rule, rng in tables(chunk, each=40):
         items = Items.dense(matrix)
         sources = np.concatenate([np.arange(rule.k), rng.integers(0, 6, len(y) - rule.k)])
         choice = by_sources(Labelled(items, y, sources=sources), Rule(rule.k, rule.classes),
@@ -402,9 +403,9 @@ def area(items, y, chosen, train, test):
     from sklearn.model_selection import train_test_split
     from sklearn.svm import LinearSVC
 
-    part = items.take(chosen)
-    dense = np.zeros((part.rows, len(part)))
-    dense[part.indices, np.repeat(np.arange(len(part)), np.diff(part.indptr))] = 1
+    own_rows = items.take(chosen)
+    dense = np.zeros((own_rows.rows, len(own_rows)))
+    dense[own_rows.indices, np.repeat(np.arange(len(own_rows)), np.diff(own_rows.indptr))] = 1
     inner, check = train_test_split(train, test_size=0.2, stratify=y[train], random_state=0)
 
     def score(penalty, rows, others):
@@ -435,18 +436,18 @@ EMAIL = {"few": 0.965, "most": 0.978, "strict": 0.93}
 def test_email(profile):
     """On the paper's e-mail each profile predicts held-out rows as the evidence says."""
     items, y = email()
-    found, columns = honest(items, y, profile, 5)
+    choice, columns = honest(items, y, profile, 5)
 
-    assert found >= EMAIL[profile]
+    assert choice >= EMAIL[profile]
     assert profile != "few" or columns <= forwards.MOST
 
 
 def test_adult():
     """On Adult the strict profile takes mutual information, on e-mail pairs told apart."""
     items, y = adult()
-    found, _ = honest(items, y, "strict", 5)
+    choice, _ = honest(items, y, "strict", 5)
 
-    assert found >= 0.825
+    assert choice >= 0.825
 
 
 def test_shuffled_labels():

@@ -124,8 +124,8 @@ def worst_loss(d, law):
     """The largest |log ratio| over all vectors of {0, 1, 2} and all neighbours at distance 1."""
     laws = {}
     for s in itertools.product(range(-1, 4), repeat=d):
-        found = law(s)
-        laws[s] = np.log(np.array([found[answer] for answer in sorted(found)]))
+        law_of_s = law(s)
+        laws[s] = np.log(np.array([law_of_s[answer] for answer in sorted(law_of_s)]))
     return max(
         float(np.abs(laws[s] - laws[tuple(np.add(s, move))]).max())
         for s in itertools.product(range(3), repeat=d)
@@ -170,20 +170,20 @@ def test_gumbel_races_are_concentrated(k, near):
             for move in itertools.product((-1, 1), repeat=k + 1):
                 scores = [0, *gaps]
                 others = np.add(scores, move).tolist()
-                found = divergence(scores, others, k, unit, alpha) / (alpha * rho)
-                worst = max(worst, found)
+                loss = divergence(scores, others, k, unit, alpha) / (alpha * rho)
+                worst = max(worst, loss)
 
     assert near < worst <= 1
 
 
 def test_a_race_is_decided_by_public_numbers():
     """Kind, scale and side follow from d, k, sensitivity, epsilon and delta; some by hand."""
-    tiny, one = Fraction(1, 10**6), Fraction(1)
-    names = [(made.kind, made.named, made.smallest, made.account) for made in (
-        Race(30, 5, 24, one), Race(30, 25, 24, one), Race(30, 25, 24, one, ordered=True),
-        Race(30, 6, 24, one, delta=tiny), Race(30, 7, 24, one, delta=tiny),
-        Race(30, 23, 24, one, delta=tiny), Race(30, 24, 24, one, delta=tiny),
-        Race(30, 30, 24, one, delta=tiny))]
+    tiny, unit = Fraction(1, 10**6), Fraction(1)
+    names = [(race.kind, race.named, race.smallest, race.account) for race in (
+        Race(30, 5, 24, unit), Race(30, 25, 24, unit), Race(30, 25, 24, unit, ordered=True),
+        Race(30, 6, 24, unit, delta=tiny), Race(30, 7, 24, unit, delta=tiny),
+        Race(30, 23, 24, unit, delta=tiny), Race(30, 24, 24, unit, delta=tiny),
+        Race(30, 30, 24, unit, delta=tiny))]
     expected = [
         ("exponential", 5, False, "pure"), ("exponential", 5, True, "pure"),
         ("exponential", 25, False, "pure"),

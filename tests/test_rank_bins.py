@@ -25,7 +25,7 @@ from privsieve.summaries.numbers import HALVES, halves
 R8 = [(12, 44, 1), (14, 4, -1), (28, 46, -1), (2, 2, -1), (30, 30, 1), (50, 24, 1), (42, 42, -1),
       (8, 32, -1), (20, 52, 1)]
 NEW = (-1, -1, 1)
-#: Two more columns, and where the new row stands in them.
+#: Two more columns, and the place of the new row in them.
 R8B = [(8, 1), (3, 7), (2, 8), (4, 5), (9, 2), (1, 6), (5, 9), (6, 4), (7, 3)]
 NEW_B = (0, 0)
 #: How far twice a pair's value moves on bins of ranks, when a unit leaves: its own 1, and 2 + 2.
@@ -89,7 +89,7 @@ def values(rows):
 
 def four_columns():
     """The tables of 9 and of 10 rows with all four columns."""
-    nine = [(*row[:2], *more, row[2]) for row, more in zip(R8, R8B, strict=True)]
+    nine = [(*row[:2], *other_rows, row[2]) for row, other_rows in zip(R8, R8B, strict=True)]
     return nine, [*nine, (*NEW[:2], *NEW_B, NEW[2])]
 
 
@@ -103,7 +103,7 @@ def test_a_row_that_comes_moves_a_pair_by_five():
 
 
 def copied(rows, copies):
-    """The same with so many copies of the last two columns."""
+    """The same with some copies of the last two columns."""
     return [(*row[:2], *[row[2]] * copies, *[row[3]] * copies, row[4]) for row in rows]
 
 
@@ -135,7 +135,7 @@ def test_half_of_the_noise_for_ranks_is_caught(copies, epsilon, expected):
 
 
 def test_copies_have_the_values_of_their_column():
-    """A pair of copies is worth what its column is."""
+    """A pair of copies scores what its column scores."""
     nine, ten = (dict(zip(combinations(range(6), 2), values(copied(rows, 2)), strict=True))
                  for rows in four_columns())
 

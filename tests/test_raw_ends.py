@@ -97,10 +97,10 @@ def refused(*args):
     return code, err.removeprefix("privsieve: ").rstrip("\n")
 
 
-def plan(text, *more):
+def plan(text, *options):
     """What `plan` says of a domain file."""
     Path("d.toml").write_bytes(text.encode() if isinstance(text, str) else text)
-    return ("plan", "--rows", "300", "--domain", "d.toml", "--epsilon", "1", "--top", "1", *more)
+    return ("plan", "--rows", "300", "--domain", "d.toml", "--epsilon", "1", "--top", "1", *options)
 
 
 # Domain files.
@@ -134,10 +134,10 @@ TOO_LONG = "the domain file holds a number with too many digits"
 def test_a_domain_file_that_no_parser_likes_is_refused_in_a_sentence(text, sentence):
     """Deep nesting, numbers of 5,000 digits and large files are said, and nothing hangs."""
     with within(20):
-        code, said = refused(*plan(text))
+        code, message = refused(*plan(text))
 
     assert 2 == code
-    assert sentence in said
+    assert sentence in message
 
 
 @contextmanager
@@ -183,11 +183,11 @@ def test_the_whole_calendar_is_a_domain():
     early = dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=14)))
     rows = [[early, 1], [dt.date(9999, 12, 31), 0], ["0001-01-01T00:00:00+23:59", 1],
             ["9999-12-31T23:59:59-23:59", 0]] * 50
-    made = ps.NoisyHistogram(["d"], epsilon=1, domain=domain)
+    histogram = ps.NoisyHistogram(["d"], epsilon=1, domain=domain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = ps.RuleSieve(1, epsilon=1, domain=domain).fit(rows, [0, 1, 0, 1] * 50).release_
-        sampled = made.fit(rows, [0, 1, 0, 1] * 50).sample(40)["d"]
+        sampled = histogram.fit(rows, [0, 1, 0, 1] * 50).sample(40)["d"]
 
     assert 1 == len(release.selected)
     assert 40 == len(sampled)
@@ -208,7 +208,7 @@ def test_an_option_that_is_no_number_is_refused_in_a_sentence(option, value):
     args = {"--rows": "300", "--domain": "d.toml", "--epsilon": "1", "--top": "1", option: value}
     Path("d.toml").write_text(DOMAIN)
 
-    assert 2 == refused("plan", *(part for pair in args.items() for part in pair))[0]
+    assert 2 == refused("plan", *(value for pair in args.items() for value in pair))[0]
 
 
 HUGE = 10**5000
@@ -260,10 +260,10 @@ def npz(**arrays):
     return "t.npz"
 
 
-def sparse(shape, form=b"csc", **more):
+def sparse(shape, form=b"csc", **options):
     """A sparse matrix as SciPy saves it, with any shape."""
     return npz(**{"format": np.array(form), "shape": np.array(shape), "data": np.array([1]),
-                  "indices": np.array([0]), "indptr": np.array([0, 1, 1, 1]), **more})
+                  "indices": np.array([0]), "indptr": np.array([0, 1, 1, 1]), **options})
 
 
 def member(header, body=b"\0" * 8):
@@ -319,13 +319,13 @@ def test_a_sparse_table_that_claims_too_much_is_refused_in_a_sentence(make, sent
     tracemalloc.start()
     try:
         with within(20):
-            code, said = refused("check", path)
+            code, message = refused("check", path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
     assert 3 == code
-    assert sentence in said
+    assert sentence in message
     assert peak < 64 * 2**20
 
 
@@ -490,19 +490,20 @@ def test_a_full_disk_leaves_no_part_of_a_file(golden, verb, monkeypatch):
         Path(item.name).symlink_to(item)
     Path("t.csv").write_text("age,dose\n1,2\n")
     Path("d.toml").write_text(DOMAIN)
-    key, found = PrivateKey.make(), parsed((golden[0] / "selection/certificate.json").read_bytes())
+    key = PrivateKey.make()
+    document = parsed((golden[0] / "selection/certificate.json").read_bytes())
     Path("key.pem").write_bytes(key.pem(None))
     Path("key.pem").chmod(0o600)
-    Path("plan.json").write_bytes(canonical({"terms": {name: found[name] for name in PLANNED}}))
+    Path("plan.json").write_bytes(canonical({"terms": {name: document[name] for name in PLANNED}}))
 
     def full(_handle):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        code, _, said = command(*verb)
+        code, _, output = command(*verb)
     assert 2 == code
-    assert "its disk fails, or is full; make room" in said
+    assert "its disk fails, or is full; make room" in output
     assert not Path("new").exists()
     assert 0 == command(*verb)[0]
     assert Path("new").stat().st_size
@@ -645,10 +646,10 @@ def test_a_refusal_that_quotes_a_file_is_harmless(monkeypatch):
         raise CheckFailed("".join(OBEYED) + "\n" + "x" * 5000 + " end")
 
     monkeypatch.setattr(module.verbs, "main", work)
-    code, said = refused("plan")
+    code, message = refused("plan")
 
     assert 7 == code
-    assert said.endswith("… end")
+    assert message.endswith("… end")
 
 
 def test_a_library_that_panics_in_a_verb_gets_a_sentence(monkeypatch):

@@ -43,15 +43,15 @@ GOOD = b"50,5,0,2020-07-01,no,B,No\n"
 often = settings(max_examples=200, deadline=None, derandomize=True)
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.kind}-{part.name}")
-def test_naive(part):
+@pytest.mark.parametrize("column", PARTS, ids=lambda column: f"{column.kind}-{column.name}")
+def test_naive(column):
     """A hostile cell has the code that the naive reader gives it, alone and among others."""
-    one = encoder(part, ".")
-    alone = [one([cell])[0] for cell in HOSTILE]
-    expected = [naive_code(part, cell) for cell in HOSTILE]
+    encode = encoder(column, ".")
+    alone = [encode([cell])[0] for cell in HOSTILE]
+    expected = [naive_code(column, cell) for cell in HOSTILE]
 
     assert expected == alone
-    assert expected == one(HOSTILE).tolist()
+    assert expected == encode(HOSTILE).tolist()
 
 
 cells = st.one_of(
@@ -65,21 +65,22 @@ columns = st.one_of(st.lists(cells, max_size=12), st.lists(st.floats(), max_size
 
 @often
 @given(columns, st.sampled_from(PARTS), st.sampled_from([".", ","]))
-def test_naive_any(column, part, decimal):
+def test_naive_any(column, declared, decimal):
     """Any column has, cell by cell, the codes of the naive reader."""
-    assert [naive_code(part, cell, decimal) for cell in column] \
-        == encoder(part, decimal)(column).tolist()
+    assert [naive_code(declared, cell, decimal) for cell in column] \
+        == encoder(declared, decimal)(column).tolist()
 
 
 @often
 @given(st.sampled_from(["f8", "f4", "f2", "i8", "u8", "i1", "?", ">f8", ">i4"]),
        st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8), st.sampled_from(PARTS))
-def test_naive_arrays(kind, words, part):
+def test_naive_arrays(kind, words, column):
     """An array of any bits has, cell by cell, the codes of the naive reader."""
     bits = np.array(words, dtype=np.uint64).view(np.uint8)
     array = (bits > 127) if kind == "?" else bits.view(kind)
 
-    assert [naive_code(part, cell) for cell in array.tolist()] == encoder(part, ".")(array).tolist()
+    assert [naive_code(column, cell)
+            for cell in array.tolist()] == encoder(column, ".")(array).tolist()
 
 
 @often
@@ -88,7 +89,7 @@ def test_naive_arrays(kind, words, part):
        st.sampled_from([*SECONDS, "10s", "7us", "3M", "M", "Y"]))
 def test_dates(drawn, unit):
     """A datetime64 of any unit, even far beyond the calendar, has the code of its moment."""
-    part = PARTS[3]
+    column = PARTS[3]
     name, count = np.datetime_data(f"M8[{unit}]")
     length = SECONDS.get(name, 86400 * 30) * count
     ticks = [x if isinstance(x, int) else int((18262 + 366 * x) * 86400 / float(length))
@@ -96,7 +97,7 @@ def test_dates(drawn, unit):
     array = np.clip(np.array(ticks, dtype=object), -(2**63), 2**63 - 1).astype("i8").view(
         f"M8[{unit}]")
 
-    assert [naive_code(part, cell) for cell in array] == encoder(part, ".")(array).tolist()
+    assert [naive_code(column, cell) for cell in array] == encoder(column, ".")(array).tolist()
 
 
 @pytest.fixture(scope="module", params=["native", "python"])
@@ -176,13 +177,13 @@ def frames(folder):
 def test_containers(tmp_path):
     """The same values have the same codes in every container, in batches of any size."""
     expected = [list(row) for row in zip(*(
-        [naive_code(part, cell) for cell in table()[part.name]]
-        for part in [*DOMAIN.columns, DOMAIN.target]), strict=True)]
-    found = {name: codes(frame) for name, frame in frames(tmp_path).items()}
+        [naive_code(column, cell) for cell in table()[column.name]]
+        for column in [*DOMAIN.columns, DOMAIN.target]), strict=True)]
+    codes_read = {name: codes(frame) for name, frame in frames(tmp_path).items()}
     small = {name: codes(frame, batch_rows=1) for name, frame in frames(tmp_path).items()}
 
-    assert dict.fromkeys(found, expected) == found
-    assert found == small
+    assert dict.fromkeys(codes_read, expected) == codes_read
+    assert codes_read == small
 
 
 def test_arrays():
@@ -222,17 +223,17 @@ def test_positions():
     """Under replace-one the unit of a row is its position, and so is `row`."""
     parts = read(pa.table(table()), rows=6, batch_rows=4)
 
-    assert list(range(6)) == np.concatenate([part.unit for part in parts]).tolist()
-    assert list(range(6)) == np.concatenate([part.row for part in parts]).tolist()
+    assert list(range(6)) == np.concatenate([batch.unit for batch in parts]).tolist()
+    assert list(range(6)) == np.concatenate([batch.row for batch in parts]).tolist()
 
 
 def test_tags():
     """Under add-remove a row's unit is drawn afresh and knows nothing of the row."""
     domain = replace(DOMAIN, neighbours="add-remove", rows=10)
     drawn = [bytes(range(1, 33))]
-    [part] = read(pa.table(table()), domain, entropy=lambda n: drawn.pop()[:n])
+    [batch] = read(pa.table(table()), domain, entropy=lambda n: drawn.pop()[:n])
 
-    assert np.frombuffer(bytes(range(1, 33)), "<u8").tolist() == part.unit.tolist()
+    assert np.frombuffer(bytes(range(1, 33)), "<u8").tolist() == batch.unit.tolist()
 
 
 def test_persons(tmp_path):
@@ -253,9 +254,9 @@ def test_persons(tmp_path):
             parts = read(file, domain, batch_rows=size,
                          entropy=lambda n, drawn=drawn: drawn.pop(0).to_bytes(n, "little"))
 
-            assert [3, 2**64 - 1, 3] == np.concatenate([part.unit for part in parts]).tolist()
-            assert [0, 2, 4] == np.concatenate([part.row for part in parts]).tolist()
-            assert [[1], [0], [1]] == np.concatenate([part.codes for part in parts]).tolist()
+            assert [3, 2**64 - 1, 3] == np.concatenate([batch.unit for batch in parts]).tolist()
+            assert [0, 2, 4] == np.concatenate([batch.row for batch in parts]).tolist()
+            assert [[1], [0], [1]] == np.concatenate([batch.codes for batch in parts]).tolist()
             assert [] == drawn
 
 
@@ -313,9 +314,9 @@ def test_bad_lines(tmp_path, line, at):
     lines = [GOOD[:-1]] * 2
     lines.insert(at, line)
     [good] = codes(csv_file(tmp_path, GOOD))
-    found = codes(csv_file(tmp_path, b"\n".join(lines) + b"\n"))
+    codes_read = codes(csv_file(tmp_path, b"\n".join(lines) + b"\n"))
 
-    assert [DEFAULT if j == at else good for j in range(3)] == found
+    assert [DEFAULT if j == at else good for j in range(3)] == codes_read
 
 
 GOOD_LINES = {
@@ -339,11 +340,11 @@ def test_endless_line(tmp_path):
     """A line without end takes no more memory than a block of the file."""
     file = csv_file(tmp_path, b"5" * (24 * 2**20))
     tracemalloc.start()
-    found = codes(file)
+    codes_read = codes(file)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert [DEFAULT] == found
+    assert [DEFAULT] == codes_read
     assert peak < 8 * 2**20
 
 

@@ -98,9 +98,9 @@ def test_a_disk_without_room_is_refused_before_the_charge(privsieve, monkeypatch
 def test_the_room_is_enough(tmp_path, monkeypatch, method):
     """Of every method the files of a release take less than was demanded."""
     choose, plans = fitting._choose, []
-    monkeypatch.setattr(fitting, "_choose", lambda plan, *more: plans.append(plan) or choose(
-        plan, *more))
-    method.made().fit(method.table()).release_.save(tmp_path / "out")
+    monkeypatch.setattr(fitting, "_choose", lambda plan, *options: plans.append(plan) or choose(
+        plan, *options))
+    method.estimator().fit(method.table()).release_.save(tmp_path / "out")
     taken = sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
 
     assert taken < fitting.needs(plans[-1]) - 2**19
@@ -109,17 +109,17 @@ def test_the_room_is_enough(tmp_path, monkeypatch, method):
 def test_the_room_is_enough_for_many_numbers(tmp_path, monkeypatch):
     """The same for 5,000 weights, 60,000 cells, and levels of long names."""
     choose, plans = fitting._choose, []
-    monkeypatch.setattr(fitting, "_choose", lambda plan, *more: plans.append(plan) or choose(
-        plan, *more))
+    monkeypatch.setattr(fitting, "_choose", lambda plan, *options: plans.append(plan) or choose(
+        plan, *options))
     wide = ps.Domain.box(0, 1, columns=5000)
     tall = ps.Domain([ps.Category("a", [f"{'x' * 80}{j}" for j in range(300)]),
                       ps.Number("b", 0, 1)], target=ps.Label("y", [0, 1]))
-    for name, made, rows in (
+    for name, estimator, rows in (
             ("weights", ps.OutputFWELL(5, epsilon=1, domain=wide), np.zeros((40, 5000))),
             ("cells", ps.NoisyHistogram(["a", "b"], bins=100, epsilon=1, domain=tall),
              [["x", 0.5]] * 40)):
         monkeypatch.setattr(fitting, "_unsigned", [])
-        made.fit(rows, [0, 1] * 20).release_.save(tmp_path / name)
+        estimator.fit(rows, [0, 1] * 20).release_.save(tmp_path / name)
         taken = sum(path.stat().st_size for path in (tmp_path / name).iterdir())
 
         assert taken < fitting.needs(plans[-1])
@@ -159,26 +159,26 @@ def test_a_request_is_charged_and_drawn_once(privsieve, monkeypatch):  # noqa: F
     before = {path.name: path.read_bytes() for path in Path("first").iterdir()}
     monkeypatch.setattr(fitting, "_choose", None)
     code, out, err = privsieve(*select("--request", "spring"))
-    told = json.loads(privsieve(*select("--request", "spring", "--json"))[1])
+    document = json.loads(privsieve(*select("--request", "spring", "--json"))[1])
 
     assert (0, first[1], 1) == (code, out, spent())
     assert "nothing: this request was charged before" in err
-    assert ("0", "spring", True) == (told["charged"], told["request"], told["page"])
+    assert ("0", "spring", True) == (document["charged"], document["request"], document["page"])
     assert before == {path.name: path.read_bytes() for path in Path("first").iterdir()}
 
 
-@pytest.mark.parametrize(("more", "code", "said"), [
+@pytest.mark.parametrize(("options", "code", "message"), [
     (("--top", "1"), 2, "was charged before, with other options"),
     (("--epsilon", "0.5"), 2, "with other options"),
     (("--out", "second"), 4, "--out is not the folder of its release"),
 ])
-def test_another_wish_under_one_name_is_refused(privsieve, more, code, said):  # noqa: F811
+def test_another_wish_under_one_name_is_refused(privsieve, options, code, message):  # noqa: F811
     """Other terms, or another folder: nothing is charged, and nothing is made."""
     privsieve(*select("--request", "spring"))
-    got, out, err = privsieve(*select("--request", "spring", *more))
+    got, out, err = privsieve(*select("--request", "spring", *options))
 
     assert (code, "", 1) == (got, out, spent())
-    assert said in err
+    assert message in err
     assert not Path("second").exists()
 
 
@@ -188,13 +188,13 @@ def test_a_changed_release_is_not_given_again(privsieve):  # noqa: F811
     release, certificate = Path("first") / RELEASE, Path("first") / CERTIFICATE
     kept = certificate.read_bytes()
     certificate.write_bytes(kept.replace(b'"epsilon":"1"', b'"epsilon":"2"'))
-    one = privsieve(*select("--request", "spring"))
+    code = privsieve(*select("--request", "spring"))
     certificate.write_bytes(kept)
     release.write_bytes(release.read_bytes().replace(b"dose", b"nose"))
     other = privsieve(*select("--request", "spring"))
 
-    assert ((4, ""), (4, "")) == (one[:2], other[:2])
-    assert "was changed" in one[2]
+    assert ((4, ""), (4, "")) == (code[:2], other[:2])
+    assert "was changed" in code[2]
     assert "not the folder of its release" in other[2]
 
 
@@ -207,8 +207,9 @@ def test_a_request_has_a_printable_name(privsieve, name):  # noqa: F811
 
 def test_the_chain_names_a_request_by_its_id():
     """A name of letters becomes 32 digits, others for each population; an id stays as it is."""
-    names = [Ledger("b.db", population=one, request=name).request_id
-             for one, name in (("clinic", "spring"), ("town", "spring"), ("clinic", "ab" * 16))]
+    names = [Ledger("b.db", population=population, request=name).request_id
+             for population,
+             name in (("clinic", "spring"), ("town", "spring"), ("clinic", "ab" * 16))]
 
     assert [32, 32, 32] == list(map(len, names))
     assert 3 == len(set(names))
@@ -220,12 +221,12 @@ def test_a_ledger_for_one_request_admits_one_fit(ledger):
     once = Ledger(ledger.path, population="clinic", request="spring")
     domain = ps.Domain.box(0, 1, columns=3)
     X, y = np.random.default_rng(0).random((60, 3)), np.arange(60) % 2
-    made = ps.RuleSieve(1, epsilon=1, domain=domain, ledger=once).fit(X, y)
+    estimator = ps.RuleSieve(1, epsilon=1, domain=domain, ledger=once).fit(X, y)
     with pytest.raises(ParameterError, match="'spring' was charged before; take its release"):
-        made.fit(X, y)
+        estimator.fit(X, y)
 
     assert 1 == ledger.spent()
-    assert once.charge()[1].body["release_sha256"] == made.release_.sha256
+    assert once.charge()[1].body["release_sha256"] == estimator.release_.sha256
 
 
 # the page
@@ -250,12 +251,12 @@ def test_a_page_that_could_not_be_written_is_said(privsieve, monkeypatch, verb):
 def test_a_saved_release_says_it_too(tmp_path, monkeypatch):
     """`Release.save` warns where the page could not be written."""
     domain = ps.Domain.box(0, 1, columns=3)
-    made = ps.RuleSieve(1, epsilon=1, domain=domain).fit(np.zeros((60, 3)), np.arange(60) % 2)
+    model = ps.RuleSieve(1, epsilon=1, domain=domain).fit(np.zeros((60, 3)), np.arange(60) % 2)
     monkeypatch.setattr(report, "html", None)
     with pytest.warns(UserWarning, match="the report could not be written"):
-        made.release_.save(tmp_path / "out")
+        model.release_.save(tmp_path / "out")
 
-    assert made.release_ == ps.load(tmp_path / "out")
+    assert model.release_ == ps.load(tmp_path / "out")
 
 
 # recover
@@ -339,8 +340,8 @@ def test_a_folder_that_is_none_of_ours_is_refused(privsieve, name):  # noqa: F81
 def test_a_part_of_a_release_is_none(privsieve, monkeypatch):  # noqa: F811
     """A process that died while it wrote leaves a part, which is taken away."""
     staged(privsieve, monkeypatch)
-    part = Path("first") / f".{RELEASE}"
-    part.write_bytes(part.read_bytes()[:-1])
+    hidden = Path("first") / f".{RELEASE}"
+    hidden.write_bytes(hidden.read_bytes()[:-1])
 
     code, out, _err = privsieve("recover", "first", "--json")
     assert (6, "lost") == (code, json.loads(out)["state"])
@@ -371,16 +372,17 @@ def test_a_release_that_was_edited_is_not_called_finished(privsieve):  # noqa: F
     """Of a folder without a note the two files have to belong together."""
     privsieve(*select())
     assert "finished" == ps.recover("first").state
-    made = Path("first/release.json")
-    made.write_bytes(made.read_bytes().replace(b'"epsilon":"', b'"epsilon":"9'))
+    path = Path("first/release.json")
+    path.write_bytes(path.read_bytes().replace(b'"epsilon":"', b'"epsilon":"9'))
 
     with pytest.raises(SchemaError, match="does not match its certificate"):
         ps.recover("first")
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_a_link_in_the_place_of_a_release_is_not_followed(privsieve, monkeypatch, noted):  # noqa: F811
-    """Whoever put it there gets a sentence; nothing is finished of what lies elsewhere."""
+def test_a_link_in_the_place_of_a_release_is_not_followed(
+        privsieve, monkeypatch, noted):  # noqa: F811
+    """The user who put it there gets a sentence; nothing is finished of what lies elsewhere."""
     if noted:
         staged(privsieve, monkeypatch)
         Path("first/.release.json").rename("elsewhere.json")
@@ -394,14 +396,14 @@ def test_a_link_in_the_place_of_a_release_is_not_followed(privsieve, monkeypatch
     assert "internal" not in err
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (select(asked=("--domain", "domain.toml", "--epsilon", "1", "--top", "4")),
+@pytest.mark.parametrize(("words", "message"), [
+    (select(arguments=("--domain", "domain.toml", "--epsilon", "1", "--top", "4")),
      "nothing was charged"),
     (("publish", "table.csv", "--target", "ill", "-k", "2", "--columns", "smoker,ward", "--out",
       "first"), "the disk failed while the publication was written")], ids=["free", "publication"])
 @pytest.mark.parametrize("step", ["stage", "link", "sync"])
 def test_what_costs_nothing_and_fails_was_not_charged(
-        privsieve, monkeypatch, step, words, said):  # noqa: F811
+        privsieve, monkeypatch, step, words, message):  # noqa: F811
     """A sentence and exit code 2: no budget is touched, nor said to be."""
     def fails(*_args):
         raise OSError(28, "full")
@@ -410,7 +412,7 @@ def test_what_costs_nothing_and_fails_was_not_charged(
     code, out, err = privsieve(*words)
 
     assert (2, "", 1, 0) == (code, out, err.count("\n"), spent())
-    assert said in err
+    assert message in err
 
 
 def test_a_screen_that_fails_takes_no_release_away(privsieve, monkeypatch):  # noqa: F811
@@ -430,11 +432,12 @@ def test_a_screen_that_fails_takes_no_release_away(privsieve, monkeypatch):  # n
 
 def test_a_free_release_has_no_request(privsieve):  # noqa: F811
     """What costs nothing is not noted; it holds, with its ledger and without."""
-    asked = ("--domain", "domain.toml", "--epsilon", "1", "--top", "4", "--request", "all")
-    code, _out, err = privsieve(*select(asked=asked))
+    arguments = ("--domain", "domain.toml", "--epsilon", "1", "--top", "4", "--request", "all")
+    code, _out, err = privsieve(*select(arguments=arguments))
 
     assert (0, 0) == (code, spent())
     assert "request" not in err
     assert 0 == privsieve("verify", "first")[0]
     assert 0 == privsieve("verify", "first", "--ledger", "budget.db")[0]
-    assert [0, 2] == [privsieve(*select(asked=asked, out=out))[0] for out in ("second", "second")]
+    assert [0, 2] == [privsieve(*select(arguments=arguments, out=out))[0]
+                      for out in ("second", "second")]

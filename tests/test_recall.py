@@ -107,17 +107,17 @@ def test_gaussian_noise_is_taken_only_where_it_is_shorter(d):
     from privsieve.noise.values import VectorNoise
     from privsieve.public.plan import Cost
 
-    pure, made = (VectorNoise.of(d, Fraction(1), Cost.of(1, delta=delta)) for delta in (0, "1e-6"))
+    pure, noisy = (VectorNoise.of(d, Fraction(1), Cost.of(1, delta=delta)) for delta in (0, "1e-6"))
     beta = 1 / float(pure.scale)
-    if not made.delta:
+    if not noisy.delta:
         assert d < 18
-        assert made == pure
+        assert noisy == pure
         return
     mean = math.sqrt(2) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
 
-    assert mean * float(made.scale) < d / beta
-    assert d * float(made.scale) ** 2 < d * (d + 1) / beta**2
-    assert made.rho == made.grid.sensitivity**2 / (2 * made.scale**2)
+    assert mean * float(noisy.scale) < d / beta
+    assert d * float(noisy.scale) ** 2 < d * (d + 1) / beta**2
+    assert noisy.rho == noisy.grid.sensitivity**2 / (2 * noisy.scale**2)
 
 
 def test_a_smaller_scale_alone_is_not_better():

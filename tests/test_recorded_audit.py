@@ -142,24 +142,24 @@ class Row:
     blank: bool = False
 
 
-def cell(rng, part):
+def cell(rng, column):
     """A cell of a column or target: at its bounds, between, beyond, or nothing that can be read."""
-    if isinstance(part, ps.Number):
+    if isinstance(column, ps.Number):
         value = rng.choice(NUMBERS)
-        low, high = (0, 1) if part.low is None else (part.low, part.high)
+        low, high = (0, 1) if column.low is None else (column.low, column.high)
         return value if value is None else low + (high - low) * value
-    if isinstance(part, ps.Date):
+    if isinstance(column, ps.Date):
         return rng.choice((None, "2020-01-01", "2024-12-31", "2022-06-01", "1900-01-01", "?"))
-    if isinstance(part, ps.Flag):
+    if isinstance(column, ps.Flag):
         return rng.choice(("1", "0", "1", "0", "maybe", None))
-    return rng.choice((*map(str, part.values), *map(str, part.values), "unlisted", None))
+    return rng.choice((*map(str, column.values), *map(str, column.values), "unlisted", None))
 
 
 def row(rng, domain):
     """A row of its unit."""
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     blank = domain.person is not None and rng.random() < 0.1
-    return Row({part.name: cell(rng, part) for part in parts}, blank)
+    return Row({column.name: cell(rng, column) for column in parts}, blank)
 
 
 def unit(rng, domain):
@@ -172,24 +172,24 @@ def unit(rng, domain):
 
 def every(unit, change):
     """The unit with all its rows changed."""
-    return tuple(change(part) for part in unit)
+    return tuple(change(column) for column in unit)
 
 
 def _set(rng, domain, kinds, values):
-    parts = [part for part in (*domain.columns, domain.target) if isinstance(part, kinds)]
+    parts = [column for column in (*domain.columns, domain.target) if isinstance(column, kinds)]
 
     def change(line):
         if not parts:
             return line
-        part = rng.choice(parts)
-        return replace(line, cells={**line.cells, part.name: rng.choice(values(part))})
+        column = rng.choice(parts)
+        return replace(line, cells={**line.cells, column.name: rng.choice(values(column))})
     return change
 
 
-def _label(part):
-    if isinstance(part, ps.Label):
-        return [*map(str, part.values)]
-    return [0, 1] if part.low is None else [part.low, part.high]
+def _label(column):
+    if isinstance(column, ps.Label):
+        return [*map(str, column.values)]
+    return [0, 1] if column.low is None else [column.low, column.high]
 
 
 _LABELS = (ps.Label, ps.Number)
@@ -197,14 +197,14 @@ _LABELS = (ps.Label, ps.Number)
 CHANGES = {
     "another": lambda rng, domain, _old, _all: unit(rng, domain),
     "nan": lambda rng, domain, old, _all: every(old, _set(
-        rng, domain, ps.Number, lambda _part: [float("nan")])),
+        rng, domain, ps.Number, lambda _column: [float("nan")])),
     "infinite": lambda rng, domain, old, _all: every(old, _set(
-        rng, domain, ps.Number, lambda _part: [float("inf"), float("-inf")])),
+        rng, domain, ps.Number, lambda _column: [float("inf"), float("-inf")])),
     "beyond bounds": lambda rng, domain, old, _all: every(old, _set(
-        rng, domain, ps.Number, lambda _part: [-1e9, 1e9, 1e300])),
+        rng, domain, ps.Number, lambda _column: [-1e9, 1e9, 1e300])),
     "at bounds": lambda rng, domain, old, _all: every(old, lambda line: replace(line, cells={
-        **line.cells, **{part.name: rng.choice(_label(part)) for part in (
-            *domain.columns, domain.target) if isinstance(part, _LABELS)}})),
+        **line.cells, **{column.name: rng.choice(_label(column)) for column in (
+            *domain.columns, domain.target) if isinstance(column, _LABELS)}})),
     "flipped label": lambda rng, domain, old, _all: every(old, lambda line: replace(line, cells={
         **line.cells, domain.target.name: rng.choice(_label(domain.target))})),
     "unlisted label": lambda _rng, domain, old, _all: every(old, lambda line: replace(line, cells={
@@ -213,7 +213,7 @@ CHANGES = {
     "blank label": lambda _rng, domain, old, _all: every(old, lambda line: replace(line, cells={
         **line.cells, domain.target.name: None})),
     "unlisted category": lambda rng, domain, old, _all: every(old, _set(
-        rng, domain, ps.Category, lambda _part: ["unlisted"])),
+        rng, domain, ps.Category, lambda _column: ["unlisted"])),
     "all missing": lambda _rng, _domain, old, _all: every(
         old, lambda line: replace(line, cells=dict.fromkeys(line.cells))),
     "blank ids": lambda _rng, domain, old, _all: every(
@@ -238,9 +238,9 @@ class Table:
         lines = sorted(((at[i][t], i, line) for i, rows in self.units.items()
                         for t, line in enumerate(rows)), key=lambda line: line[0])
         parts = [*self.domain.columns, *([self.domain.target] if self.domain.target else [])]
-        data = {part.name: pa.array(
-            [line.cells[part.name] for _, _, line in lines],
-            pa.float64() if isinstance(part, ps.Number) else pa.string()) for part in parts}
+        data = {column.name: pa.array(
+            [line.cells[column.name] for _, _, line in lines],
+            pa.float64() if isinstance(column, ps.Number) else pa.string()) for column in parts}
         tags = []
         if self.domain.person is not None:
             data["id"] = pa.array([None if line.blank else f"p{i}" for _, i, line in lines],
@@ -320,29 +320,29 @@ def _planned(family, domain, size, epsilon):
         cost = Cost.of(epsilon, allow_weak=True)
         return Setting(family, None, domain, cost, size, epsilon)
     rows = size if domain.rows_are_public else None
-    made = family.kind(**{"epsilon": epsilon, **family.options}, domain=domain)
-    if "allow_weak" in made.get_params(deep=False):
-        made.set_params(allow_weak=True)
-    plan = made.plan(rows=rows)
+    estimator = family.kind(**{"epsilon": epsilon, **family.options}, domain=domain)
+    if "allow_weak" in estimator.get_params(deep=False):
+        estimator.set_params(allow_weak=True)
+    plan = estimator.plan(rows=rows)
     if not plan.cost.epsilon:
         raise ps.ParameterError("a choice that costs nothing meets no noise; take another")
     return Setting(family, plan, domain, plan.cost, size, epsilon)
 
 
-def run(where, made, record):
+def run(where, planned, record):
     """What is released of a table; the calls of its noise go into the record."""
-    source, tags = made.source()
+    source, tags = planned.source()
     coins = Coins(record, tags)
     with recording(record):
         if where.plan is not None:
             return fitting.fit(where.plan, source, noise=coins, room=Room()).body
         with ps.KernelRidgeSession(source, domain=where.domain, **where.family.options) as session:
             session._noise = coins
-            answer = _asked(session, where)
+            answer = _race_args(session, where)
         return {"answer": answer, "release": session.release_.body}
 
 
-def _asked(session, where):
+def _race_args(session, where):
     if where.family.kind == "one":
         return session.predict_one([40, 20], epsilon=where.epsilon, allow_weak=True)
     points = [[40, 20], [90, 3], [10, 360]]
@@ -488,11 +488,10 @@ def _half(original):
 
 
 def _skipping(original):
-    def labellings(counts, standing, rules, noise):
+    def labellings(counts, kept, rules, noise):
         if counts[1]:
-            return original(counts, standing, rules, noise)
-        made = labels._unreleased(counts, standing, rules)
-        return made._replace(worth=Fraction(1)), rules.epsilon
+            return original(counts, kept, rules, noise)
+        return labels._unreleased(counts, kept, rules)._replace(unit_value=Fraction(1))
     return labellings
 
 
@@ -505,8 +504,9 @@ def _unbounded(original):
 
 def _telling(original):
     def mechanism(summary, noise, *, run):
-        made = original(summary, noise, run=run)
-        return made._replace(counts=[made.counts[0] * bool(summary.counts[0]), *made.counts[1:]])
+        output = original(summary, noise, run=run)
+        return output._replace(counts=[output.counts[0] * bool(summary.counts[0]),
+                                       *output.counts[1:]])
     return mechanism
 
 
@@ -518,23 +518,23 @@ def _from_the_table(original):
 
 
 def _doubled(original):
-    return lambda *given: [2 * score for score in original(*given)]
+    return lambda *arguments: [2 * score for score in original(*arguments)]
 
 
 def _halved(known):
-    def half(made):
-        whole = known.__get__(made)
+    def half(noise):
+        whole = known.__get__(noise)
         return whole // 2 if isinstance(whole, int) else whole / 2
     return property(half)
 
 
 def _less(known):
-    return lambda *given, **how: known(*given, **how) / 2
+    return lambda *arguments, **how: known(*arguments, **how) / 2
 
 
-def _more(known):
-    def shares(*given, **how):
-        noise, second = known(*given, **how)
+def _more_shares(known):
+    def shares(*arguments, **how):
+        noise, second = known(*arguments, **how)
         return 2 * noise, second
     return shares
 
@@ -547,11 +547,11 @@ PLANTED = {
     "half the noise of weights": ("windows", values.Grid, "beta", lambda known: (
         lambda grid, epsilon: 2 * known(grid, epsilon)), LESS),
     "half the sigma": ("output delta", values.Grid, "sigma", lambda known: (
-        lambda *given: known(*given) / 2), LESS),
+        lambda *arguments: known(*arguments) / 2), LESS),
     "half the noise of counts": ("bins", noisy_histogram.Tabling, "mean", lambda known: (
         property(lambda run: known.__get__(run) / 2)), BEYOND),
     "half the sensitivity": ("classes", rule_sieve.Rules, "sensitivity", lambda known: (
-        lambda *given: known(*given) // 2), BEYOND),
+        lambda *arguments: known(*arguments) // 2), BEYOND),
     "no limit to a person's rows": ("first order", persons, "row_weights", _unbounded, BEYOND),
     "a score that moves twice": ("counts ordered", ClassCounts, "values", _doubled, BEYOND),
     "half the sensitivity of votes": ("clip", block_fwell.Voting, "sensitivity", _halved, BEYOND),
@@ -563,9 +563,10 @@ PLANTED = {
                                             _less, BEYOND),
     "half of what a window moves weights": ("windows", constants, "ensemble", _less, BEYOND),
     "twice the share of the objective": ("objective against public rows", constants, "objective",
-                                         _more, BEYOND),
+                                         _more_shares, BEYOND),
     "a sensitivity from the table": ("correlation", noisy_top_k, "weighed", _from_the_table, OTHER),
-    "a call less": ("first order", rule_sieve, "labellings", _skipping, OTHER),
+    "a call less": ("first order", rule_sieve, "labellings", _skipping,
+                    "is declared of"),
     "a release that tells a row": ("bins", noisy_histogram, "mechanism", _telling,
                                    "another release"),
 }
@@ -577,11 +578,11 @@ def test_a_planted_mistake_is_seen(mistake, monkeypatch):
 
     What is done with noise is held against the claim before each charge, which sees some first.
     """
-    name, where, part, planted, text = PLANTED[mistake]
+    name, where, attribute, planted, text = PLANTED[mistake]
     family = next(family for family in FAMILIES if family.name == name)
 
     assert [] == audited(family, 2 * NEIGHBOURS).faults
-    monkeypatch.setattr(where, part, planted(getattr(where, part)))
+    monkeypatch.setattr(where, attribute, planted(getattr(where, attribute)))
     monkeypatch.setattr(fitting, "demand_valid", lambda plan: None)
     faults = audited(family, 40 * NEIGHBOURS).faults
     assert any(text in fault for fault in faults), faults

@@ -65,7 +65,7 @@ def test_numbers_on_a_grid_are_what_leaves(exponent, q):
     numbers = GridNumbers(exponent, tuple(q))
 
     assert numbers == convert(to_builtins(numbers), GridNumbers)
-    assert [math.ldexp(one, exponent) for one in q] == numbers.doubles
+    assert [math.ldexp(number, exponent) for number in q] == numbers.doubles
 
 
 @given(st.sampled_from(["gaussian", "gamma-norm"]), AMOUNTS, st.integers(1, 6))

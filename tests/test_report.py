@@ -78,12 +78,13 @@ class Page(HTMLParser):
     @property
     def words(self):
         """All text that is shown."""
-        shown = "".join(text for tag, text in self.text if tag not in ("style", "title", "desc"))
-        return " ".join(shown.split())
+        shown_text = "".join(text for tag,
+                             text in self.text if tag not in ("style", "title", "desc"))
+        return " ".join(shown_text.split())
 
     def inside(self, tag):
         """The text of all such elements."""
-        return "".join(text for found, text in self.text if found == tag)
+        return "".join(text for path, text in self.text if path == tag)
 
 
 def harmless(data):
@@ -111,11 +112,12 @@ def harmless(data):
     return page
 
 
-def selection(tmp_path, *, ledger=True, columns=("age", "dose", "sex"), k=2, folder=None, **more):
+def selection(tmp_path, *, ledger=True, columns=("age", "dose", "sex"), k=2, folder=None,
+              **options):
     """A release of a small table; keywords go to the domain."""
     domain = ps.Domain([ps.Number(columns[0], 0, 110), ps.Number(columns[1], 1, 9, scale="log"),
                         ps.Category(columns[2], ["F", "M"])],
-                       target=ps.Label("ill", ["no", "yes"]), **more)
+                       target=ps.Label("ill", ["no", "yes"]), **options)
     (tmp_path / "t.csv").write_text(",".join([*columns, "ill", "who"]) + "\n"
                                     + "20,1,F,no,a\n70,9,M,yes,b\n" * 50)
     book = None
@@ -123,7 +125,7 @@ def selection(tmp_path, *, ledger=True, columns=("age", "dose", "sex"), k=2, fol
         book = ps.Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
         book.grant(epsilon=1)
     plan = ps.plan("rule-sieve", domain, k=k, epsilon="0.5",
-                   rows=None if more else 100)
+                   rows=None if options else 100)
     source = open_source(tmp_path / "t.csv", csv=domain.csv)
     return fit(plan, source, ledger=book, folder=folder)
 
@@ -137,8 +139,8 @@ PROOFS = [next(SRC.rglob(f"{name}.proof.md")) for name in (
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory):
     """A selection with a ledger."""
-    made = selection(tmp_path_factory.mktemp("chosen"))
-    return json.loads(canonical(made.body)), json.loads(canonical(made.certificate))
+    release = selection(tmp_path_factory.mktemp("chosen"))
+    return json.loads(canonical(release.body)), json.loads(canonical(release.certificate))
 
 
 def publication(rows, names, labels=None, *, sensitive=(), **claim):
@@ -146,9 +148,10 @@ def publication(rows, names, labels=None, *, sensitive=(), **claim):
     target = claim.get("target")
     claim = {"kind": "containment", "k": 2, "model": "containment", "absent": [], "l_diversity": 1,
              "suppressed": 0, "columns": list(names), "target": None, "table_sha256": "0" * 64,
-             "rows": len(rows), "origins": list(names), "sensitive": [one for one, _ in sensitive],
+             "rows": len(rows), "origins": list(names),
+             "sensitive": [column for column, _ in sensitive],
              "roles": {"presences": list(names), "both": [], "target": target,
-                       "sensitive": [one for one, _ in sensitive],
+                       "sensitive": [column for column, _ in sensitive],
                        "target_known": target is not None},
              "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []},
              "fingerprint": None,
@@ -181,16 +184,17 @@ def test_every_page_is_harmless(chosen, published):
     """Nothing on a page runs or loads; each tag is closed, each link stays on the page."""
     for data in (html(*chosen), html(*published), internal_html(*published, CLOSED)):
         page = harmless(data)
-        for one in ("asked", "answered", "cost", "protects", "not protect"):
-            assert one in page.inside("dt")
+        for word in ("asked", "answered", "cost", "protects", "not protect"):
+            assert word in page.inside("dt")
 
 
 def swapped(value, old, new):
     """A JSON value in which a text is another one."""
     if isinstance(value, dict):
-        return {new if key == old else key: swapped(one, old, new) for key, one in value.items()}
+        return {new if key == old else key: swapped(single_value, old, new) for key,
+                single_value in value.items()}
     if isinstance(value, list):
-        return [swapped(one, old, new) for one in value]
+        return [swapped(single_value, old, new) for single_value in value]
     return new if value == old else value
 
 
@@ -203,13 +207,13 @@ def test_names_do_no_harm(chosen, published, text):
         hurt = swapped(hurt, old, text)
     signed = {**swapped(certificate, "clinic-2026", text),
               "domain_sha256": digest(canonical(hurt["domain"]))}
-    one = html(hurt, signed)
-    told, claimed = swapped(published[0], "a", text), swapped(published[1], "a", text)
+    single_page = html(hurt, signed)
+    full_release, claimed = swapped(published[0], "a", text), swapped(published[1], "a", text)
     claimed = {**claimed, "population": text, "ledger": {
         "snapshot": text, "publish": {"seq": 1, "prev": "0", "hash": "0"}, "head": text}}
-    inner = internal_html(told, claimed, swapped(CLOSED, "shut", text))
+    inner = internal_html(full_release, claimed, swapped(CLOSED, "shut", text))
 
-    for data in (one, html(told, claimed), inner):
+    for data in (single_page, html(full_release, claimed), inner):
         page = harmless(data)
         if clean(text):
             assert clean(text) in page.inside("bdi")
@@ -230,19 +234,19 @@ def test_every_class_has_a_style():
     """The style sheet knows every class that a page uses, but for those of other classes."""
     style = (Path(ps.__file__).parent / "telling" / "style.css").read_text()
 
-    assert set() == {one for word in CLASSES - {"public", "l2 da", "long"} for one in [word]
-                     if f".{one}" not in style}
+    assert set() == {word for word in CLASSES - {"public", "l2 da", "long"}
+                     if f".{word}" not in style}
 
 
 def test_names_are_shown_whole_or_cut():
     """A name of at most 128 characters is shown as it is, a longer one ends with a sign."""
     for length in (1, 16, 17, 128, 129, 1000):
         text = ("ab_c.d-e/f" * 100)[:length]
-        shown = shown_text(name(text), lambda words, _key: words)
+        this_text = shown_text(name(text), lambda words, _key: words)
 
-        assert clean(text) == shown.striptags()
+        assert clean(text) == this_text.striptags()
         assert (text if length <= 128 else text[:127] + "…") == clean(text)
-        assert max(map(len, re.split("<wbr>", shown.unescape()))) <= 64
+        assert max(map(len, re.split("<wbr>", this_text.unescape()))) <= 64
 
 
 def test_a_page_of_the_same_files_is_the_same(chosen, published):
@@ -304,18 +308,18 @@ def test_a_selection_says_nothing_else(chosen):
     release, certificate = chosen
     planted = dict.fromkeys(("scores", "ranks", "noisy", "accuracy", "count", "seconds", "order",
                              "warnings", "data_sha256", "path", "user"), SENTINEL)
-    more = {**release, **planted, "internal": planted,
+    body = {**release, **planted, "internal": planted,
             "forecast": {**release["forecast"], **planted}, "plan": {**release["plan"], **planted}}
 
-    assert html(release, certificate) == html(more, {**certificate, **planted}).replace(
+    assert html(release, certificate) == html(body, {**certificate, **planted}).replace(
         digest(canonical({**certificate, **planted})).encode(),
         digest(canonical(certificate)).encode())
 
 
 def test_the_number_of_rows_is_private_under_add_remove(tmp_path):
     """Under add-remove the page says the declared number, and not how many rows there are."""
-    made = selection(tmp_path, neighbours="add-remove", rows=4000)
-    words = Page(html(made.body, made.certificate)).words
+    release = selection(tmp_path, neighbours="add-remove", rows=4000)
+    words = Page(html(release.body, release.certificate)).words
 
     assert "a declared number of rows, 4,000; the true number is private" in words
     assert "With or without any one row" in words
@@ -323,9 +327,9 @@ def test_the_number_of_rows_is_private_under_add_remove(tmp_path):
 
 
 def test_persons_are_named(tmp_path):
-    """Where a person is protected, the page speaks of persons and of their rows."""
-    made = selection(tmp_path, person="who", rows_per_person=3, persons=500)
-    words = Page(html(made.body, made.certificate)).words
+    """Where a person is protected, the page names persons and their rows."""
+    release = selection(tmp_path, person="who", rows_per_person=3, persons=500)
+    words = Page(html(release.body, release.certificate)).words
 
     assert "Every person." in words
     assert "At most 3 rows of each person were used." in words
@@ -344,11 +348,11 @@ def test_gaps_are_sentences(chosen):
         empty = re.findall(rb"<(td|th|p|dd|li|h1|h2)\b[^>]*></", data)
         assert ([], []) == ([tag for tag in empty if tag != b"td" or b"sign" not in data],
                             re.findall(r"\bNone\b", page.words))
-    said = [Page(data).words for data in pages]
+    pages_words = [Page(data).words for data in pages]
     for number, sentence in ((0, "made without a ledger"), (0, "No ledger adds up"),
                              (0, "Another version of privsieve made this release"),
                              (1, "The table contains no class"), (1, "does not contain a class")):
-        assert sentence in said[number], sentence
+        assert sentence in pages_words[number], sentence
 
 
 def test_a_page_needs_files_that_agree(chosen):
@@ -356,9 +360,9 @@ def test_a_page_needs_files_that_agree(chosen):
     release, certificate = chosen
     other = {**release, "domain": {**release["domain"], "rows": 7}}
 
-    for one, two in ((other, certificate), ({"kind": "selection"}, certificate), (release, {})):
+    for first, two in ((other, certificate), ({"kind": "selection"}, certificate), (release, {})):
         with pytest.raises(SchemaError, match="lacks something that a report needs"):
-            html(one, two)
+            html(first, two)
     with pytest.raises(SchemaError, match="kind without a report"):
         html({**release, "kind": "poem"}, certificate)
     with pytest.raises(SchemaError, match="lacks something that a report needs"):
@@ -385,11 +389,11 @@ def test_beliefs_are_rounded_outwards(epsilon):
 def test_factors_and_shares_are_rounded_up():
     """A factor or a share of rows is never told smaller than it is."""
     for thousandths in range(1, 25_000, 77):
-        told = factor(Fraction(thousandths, 1000))
-        assert float(told.replace(",", "")) >= exp(thousandths / 1000)
-    for part in range(1001):
-        told = Fraction(share_up(part, 1000).removesuffix(" %"))
-        assert Fraction(part, 10) <= told < Fraction(part, 10) + 1
+        text = factor(Fraction(thousandths, 1000))
+        assert float(text.replace(",", "")) >= exp(thousandths / 1000)
+    for own_thousandths in range(1001):
+        text = Fraction(share_up(own_thousandths, 1000).removesuffix(" %"))
+        assert Fraction(own_thousandths, 10) <= text < Fraction(own_thousandths, 10) + 1
     assert factor(Fraction(1000)) is None
 
 
@@ -418,15 +422,15 @@ def test_a_delta_is_said(chosen):
 
 def test_a_free_release_is_said(tmp_path):
     """All columns asked for: nothing is charged, and the page says so instead of a forecast."""
-    made = selection(tmp_path, k=3)
-    words = Page(html(made.body, made.certificate)).words
+    release = selection(tmp_path, k=3)
+    words = Page(html(release.body, release.certificate)).words
 
     assert "Nothing. Every column that could be chosen is named" in words
     assert "Nothing was charged." in words
 
 
 def naive_facts(rows, k, labels, absent):
-    """The same facts by loops: crowds of each stranger, and the promised level without columns."""
+    """The same facts by loops: groups of each attacker, and the promised level without columns."""
     every = range(rows.shape[1])
 
     def crowds(lacking, *, by_class, columns=every):
@@ -437,20 +441,20 @@ def naive_facts(rows, k, labels, absent):
 
         return [[i for i in range(len(rows)) if fits(mine, i)] for mine in range(len(rows))]
 
-    def said(sizes):
+    def text(sizes):
         return {"level": min(sizes), "below": sum(size < k for size in sizes),
                 "alone": sizes.count(1), "average": sum(Fraction(1, size) for size in sizes)
                 / len(sizes)}
 
     who = {"known": (absent, False), "known_class": (absent, True), "all": (every, False),
            "all_class": (every, True)}
-    sizes = {one: [len(crowd) for crowd in crowds(lacking, by_class=by)]
-             for one, (lacking, by) in who.items()}
+    sizes = {size: [len(crowd) for crowd in crowds(lacking, by_class=by)]
+             for size, (lacking, by) in who.items()}
     without = []
     for j in every:
         rest = [other for other in every if other != j]
         without.append(min(map(len, crowds(absent, by_class=True, columns=rest))))
-    return {"strangers": {one: said(found) for one, found in sizes.items()},
+    return {"strangers": {size: text(count) for size, count in sizes.items()},
             "one_class": sum(len({labels[i] for i in crowd}) == 1
                              for crowd in crowds(absent, by_class=False)),
             "without": without, "sizes": sizes["known_class"]}
@@ -466,22 +470,22 @@ def test_facts_are_counted_as_defined(seed):
     names = [f"x{j}" for j in range(5)]
     release, _ = publication(rows, names, tuple(labels), target="ill", k=k,
                              absent=[names[j] for j in absent])
-    told, true = release["measured"], naive_facts(rows, k, labels, absent)
+    measured, true = release["measured"], naive_facts(rows, k, labels, absent)
 
-    assert true["one_class"] == told["one_class"]
-    assert true["strangers"].keys() == told["strangers"].keys()
-    for who, found in told["strangers"].items():
+    assert true["one_class"] == measured["one_class"]
+    assert true["strangers"].keys() == measured["strangers"].keys()
+    for who, group in measured["strangers"].items():
         for figure in ("level", "below", "alone"):
-            assert true["strangers"][who][figure] == found[figure]
-        average, exact = Fraction(found["average"]), true["strangers"][who]["average"]
+            assert true["strangers"][who][figure] == group[figure]
+        average, exact = Fraction(group["average"]), true["strangers"][who]["average"]
         assert exact <= average <= exact + Fraction(2, 10**9)
-    assert true["without"] == [without for _, _, without in told["items"]]
-    assert rows.sum(axis=0).tolist() == [held for _, held, _ in told["items"]]
-    bins = told["strangers"]["known_class"]["bins"]
-    assert (1, k - 1, "known_class") == (*bins[0][:2], told["promised"])
-    for low, high, found in bins:
-        assert sum(low <= size <= (high or size) for size in true["sizes"]) == found
-    assert len(rows) == sum(found for _, _, found in bins)
+    assert true["without"] == [without for _, _, without in measured["items"]]
+    assert rows.sum(axis=0).tolist() == [held for _, held, _ in measured["items"]]
+    bins = measured["strangers"]["known_class"]["bins"]
+    assert (1, k - 1, "known_class") == (*bins[0][:2], measured["promised"])
+    for low, high, group in bins:
+        assert sum(low <= size <= (high or size) for size in true["sizes"]) == group
+    assert len(rows) == sum(count for _, _, count in bins)
 
 
 @pytest.mark.parametrize("model", ["containment", "k-anonymity"])
@@ -491,18 +495,19 @@ def test_closed_columns_are_counted_as_defined(model):
     rows = (rng.random((60, 6)) < 0.5).astype(int)
     y = rng.integers(0, 2, 60).astype(np.int32)
     rule = Rule(k=3, classes=2, model=model, l_diversity=2)
-    found = closed(Labelled(Items.dense(rows), y, ("no", "yes")), rule, [0, 2])
+    closures = closed(Labelled(Items.dense(rows), y, ("no", "yes")), rule, [0, 2])
 
     true = []
     for j in (1, 3, 4, 5):
-        part = [frozenset(np.flatnonzero(row)) for row in rows[:, [0, 2, j]]]
-        crowds = [[i for i, other in enumerate(part)
+        sets = [frozenset(np.flatnonzero(row)) for row in rows[:, [0, 2, j]]]
+        crowds = [[i for i, other in enumerate(sets)
                    if (mine == other if model == "k-anonymity" else mine <= other)]
-                  for mine in part]
-        true.append([f"x{j}", min(map(len, crowds)), sum(len(one) < 3 for one in crowds),
-                     sum(len(set(y[one])) < 2 for one in crowds)])
-    assert sorted(true, key=lambda one: (-one[1], one[2], one[3], one[0])) == found["closed"]
-    assert (60, 6, 0) == (found["rows"], found["items"], found["passed_over"])
+                  for mine in sets]
+        true.append([f"x{j}", min(map(len, crowds)), sum(len(group) < 3 for group in crowds),
+                     sum(len(set(y[group])) < 2 for group in crowds)])
+    assert sorted(true, key=lambda items: (-items[1], items[2], items[3],
+                                           items[0])) == closures["closed"]
+    assert (60, 6, 0) == (closures["rows"], closures["items"], closures["passed_over"])
 
 
 def test_a_large_table_is_not_counted_column_by_column(monkeypatch):

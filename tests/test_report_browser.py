@@ -17,7 +17,7 @@ from releases import KINDS
 from screens import CONTRAST
 from test_report import CLOSED, ROWS, publication, selection
 from test_report_kinds import HUNDREDS, answered, of_columns
-from test_steward_explore import told
+from test_steward_explore import explore_page
 from test_steward_inspected import page_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -69,10 +69,10 @@ def browser():
     """A browser of its own, without a network."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for one in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
-                "disable-background-networking", "disable-component-update", "disable-sync",
-                "hide-scrollbars", "host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(f"--{one}")
+    for option in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
+                   "disable-background-networking", "disable-component-update", "disable-sync",
+                   "hide-scrollbars", "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{option}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
@@ -87,17 +87,18 @@ def pages(tmp_path_factory):
     for kind, columns in (("plain", ("age", "length_of_stay", "sex")),
                           ("long", ("W" * 128, "a_b" * 40, "<b>" * 40))):
         (place / kind).mkdir()
-        made = selection(place / kind, columns=columns, k=2)
+        new_release = selection(place / kind, columns=columns, k=2)
         release, certificate = publication(ROWS, columns, ("x", "y") * 3, target=columns[0])
         inner = {**CLOSED, "closed": [[columns[0], 1, 4, 2], ["b", 3, 0, 0]]}
         certificate = {**certificate, "population": columns[1], "ledger": {
             "snapshot": columns[2], "publish": {"seq": 7, "prev": "0", "hash": "0"},
             "head": digest(canonical(release))}}
-        for name, data in (("selection", html(made.body, made.certificate)),
+        for name, data in (("selection", html(new_release.body, new_release.certificate)),
                            ("publication", html(release, certificate)),
                            ("internal", internal_html(release, certificate, inner)),
-                           ("explored", explored_page(told(columns[0]))),
-                           ("inspected", page_of([one[:120] for one in columns], place / kind)),
+                           ("explored", explored_page(explore_page(columns[0]))),
+                           ("inspected",
+                            page_of([column[:120] for column in columns], place / kind)),
                            *((kind_of, html(*of_columns(kind_of, columns))) for kind_of in KINDS)):
             written[name, kind] = place / kind / f"{name}.html"
             written[name, kind].write_bytes(data)
@@ -156,7 +157,7 @@ def test_a_page_prints(browser, pages, edition):
 
 
 def test_nothing_runs(browser, tmp_path, pages):
-    """A page whose policy is broken on purpose is caught: the console speaks of it."""
+    """A page whose policy is broken on purpose is caught: the console reports it."""
     data = pages["selection", "plain"].read_bytes()
     broken = tmp_path / "broken.html"
     broken.write_bytes(data.replace(b"</main>", b"<img src='x.png' onerror='alert(1)'></main>"))

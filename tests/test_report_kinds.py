@@ -50,9 +50,9 @@ def answered():
 @pytest.fixture
 def book(tmp_path):
     """A ledger with 3 granted."""
-    made = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
-    made.grant(epsilon=3)
-    return made
+    ledger = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
+    ledger.grant(epsilon=3)
+    return ledger
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,8 +63,8 @@ def test_every_page_is_harmless(kind):
 
     for page in pages:
         assert {value for _, key, value in page.attributes if key == "class"} <= CLASSES
-        for one in ("asked", "answered", "cost", "protects", "not protect"):
-            assert one in page.inside("dt")
+        for word in ("asked", "answered", "cost", "protects", "not protect"):
+            assert word in page.inside("dt")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,16 +110,16 @@ def test_a_page_says_nothing_else(kind):
     release, certificate = released(kind)
     planted = dict.fromkeys(("true", "exact", "counts", "moments", "seconds", "path", "user",
                              "data_sha256", "rows_read"), SENTINEL)
-    more = {**release, **planted, "forecast": {**release["forecast"], **planted},
+    body = {**release, **planted, "forecast": {**release["forecast"], **planted},
             "plan": {**release["plan"], **planted}}
     signed = {**certificate, **planted}
 
-    assert html(release, certificate) == html(more, signed).replace(
+    assert html(release, certificate) == html(body, signed).replace(
         digest(canonical(signed)).encode(), digest(canonical(certificate)).encode())
-    for part in ("noise", "values", "cells"):
-        if part in release:
+    for key in ("noise", "values", "cells"):
+        if key in release:
             with pytest.raises(SchemaError, match="lacks something that a report needs"):
-                html({**release, part: {**release[part], **planted}}, certificate)
+                html({**release, key: {**release[key], **planted}}, certificate)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,13 +149,13 @@ def test_digits_follow_the_noise(seed, size):
     rng = np.random.default_rng(seed)
     each = Fraction(int(rng.integers(100, 999))) * Fraction(10)**size
     value = each * Fraction(int(rng.integers(-9999, 9999)), 10**int(rng.integers(1, 5)))
-    shown = NoiseFigure("gaussian", each).text_of(value).replace(",", "").replace(MINUS, "-")
+    changed = NoiseFigure("gaussian", each).text_of(value).replace(",", "").replace(MINUS, "-")
     step = Fraction(10)**(size + 1)  # the noise has three digits, and the third is dropped
 
-    assert abs(Fraction(shown) - value) <= step / 2
-    assert 0 == Fraction(shown) % step
-    assert "-0" != shown.rstrip("0.")
-    assert len(shown.partition(".")[2]) == max(0, -size - 1)
+    assert abs(Fraction(changed) - value) <= step / 2
+    assert 0 == Fraction(changed) % step
+    assert "-0" != changed.rstrip("0.")
+    assert len(changed.partition(".")[2]) == max(0, -size - 1)
 
 
 def test_noise_is_rounded_up():
@@ -163,22 +163,22 @@ def test_noise_is_rounded_up():
     for whole in range(1, 5000, 7):
         for scale in (-12, -2, 0, 5):
             value = Fraction(whole) * Fraction(10)**scale
-            told = Fraction(up(value).replace(",", ""))
+            number = Fraction(up(value).replace(",", ""))
 
-            assert value <= told <= value * Fraction(11, 10)
+            assert value <= number <= value * Fraction(11, 10)
 
 
 def test_weights_are_drawn_where_they_are():
     """Bars begin at zero, end at their value, and the band is one deviation on each side."""
     release, certificate = released("weights")
-    told = [Fraction(q, 2**10) for q in SAYS["weights"]["values"]["q"]]
+    values = [Fraction(q, 2**10) for q in SAYS["weights"]["values"]["q"]]
     each = Fraction(release["noise"]["each"])
-    low, high = min(-each, *told), max(each, *told)
-    part = html(release, certificate).decode().partition("Released weights")[2]
-    rects = re.findall(r'x="([\d.]+)%" y="1" width="([\d.]+)%" height="12" class="(f\d)"', part)
+    low, high = min(-each, *values), max(each, *values)
+    page = html(release, certificate).decode().partition("Released weights")[2]
+    rects = re.findall(r'x="([\d.]+)%" y="1" width="([\d.]+)%" height="12" class="(f\d)"', page)
 
     expected = []
-    for value, kind in ((told[0], "f1"), (told[2], "f1"), (told[1], "f2")):
+    for value, kind in ((values[0], "f1"), (values[2], "f1"), (values[1], "f2")):
         for begin, end, mark in ((-each, each, "f3"), (min(0, value), max(0, value), kind)):
             expected.append((f"{float(100 * (begin - low) / (high - low)):.2f}",
                              f"{float(100 * (end - begin) / (high - low)):.2f}", mark))
@@ -186,7 +186,7 @@ def test_weights_are_drawn_where_they_are():
 
 
 def test_weights_are_told_and_chosen():
-    """Chosen columns stand first, the larger weight before; each weight stands beside its name."""
+    """Chosen columns stand first, the larger weight before; each weight is next to its name."""
     page = html(*released("weights")).decode().partition("Released weights")[2]
     rows = re.findall(r'<code translate="no"><bdi>(\w+)</bdi></code>.*?<td>(?:<[^>]*>)?([^<]+).*?'
                       r'<td class="r">([^<]+)</td>', page.partition("</table>")[0], re.DOTALL)
@@ -242,7 +242,7 @@ def test_margins_are_not_negative():
     assert MINUS not in "".join(counts)
 
 
-@pytest.mark.parametrize(("kind", "said"), [
+@pytest.mark.parametrize(("kind", "message"), [
     ("weights", ["standard deviation 0.13", "about 0.22 long", "at most 1.9 long",
                  "2 of 3 released weights", "about 12 % as long",
                  "3 weights, of which 2 stand out from the noise. The 2 largest"]),
@@ -251,11 +251,11 @@ def test_margins_are_not_negative():
                     "0.22 of half the target"]),
     ("histogram", ["standard deviation 2.9", "On a sum of 6 cells", "standard deviation 7.0",
                    "about 0.61 % of the rows"])])
-def test_the_forecast_is_told(kind, said):
+def test_the_forecast_is_told(kind, message):
     """Every figure of a forecast stands on the page, rounded up."""
     words = Page(html(*released(kind))).words
 
-    assert [] == [one for one in said if one not in words]
+    assert [] == [text for text in message if text not in words]
 
 
 def test_cells_that_are_not_named_are_said():
@@ -391,9 +391,9 @@ def test_wrong_numbers_are_found(kind, path, value):
     body, certificate = true(kind)
     wrong = changed(body, path, value)
     signed = {**certificate, "release_sha256": digest(canonical(wrong))}
-    found = verify(signed, wrong).reasons
+    reasons = verify(signed, wrong).reasons
 
-    assert re.search(rf"{path[0]}|select", found[0])
+    assert re.search(rf"{path[0]}|select", reasons[0])
     assert not verify(certificate, wrong).valid
 
 
@@ -415,10 +415,10 @@ def test_the_kind_is_bound(kind):
     assert verify(certificate, body).valid
     for other in {*KINDS, "selection", "poem"} - {body["kind"]}:
         claim = {**certificate["claim"], "kind": other}
-        found = verify({**certificate, "claim": claim}, body).reasons
+        reasons = verify({**certificate, "claim": claim}, body).reasons
 
         assert re.match("the (certificate does not have the fields|kind of the release|claim "
-                        "names no known kind)", found[0])
+                        "names no known kind)", reasons[0])
 
 
 def test_positive_weights_are_as_many_as_there_are():
@@ -460,19 +460,19 @@ def test_answers_are_checked():
     for wrong in ({"answers": ["1"]}, {"answers": [1, 2]}, {"answers": ["1", "x"]},
                   {"queries": None}):
         less = {**body, **wrong}
-        found = verify({**certificate, "release_sha256": digest(canonical(less))}, less).reasons
-        assert re.search("answers|queries|nobody could have planned|at the file$", found[0])
+        reasons = verify({**certificate, "release_sha256": digest(canonical(less))}, less).reasons
+        assert re.search("answers|queries|nobody could have planned|at the file$", reasons[0])
 
 
-@pytest.mark.parametrize(("kind", "one", "several"), [
+@pytest.mark.parametrize(("kind", "claim", "several"), [
     ("weights", "any released vector of weights by a factor",
      "any collection of released vectors of weights by a factor"),
     ("regression", "any released model by", "any collection of released models by"),
     ("histogram", "any released table of counts by",
      "any collection of released tables of counts by")])
-def test_the_claim_is_a_sentence(kind, one, several):
-    """Each kind has its sentence; with a delta it speaks of collections."""
-    assert one in sentence(released(kind)[1])
+def test_the_claim_is_a_sentence(kind, claim, several):
+    """Each kind has its sentence; with a delta it describes collections."""
+    assert claim in sentence(released(kind)[1])
     assert several in sentence(released(kind, delta="1e-6")[1])
     assert "at most 0.000001 beyond that." in sentence(released(kind, delta="1e-6")[1])
 
@@ -510,12 +510,12 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_what_methods_release_is_told_and_holds(name):
     """A release of every method is valid, and its page is harmless and names its proofs."""
-    made = REAL[name]().release_
-    page = harmless(html(made.body, made.certificate))
+    release = REAL[name]().release_
+    page = harmless(html(release.body, release.certificate))
 
-    assert () == verify(dict(made.certificate), dict(made.body)).reasons
+    assert () == verify(dict(release.certificate), dict(release.body)).reasons
     assert "The proofs are in the package" in page.words
-    assert f"{made.certificate['claim']['theorem']}" in page.words
+    assert f"{release.certificate['claim']['theorem']}" in page.words
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -530,10 +530,10 @@ def test_what_a_session_releases_is_told_and_holds():
             ask()
             releases.append(session.release_)
     pages = []
-    for made in releases:
-        page = harmless(html(made.body, made.certificate))
+    for release in releases:
+        page = harmless(html(release.body, release.certificate))
         pages.append(page.words)
 
-        assert () == verify(dict(made.certificate), dict(made.body)).reasons
+        assert () == verify(dict(release.certificate), dict(release.body)).reasons
         assert "The proofs are in the package" in page.words
     assert all("in the order of the queries" in words for words in pages)

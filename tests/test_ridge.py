@@ -33,11 +33,11 @@ def domain(kinds="nn", **options):
 
 def model(of, rows=None, lam="0.1", **options):
     """The public parameters that a plan carries."""
-    made = planned(of, epsilon=1, rows=rows, lam=lam, **options)
-    return made.mechanism.keywords["model"]
+    plan = planned(of, epsilon=1, rows=rows, lam=lam, **options)
+    return plan.mechanism.keywords["model"]
 
 
-def found(batch, known, key=0):
+def weights_of(batch, known, key=0):
     """The exact weights of a table, as the mechanism has them."""
     return ridge.weights(ridge.summarise([batch], key, model=known), known)
 
@@ -70,7 +70,7 @@ def test_weights_are_the_exact_ones(options):
     known = model(domain("nf"), rows=7, **options)
 
     expected = naive_weights(codes, label.astype(np.int32), np.ones(7, int), known)
-    assert expected == found(tables.batch(codes, label), known)
+    assert expected == weights_of(tables.batch(codes, label), known)
 
 
 @pytest.mark.parametrize("options", KERNELS, ids=str)
@@ -84,9 +84,9 @@ def test_predictions_are_those_of_kernel_ridge(options):
     y = target(known.domain.target, label.astype(np.int32)) / WHOLE
     expected = KernelRidge(alpha=0.02 * n, kernel="precomputed").fit(phi @ phi.T, y)
 
-    w = np.array([float(x) for x in found(tables.batch(codes, label), known)])
-    shown = features(known.map, codes.astype(np.uint16)) / WHOLE @ w
-    assert np.allclose(expected.predict(phi @ phi.T), shown, rtol=0, atol=1e-11)
+    w = np.array([float(x) for x in weights_of(tables.batch(codes, label), known)])
+    predictions = features(known.map, codes.astype(np.uint16)) / WHOLE @ w
+    assert np.allclose(expected.predict(phi @ phi.T), predictions, rtol=0, atol=1e-11)
 
 
 def test_the_sums_of_any_cut_are_the_same():
@@ -99,7 +99,7 @@ def test_the_sums_of_any_cut_are_the_same():
         known = model(domain("nmfc"), rows=500, **options)
 
         def of(rows, known=known):
-            return Products.of(whole.take(rows), weight[rows], made=known.map,
+            return Products.of(whole.take(rows), weight[rows], kernel_map=known.map,
                               domain=known.domain, most=4)
 
         cuts = sorted(rng.integers(0, 500, 3))
@@ -118,7 +118,7 @@ def test_the_largest_sums_fit():
     known = model(domain("n"), rows=2**18, kernel="linear")
     extreme = tables.batch(np.full((2**18, 1), 65535), np.full(2**18, 65535))
     weight = np.full(2**18, 4095)  # no power of two, which a double would hold for nothing
-    once = Products.of(extreme, weight, made=known.map, domain=known.domain, most=4096)
+    once = Products.of(extreme, weight, kernel_map=known.map, domain=known.domain, most=4096)
 
     assert {2**18 * 4095 * ONE**2} == set(once.products.ravel().tolist())
     assert {2**18 * 4095 * ONE**2} == set(once.with_target.tolist())
@@ -132,7 +132,7 @@ def test_no_rows_and_constant_rows_have_an_answer(options, kinds):
     equal = tables.batch(np.full((20, 2), 1), np.full(20, 65535))
 
     assert [0] * known.map.width == ridge.weights(ridge.summarise([], 0, model=known), known)
-    assert any(found(equal, known))
+    assert any(weights_of(equal, known))
 
 
 def test_more_rows_than_declared_need_the_cap():
@@ -142,8 +142,8 @@ def test_more_rows_than_declared_need_the_cap():
     # two points on one line through the middle, each pulled outwards: the least certain direction
     codes = np.where(np.arange(400)[:, None] % 2, code, 65535 - code)
     rows = tables.batch(codes, np.where(np.arange(400) % 2, 65535, 0))
-    capped = math.sqrt(float(sum(x * x for x in found(rows, known))))
-    free = Products.of(rows, None, made=known.map, domain=known.domain)
+    capped = math.sqrt(float(sum(x * x for x in weights_of(rows, known))))
+    free = Products.of(rows, None, kernel_map=known.map, domain=known.domain)
     loose = math.sqrt(float(sum(x * x for x in ridge.weights(free, known))))
 
     assert capped <= known.longest
@@ -157,15 +157,15 @@ def test_more_rows_than_declared_need_the_cap():
 def test_the_noise_is_as_large_as_forecast(delta):
     """Over 300 replays the mean square of a weight, of the length and of a prediction is right."""
     of = domain("nn")
-    made = planned(of, epsilon=1, delta=delta, rows=2000, features=60)
-    known = made.mechanism.keywords["model"]
+    plan = planned(of, epsilon=1, delta=delta, rows=2000, features=60)
+    known = plan.mechanism.keywords["model"]
     summary = ridge.summarise([tables.batch([[0, 0]], [0])], 0, model=known)
     exact = known.grid.numbers(known.grid.integers(ridge.weights(summary, known)))
     noise = replay(1)
-    drawn = np.array([known.grid.numbers(made.mechanism(summary, noise)) for _ in range(300)])
+    drawn = np.array([known.grid.numbers(plan.mechanism(summary, noise)) for _ in range(300)])
     off = drawn - np.array(exact)
     phi = features(known.map, np.array([[9, 60_000]], np.uint16))[0] / WHOLE
-    forecast = {name: float(value) for name, value in made.forecast.items()}
+    forecast = {name: float(value) for name, value in plan.forecast.items()}
 
     assert (known.delta == 0) == (delta == 0)
     assert math.sqrt((off**2).mean()) == pytest.approx(forecast["noise_each"], rel=0.05)
@@ -183,8 +183,8 @@ def test_a_plan_warns_of_pure_noise():
 def test_lam_is_the_best_of_round_ones(delta):
     """Of all that "auto" looks at none has a smaller expected error; public numbers decide."""
     def error(lam):
-        made = planned(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
-        return made.mechanism.keywords["model"].error
+        plan = planned(domain(), epsilon=1, delta=delta, rows=9000, lam=lam)
+        return plan.mechanism.keywords["model"].error
 
     assert min(map(error, ROUND)) == error("auto")
     few, many = (float(planned(domain(), epsilon=1, rows=rows).settings["lam"])
@@ -192,7 +192,7 @@ def test_lam_is_the_best_of_round_ones(delta):
     assert few > 10 * many
 
 
-@pytest.mark.parametrize(("of", "options", "said"), [
+@pytest.mark.parametrize(("of", "options", "message"), [
     (domain(), {"lam": "1e-7"}, "lam is 1e-7; it must be between 1e-6"),
     (domain(), {"epsilon": "1e-9"}, "would not fit their grid"),
     (domain(), {"lam": 10**6, "rows": 2**30}, "would not fit a grid as fine as their noise"),
@@ -205,7 +205,7 @@ def test_lam_is_the_best_of_round_ones(delta):
     (domain(), {"delta": "0.5"}, "delta is 0.5 and 1000 units"),
     (domain(), {"epsilon": None}, "epsilon is 'None'"),
 ])
-def test_wrong_plans_are_refused(of, options, said):
+def test_wrong_plans_are_refused(of, options, message):
     """Before the charge, with the thing, its limit and a way out."""
-    with pytest.raises((ParameterError, DomainError), match=said):
+    with pytest.raises((ParameterError, DomainError), match=message):
         planned(of, **{"epsilon": 1, "rows": 1000, **options})

@@ -45,7 +45,7 @@ def table(n=3000):
         "days": days})
 
 
-def made(kernel="linear", **options):
+def make_model(kernel="linear", **options):
     """A model with every parameter that it demands."""
     return ps.PrivateKernelRidge(kernel, **{"epsilon": 8, "lam": 0.1, "domain": DOMAIN, **options})
 
@@ -59,14 +59,14 @@ def replayed(monkeypatch):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_one_charge_and_free_predictions_for_ever(kernel, ledger, tmp_path):
     """`fit` charges once; predictions charge nothing, also from a loaded folder."""
-    fitted = made(kernel, epsilon=2, ledger=ledger).fit(table())
+    fitted = make_model(kernel, epsilon=2, ledger=ledger).fit(table())
     first = fitted.predict(table().drop(columns="days"))
     fitted.release_.save(tmp_path / "out")
     again = ps.PrivateKernelRidge.of_release(ps.load(tmp_path / "out"))
 
     assert Fraction(2) == ledger.spent()
     held = table(), pl.from_pandas(table()), pa.Table.from_pandas(table(), preserve_index=False)
-    assert [first.tolist()] * 3 == [again.predict(one).tolist() for one in held]
+    assert [first.tolist()] * 3 == [again.predict(value).tolist() for value in held]
     assert (0,) == again.predict(table(0)).shape
     assert fitted.weights_.tolist() == again.weights_.tolist()
     assert ((first >= 0) & (first <= 40)).all()
@@ -77,7 +77,7 @@ def test_one_charge_and_free_predictions_for_ever(kernel, ledger, tmp_path):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_prediction_is_a_formula_of_the_release(kernel):
     """The public middle, and half the range times the weights on the features: by JSON alone."""
-    fitted = made(kernel).fit(table())
+    fitted = make_model(kernel).fit(table())
     body = json.loads(fitted.release_.bytes)
     read = Released.of(Release(body, None))
     (rows,) = batches(open_source(table(50).drop(columns="days")),
@@ -94,11 +94,11 @@ def test_it_learns():
     """On a plain table it errs far less than the middle of the range, and ranks age first."""
     frame = table(20_000)
     for kernel, options in (("linear", {}), ("cosine", {}), ("rbf", {"delta": "1e-9"})):
-        fitted = made(kernel, lam=0.02, **options).fit(frame)
+        fitted = make_model(kernel, lam=0.02, **options).fit(frame)
         off = np.sqrt(np.mean((fitted.predict(frame) - frame["days"]) ** 2))
 
         assert off < 0.75 * np.sqrt(np.mean((20 - frame["days"]) ** 2)), kernel
-    assert "age" == fitted.release_.columns[int(made().fit(frame).ranking_.argmin())]
+    assert "age" == fitted.release_.columns[int(make_model().fit(frame).ranking_.argmin())]
 
 
 @pytest.mark.usefixtures("replayed")
@@ -109,13 +109,13 @@ def test_variables_are_chosen_by_released_weights():
     y = 2 * X[:, 4] + X[:, 1]
     box = ps.Domain.box(0, 1, target=(0, 3))
     for kernel in ("linear", "cosine"):
-        fitted = made(kernel, domain=box).fit(X, y)
+        fitted = make_model(kernel, domain=box).fit(X, y)
         chosen = SelectFromModel(fitted, prefit=True, max_features=2, threshold=-np.inf)
 
         assert fitted.release_.body["plan"] == fitted.plan(rows=20_000).json()
         assert [1, 4] == np.flatnonzero(chosen.get_support()).tolist(), kernel
         assert {1, 2} == set(fitted.ranking_[[4, 1]]), kernel
-    assert not hasattr(made("rbf", domain=box).fit(X, y), "feature_importances_")
+    assert not hasattr(make_model("rbf", domain=box).fit(X, y), "feature_importances_")
 
 
 @pytest.mark.usefixtures("replayed")
@@ -123,7 +123,7 @@ def test_a_target_on_a_log_scale():
     """Predictions of a skewed target stay in its bounds; its middle is the geometric one."""
     domain = ps.Domain([ps.Number("x", 0, 1)], target=ps.Number("cost", 1, 10_000, scale="log"))
     X = np.random.default_rng(0).random((5000, 1))
-    fitted = made("linear", domain=domain, lam=0.02).fit(X, 10 ** (4 * X[:, 0]))
+    fitted = make_model("linear", domain=domain, lam=0.02).fit(X, 10 ** (4 * X[:, 0]))
     low, middle, high = fitted.predict([[0.0], [0.5], [1.0]])
 
     assert 1 <= low < 20
@@ -147,10 +147,10 @@ def test_odd_rows_are_silent(kernel, ledger, caplog, capfd):
     """Odd rows raise nothing, warn of nothing, print nothing; in `fit` and in `predict`."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        fitted = made(kernel, epsilon=2, ledger=ledger).fit(odd())
-        shown = fitted.predict(odd())
+        fitted = make_model(kernel, epsilon=2, ledger=ledger).fit(odd())
+        predictions = fitted.predict(odd())
 
-    assert np.isfinite(shown).all()
+    assert np.isfinite(predictions).all()
     assert ([], [], ("", "")) == (warned, caplog.records, tuple(capfd.readouterr()))
     assert SECRET not in repr(vars(fitted))
 
@@ -163,7 +163,7 @@ def test_odd_rows_are_silent(kernel, ledger, caplog, capfd):
 ])
 def test_another_file_is_refused(change):
     """What is no release of a regression is refused in words."""
-    body = json.loads(made().fit(table(300)).release_.bytes)
+    body = json.loads(make_model().fit(table(300)).release_.bytes)
     change(body)
 
     with pytest.raises(SchemaError, match=r"predictions need|lacks what a|kind that is not known"):

@@ -33,7 +33,7 @@ KINDS = "nmfc"
 MAPS = [map_of(COLUMNS, "linear"), map_of(COLUMNS, "cosine"),
         map_of(COLUMNS, "cosine", degree=1), map_of(COLUMNS, "rbf"),
         map_of(COLUMNS, "rbf", features=14, gamma="20", seed=3)]
-NAMES = [f"{made.kind}-{made.width}" for made in MAPS]
+NAMES = [f"{kernel_map.kind}-{kernel_map.width}" for kernel_map in MAPS]
 #: Codes at the ends of the grid, in its middle, and missing.
 CORNERS = np.array(list(itertools.product([0, 1, 32767, 32768, 65534, 65535],
                                           [0, 32767, 65534, 65535], [0, 1], [0, 1, 2, 3])),
@@ -45,12 +45,12 @@ def rows(n=4000, seed=0):
     return np.concatenate([CORNERS, random_codes(np.random.default_rng(seed), KINDS, n)])
 
 
-def naive(made, row):
+def naive(kernel_map, row):
     """The features of one row by loops and Python's integers, but for Fourier's frequencies."""
-    if made.kind == "fourier":
-        moved = frequencies(made)
+    if kernel_map.kind == "fourier":
+        moved = frequencies(kernel_map)
         phases = []
-        for k in range(made.pairs):
+        for k in range(kernel_map.pairs):
             a, b, c, d = (int(x) for x in row)
             turn = a * int(moved[0][0][k])
             turn += (32767 if b == 65535 else b) * int(moved[1][0][k])
@@ -60,15 +60,15 @@ def naive(made, row):
             phases.append((turn + 2**15) // 2**16 % 2**16)
         table = cosines().tolist()
         return [table[i] for p in phases for i in (p, (p - 16384) % 65536)]
-    found = []
-    for term in made.terms:
-        found += [ONE] if term is None else naive_part(made, *term, int(row[term[0]]))
-    return found
+    values = []
+    for term in kernel_map.terms:
+        values += [ONE] if term is None else naive_part(kernel_map, *term, int(row[term[0]]))
+    return values
 
 
-def naive_part(made, j, wave, code):
+def naive_part(kernel_map, j, wave, code):
     """What a wave of one column is."""
-    column = made.columns[j]
+    column = kernel_map.columns[j]
     if isinstance(column, Flag):
         return [ONE if code else -ONE]
     if isinstance(column, Category):
@@ -76,42 +76,42 @@ def naive_part(made, j, wave, code):
     missing = column.missing_level and code == 65535
     value = 2 * code - (65534 if column.missing_level else 65535)
     value = 0 if missing else value
-    shown = value
-    if made.kind == "cosine":
-        shown = int(cosines()[wave * (value + ONE) // 4 % 65536])
-    shown = 0 if missing else shown
-    return [shown, ONE * missing] if column.missing_level and wave == 1 else [shown]
+    values = value
+    if kernel_map.kind == "cosine":
+        values = int(cosines()[wave * (value + ONE) // 4 % 65536])
+    values = 0 if missing else values
+    return [values, ONE * missing] if column.missing_level and wave == 1 else [values]
 
 
-@pytest.mark.parametrize("made", MAPS, ids=NAMES)
-def test_features_are_the_naive_ones(made):
+@pytest.mark.parametrize("kernel_map", MAPS, ids=NAMES)
+def test_features_are_the_naive_ones(kernel_map):
     """Arrays and loops give the same whole numbers, row by row."""
     codes = rows(60)
 
-    found = features(made, codes)
-    assert [naive(made, row) for row in codes] == found.tolist()
-    assert made.width == found.shape[1]
+    actual_rows = features(kernel_map, codes)
+    assert [naive(kernel_map, row) for row in codes] == actual_rows.tolist()
+    assert kernel_map.width == actual_rows.shape[1]
 
 
-@pytest.mark.parametrize("made", MAPS, ids=NAMES)
-def test_no_row_is_longer_than_was_said(made):
+@pytest.mark.parametrize("kernel_map", MAPS, ids=NAMES)
+def test_no_row_is_longer_than_was_said(kernel_map):
     """The squared length of any row, at the corners too, is at most that of the slots."""
-    found = features(made, rows())
-    longest = (found**2).sum(axis=1).max()
+    actual_rows = features(kernel_map, rows())
+    longest = (actual_rows**2).sum(axis=1).max()
 
-    assert longest <= ONE**2 * made.slots
-    assert longest > 0.9 * ONE**2 * made.slots
-    assert np.abs(found).max() <= ONE
+    assert longest <= ONE**2 * kernel_map.slots
+    assert longest > 0.9 * ONE**2 * kernel_map.slots
+    assert np.abs(actual_rows).max() <= ONE
 
 
-@pytest.mark.parametrize("made", MAPS, ids=NAMES)
-def test_a_row_is_alone(made):
+@pytest.mark.parametrize("kernel_map", MAPS, ids=NAMES)
+def test_a_row_is_alone(kernel_map):
     """The features of a row are the same in any company and any order."""
     codes = rows(200)
     order = np.random.default_rng(5).permutation(len(codes))
 
-    assert np.array_equal(features(made, codes)[order], features(made, codes[order]))
-    assert np.array_equal(features(made, codes)[7:8], features(made, codes[7:8]))
+    assert np.array_equal(features(kernel_map, codes)[order], features(kernel_map, codes[order]))
+    assert np.array_equal(features(kernel_map, codes)[7:8], features(kernel_map, codes[7:8]))
 
 
 def test_every_cosine_and_sine_are_short_enough():
@@ -128,9 +128,10 @@ def test_every_cosine_and_sine_are_short_enough():
 
 
 def test_the_public_numbers_never_change():
-    """The same seed gives these frequencies and this table, on every machine and for ever."""
-    made = map_of(COLUMNS, "rbf", features=20, gamma="0.5", seed=7)
-    drawn = b"".join(np.ascontiguousarray(one, "<i8").tobytes() for one in frequencies(made))
+    """The same seed gives these frequencies and this table, on all machines and versions."""
+    kernel_map = map_of(COLUMNS, "rbf", features=20, gamma="0.5", seed=7)
+    drawn = b"".join(np.ascontiguousarray(frequency, "<i8").tobytes()
+                     for frequency in frequencies(kernel_map))
 
     assert DRAWN == sha256(drawn).hexdigest()[:16]
     assert TABLE == sha256(cosines().astype("<i8").tobytes()).hexdigest()[:16]
@@ -149,12 +150,12 @@ def test_public_draws_are_normal():
 
 def test_fourier_features_are_near_their_kernel():
     """Products of features are the Gaussian kernel, but for what so few frequencies err."""
-    made = map_of([Number("a", 0, 1), Number("b", 0, 1)], "rbf", features=1000, gamma="2")
+    kernel_map = map_of([Number("a", 0, 1), Number("b", 0, 1)], "rbf", features=1000, gamma="2")
     codes = np.random.default_rng(1).integers(0, 65536, (300, 2)).astype(np.uint16)
-    phi = features(made, codes) / WHOLE
+    phi = features(kernel_map, codes) / WHOLE
 
-    err = phi @ phi.T / made.slots - rbf_kernel(codes / WHOLE, gamma=2)
-    assert np.sqrt((err**2).mean()) < 1.5 / math.sqrt(2 * made.pairs)
+    err = phi @ phi.T / kernel_map.slots - rbf_kernel(codes / WHOLE, gamma=2)
+    assert np.sqrt((err**2).mean()) < 1.5 / math.sqrt(2 * kernel_map.pairs)
 
 
 def test_targets_are_in_the_middle():
@@ -165,7 +166,7 @@ def test_targets_are_in_the_middle():
         Number("y", 0, 1, missing="level"), np.array([0, 65534, 65535], np.int32)).tolist()
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     ({"kernel": "cubic"}, "kernel is 'cubic'; write one of linear, cosine, rbf"),
     ({"kernel": "rbf", "features": 7}, "features is 7; cosines and sines come in pairs"),
     ({"kernel": "rbf", "features": 0}, "features is 0; write a whole number from 2 to 1024"),
@@ -178,9 +179,9 @@ def test_targets_are_in_the_middle():
     ({"kernel": "linear", "degree": 2}, 'kernel="linear" has degree 1'),
     ({"kernel": "cosine", "degree": 17}, "degree is 17; write a whole number from 1 to 16"),
 ])
-def test_wrong_maps_are_refused(options, said):
+def test_wrong_maps_are_refused(options, message):
     """Each public parameter that makes no sense is named, with its limit and a way out."""
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         map_of(COLUMNS, **options)
 
 
@@ -193,10 +194,10 @@ def test_too_many_features_are_refused_at_once():
     assert 501 == map_of(many, "linear").width
 
 
-@pytest.mark.parametrize("made", MAPS, ids=NAMES)
-def test_a_map_is_what_its_release_says(made):
+@pytest.mark.parametrize("kernel_map", MAPS, ids=NAMES)
+def test_a_map_is_what_its_release_says(kernel_map):
     """What a release says of a map gives the map again."""
-    assert made == Map.of_json(made.json(), COLUMNS)
+    assert kernel_map == Map.of_json(kernel_map.json(), COLUMNS)
 
 
 def test_dates_are_numbers():

@@ -118,13 +118,13 @@ def test_roundings_go_up():
     assert 0 <= sensitivity("0.01", 7 * 10**4, 3, 5) - exact < exact / 2**60
 
 
-@pytest.mark.parametrize(("wrong", "said"), [
+@pytest.mark.parametrize(("wrong", "message"), [
     (("0.0000001", 10), "lam is 0.0000001; it must be between"), (("0.1", 0), "m is 0"),
     (("0.1", 10, 0), "kappa is 0"), (("0.1", 10, 1, 0), "M is 0"),
 ])
-def test_bad_parameters_are_refused(wrong, said):
+def test_bad_parameters_are_refused(wrong, message):
     """A lam out of range, no records and bounds of nothing are refused with their value."""
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         sensitivity(*wrong)
 
 

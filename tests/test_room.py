@@ -55,19 +55,19 @@ def test_those_that_read_and_those_that_add_up_are_the_same_threads():
     """Parts come in their order, and no more threads than were asked for end with the last."""
     room, seen = Room(jobs=2), set()
 
-    def done(part):
+    def done(worker):
         seen.add(threading.current_thread())
         time.sleep(.001)
-        return part
+        return worker
 
     assert list(range(40)) == list(room.each(room.each(range(40), done), done))
     assert 2 == len(seen - {threading.current_thread()}) == len(seen)
     seen.clear()
     left = room.each(room.each(range(40), done), done)
     assert 0 == next(left)
-    assert all(one.is_alive() for one in seen)
+    assert all(number.is_alive() for number in seen)
     left.close()
-    assert not any(one.is_alive() for one in seen)
+    assert not any(number.is_alive() for number in seen)
 
 
 def test_a_thread_that_asks_for_threads_works_alone():
@@ -123,7 +123,7 @@ print(data() - before)
 
 
 def test_a_limit_of_addresses_is_not_taken_by_a_pool(tmp_path):
-    """Arrow's own pool would reserve a gigabyte at once, and leave so much less for rows."""
+    """Arrow's own pool would reserve a gigabyte at once, and leave less for rows."""
     half = np.repeat([0.0, 1.0], 5000)
     pq.write_table(pa.table({"a": half, "y": half}), tmp_path / "t.parquet")
     (tmp_path / "d.toml").write_text(DECLARED)
@@ -256,13 +256,14 @@ def test_a_file_that_is_cut_off_while_it_is_read_ends_the_release(tmp_path, grou
 def test_kept_rows_are_read_again():
     """Each pass over kept rows gives what the first gave, wherever they lie."""
     rows = np.arange(1000, dtype=np.uint64)
-    one = Batch(np.arange(3000, dtype=np.uint16).reshape(1000, 3), np.ones(1000, np.int32), rows,
-                rows)
-    kept = Passes(iter([one, one]), Room(memory=8000))
+    single_batch = Batch(np.arange(3000, dtype=np.uint16).reshape(1000, 3), np.ones(1000, np.int32),
+                         rows,
+                         rows)
+    kept = Passes(iter([single_batch, single_batch]), Room(memory=8000))
     assert len(kept.keep()) == 2
     assert kept.room.spilled
     for again in (list(kept), list(kept)):
-        assert [batch.codes.tolist() for batch in again] == [one.codes.tolist()] * 2
+        assert [batch.codes.tolist() for batch in again] == [single_batch.codes.tolist()] * 2
         assert all(batch.unit is batch.row for batch in again)
 
 
@@ -293,26 +294,26 @@ def test_a_wrong_number_of_threads_is_refused(wrong):
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
 def test_rows_may_lie_in_a_file(method):
     """However many rows: what is kept of them finds a file, or the choice says what it needs."""
-    made, source = method.made().plan(rows=20_000_000), open_source(method.table(2))
+    planned, source = method.estimator().plan(rows=20_000_000), open_source(method.table(2))
     room = Room(memory=5 * LEAST_MEMORY)
-    if made.takes is not None and made.takes.parts(1) > room.memory:
+    if planned.takes is not None and planned.takes.parts(1) > room.memory:
         with pytest.raises(ParameterError, match="MB of memory, whatever lies in files"):
-            reading.spilled(made, source, room)
+            reading.spilled(planned, source, room)
         return
 
-    file = reading.spilled(made, source, room)
-    assert made.holds == (file > 0)
-    assert 0 == reading.spilled(made, source, Room())
+    file = reading.spilled(planned, source, room)
+    assert planned.holds == (file > 0)
+    assert 0 == reading.spilled(planned, source, Room())
 
 
 def test_more_threads_are_not_asked_for_than_there_is_room():
     """A room for one thread's work has one thread; a larger one has as many as were asked for."""
-    made = ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=20, classes=(0, 1)), rows=2_000_000,
-                   epsilon=1, k=4, joint="pair")
+    planned = ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=20, classes=(0, 1)), rows=2_000_000,
+                      epsilon=1, k=4, joint="pair")
     source, jobs = open_source(np.zeros((2, 20)), y=[0, 1]), []
     for memory in (12 * 10**7, 10**10):
         room = Room(memory=memory, jobs=4)
-        reading.spilled(made, source, room)
+        reading.spilled(planned, source, room)
         jobs.append(room.jobs)
 
     assert [1, 4] == jobs
@@ -322,12 +323,12 @@ def test_persons_need_memory_for_their_tags():
     """Who a row belongs to is in memory, however small the table: refused before the charge."""
     rows = pa.table({"age": [3.0], "id": ["a"]})
     domain = ps.Domain([ps.Number("age", 0, 9)], person="id", persons=10**6)
-    made = ps.plan("noisy-histogram", domain, columns=["age"], bins=4, epsilon=1)
+    planned = ps.plan("noisy-histogram", domain, columns=["age"], bins=4, epsilon=1)
 
     with pytest.raises(ParameterError, match=r"needs 3[0-9][0-9] MB of memory, whatever lies in "
                                              r"files, and 200 MB may be used; allow more"):
-        reading.spilled(made, open_source(rows), Room(memory=200 * 10**6))
-    assert reading.spilled(made, open_source(rows), Room(memory=400 * 10**6)) == 0
+        reading.spilled(planned, open_source(rows), Room(memory=200 * 10**6))
+    assert reading.spilled(planned, open_source(rows), Room(memory=400 * 10**6)) == 0
 
 
 def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
@@ -336,10 +337,10 @@ def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
     pq.write_table(pa.table({"a": pa.array(np.zeros(rows)), "y": pa.array(np.zeros(rows))}),
                    tmp_path / "t.parquet")
     (tmp_path / "d.toml").write_text(DECLARED)
-    asked = ("--domain", tmp_path / "d.toml", "--epsilon", "1", "--top", "1")
+    arguments = ("--domain", tmp_path / "d.toml", "--epsilon", "1", "--top", "1")
 
-    def planned(*more):
-        return cli("plan", tmp_path / "t.parquet", *asked, *more)
+    def planned(*options):
+        return cli("plan", tmp_path / "t.parquet", *arguments, *options)
 
     size = rows * (2 + reading.ROW_BYTES)
     assert f"file       rows take up to {size // 10**6} MB" in planned("--max-memory", "64MB")[1]
@@ -347,7 +348,7 @@ def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
     assert "private file" not in planned("--max-memory", "400MB")[1]
     assert "private file" not in planned("--max-memory", "64MB", "--method", "noisy-top-k")[1]
     assert 2 == planned("--max-memory", "nine")[0]
-    assert "name DATA" in cli("plan", "--rows", "9", *asked, "--max-memory", "1GB")[2]
+    assert "name DATA" in cli("plan", "--rows", "9", *arguments, "--max-memory", "1GB")[2]
 
 
 #: A release within a limit that the system holds: it runs, or is refused and costs nothing.
@@ -397,7 +398,7 @@ except ReleaseFailed:
 
 
 def within(folder, case, allowed, limit):
-    """How a release ended that may take so much, while the system gives it no more than `limit`."""
+    """How a release ended that may take `allowed`, while the system gives it only `limit`."""
     done = subprocess.run([sys.executable, "-c", WITHIN, json.dumps([*case, allowed, limit])],
                           cwd=folder, check=True, capture_output=True, text=True)
     return tuple(done.stdout.split())
@@ -424,9 +425,9 @@ SLACK = 1.1
 @pytest.mark.parametrize(("case", "memory", "ended"), ALLOWED, ids=str)
 def test_a_release_takes_what_it_may_or_is_refused(tmp_path, case, memory, ended):
     """Within the memory that is allowed: it is released, or refused before it is charged."""
-    found = within(tmp_path, case, f"{memory}MB", int(SLACK * memory * 10**6))
+    outcome = within(tmp_path, case, f"{memory}MB", int(SLACK * memory * 10**6))
 
-    assert (ended, "1" if ended == "released" else "0") == found
+    assert (ended, "1" if ended == "released" else "0") == outcome
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of data are Linux's")
@@ -434,6 +435,6 @@ def test_a_release_takes_what_it_may_or_is_refused(tmp_path, case, memory, ended
 def test_no_charge_is_lost_to_a_limit_of_the_process(tmp_path, classes, limit):
     """Nobody allowed anything, and the system gives little: released, or refused for free."""
     case = 50_000, 50, classes, "rule-sieve", FOUR, "parquet"
-    found = within(tmp_path, case, None, limit * 10**6)
+    outcome = within(tmp_path, case, None, limit * 10**6)
 
-    assert found in {("released", "1"), ("refused", "0")}
+    assert outcome in {("released", "1"), ("refused", "0")}

@@ -40,7 +40,7 @@ def domain_of(classes=2):
     return ps.Domain(COLUMNS, target=ps.Label("y", list(range(classes))))
 
 
-def made(before=3, many=2, size=3, *, classes=2, level=False):
+def run_rounds(before=3, many=2, size=3, *, classes=2, level=False):
     """Some rounds."""
     return Rounds(domain_of(classes), 400, before, 12 - size, many, Fraction(9, 10), size, level)
 
@@ -55,13 +55,13 @@ def test_both_modules_count_alike():
 @pytest.mark.parametrize(("before", "many", "size"), [(3, 2, 3), (2, 1, 2), (5, 4, 3), (4, 1, 2)])
 def test_the_shares_add_up(before, many, size, classes, level):
     """The pair, the races and the steps cost the epsilon together, to the last part."""
-    how = made(before, many, size, classes=classes, level=level)
+    how = run_rounds(before, many, size, classes=classes, level=level)
     steps = how.fitted * how.share
 
     assert how.epsilon == how.first + many * how.race * how.share + steps + level * how.share
     assert how.fitted == before + many - 1
     sums = [event for event in how.events if hasattr(event, "moves")]
-    spent = sum(Fraction(one.moves) / Fraction(one.scale) for one in sums)
+    spent = sum(Fraction(total.moves) / Fraction(total.scale) for total in sums)
     assert spent == steps * (1 - rounds.CUT) + level * how.share
     cuts = Race(rounds.CELLS - 1, 1, 1, how.share * rounds.CUT / 2).event
     assert 2 * how.fitted == how.events.count(cuts)
@@ -74,19 +74,19 @@ def some_rows(rng, classes, rows=60):
                       *rng.integers(0, 65536, (8, rows))]).astype(np.uint16)
     ones = np.arange(rows, dtype=np.uint64)
     starts = np.array([0, *np.sort(rng.integers(0, rows + 1, classes - 1)), rows])
-    part = Part(codes, ones, ones, starts, rng.integers(1, 5, rows))
+    run = Part(codes, ones, ones, starts, rng.integers(1, 5, rows))
     odds = rng.integers(-MOST, MOST + 1, (1 if classes == 2 else classes, rows))
-    return Residuals(part, odds.astype(np.int32), Layout.of(domain_of(classes)).bins(codes, 16),
+    return Residuals(run, odds.astype(np.int32), Layout.of(domain_of(classes)).bins(codes, 16),
                      np.full(classes, 1 / classes), rng.integers(0, 6, rows), 6)
 
 
-def wanted_size(one, i, label, cut):
+def wanted_size(rule, i, label, cut):
     """A residual, by its definition."""
-    if len(one.odds) == 1:
-        gap = int(one.odds[0, i])
+    if len(rule.odds) == 1:
+        gap = int(rule.odds[0, i])
         return round(UNIT * min(1.0, math.exp((-gap if label else gap) / STEP)))
-    top = one.odds[:, i].max()
-    likely = [round(UNIT * math.exp(-min(int(top - odd), MOST) / STEP)) for odd in one.odds[:, i]]
+    top = rule.odds[:, i].max()
+    likely = [round(UNIT * math.exp(-min(int(top - odd), MOST) / STEP)) for odd in rule.odds[:, i]]
     own = likely[cut] if label == cut else sum(likely) - likely[cut]
     return min(UNIT, UNIT * (sum(likely) - own) // own) if own else UNIT
 
@@ -96,36 +96,36 @@ def test_residuals_and_sums_are_those_of_loops(classes):
     """A residual is the smaller of 1 and the odds against a side; sums are of these."""
     rng, layout = np.random.default_rng(1), Layout.of(domain_of(classes))
     for _ in range(20):
-        one, cut = some_rows(rng, classes), int(rng.integers(classes))
+        single_column, cut = some_rows(rng, classes), int(rng.integers(classes))
         j = int(rng.integers(0, 4))
         edges = np.unique(rng.integers(1, 65536, 3)) if j < 2 else np.zeros(0, np.int64)
-        bins = residuals.bins_of(one.rows.codes[j], edges, layout, j)
+        bins = residuals.bins_of(single_column.rows.codes[j], edges, layout, j)
         signs = residuals.signs_of(classes, cut)
         wanted = [np.zeros((classes, 20), int), *[np.zeros((1, 20), int)] * (classes > 2)]
         cells = np.zeros((12, 6, 16), int)
-        for i, label in enumerate(one.label.tolist()):
-            code, weight = int(one.rows.codes[j][i]), int(one.rows.weight[i])
-            size = wanted_size(one, i, label, cut)
-            assert one.size(cut)[i] == size * weight
+        for i, label in enumerate(single_column.label.tolist()):
+            code, weight = int(single_column.rows.codes[j][i]), int(single_column.rows.weight[i])
+            size = wanted_size(single_column, i, label, cut)
+            assert single_column.size(cut)[i] == size * weight
             cell = code if j > 1 else len(edges) + 1 if j == 1 and code == 65535 else sum(
                 code >= edge for edge in edges.tolist())
             if classes == 2:
                 wanted[0][label, cell] += size * weight
             else:
-                likely = one.likely[:, i].tolist()
+                likely = single_column.likely[:, i].tolist()
                 wanted[1][0, cell] += UNIT * weight
                 for c in range(classes):
-                    more = UNIT * (label == c) - UNIT * likely[c] // sum(likely)
-                    wanted[0][c, cell] += more * weight
+                    residual = UNIT * (label == c) - UNIT * likely[c] // sum(likely)
+                    wanted[0][c, cell] += residual * weight
             for column in range(12):
-                here = column, one.place[i], one.bins[column, i]
+                here = column, single_column.place[i], single_column.bins[column, i]
                 cells[here] += size * weight * int(signs[label])
 
-        sums = one.sums(bins, 20)
+        sums = single_column.sums(bins, 20)
         assert [of.tolist() for of in sums] == [of.tolist() for of in wanted]
-        assert one.by_class().tolist() == [
-            one.rows.weight[one.label == c].sum() for c in range(classes)]
-        assert one.inside(one.chunk(cut), signs, 16).tolist() == cells.tolist()
+        assert single_column.by_class().tolist() == [
+            single_column.rows.weight[single_column.label == c].sum() for c in range(classes)]
+        assert single_column.inside(single_column.chunk(cut), signs, 16).tolist() == cells.tolist()
     assert (ODDS[0], ODDS[-1] < UNIT / 1000) == (UNIT, True)
 
 
@@ -134,17 +134,17 @@ def far_off(label, cell):
     starts = np.array([0, *(int(label < c) for c in range(1, 3)), 1])
     ones, odds = np.ones(1, np.uint64), np.full((3, 1), -MOST, np.int32)
     odds[(label + 1) % 3] = MOST
-    part = Part(np.zeros((12, 1), np.uint16), ones, ones, starts, None)
-    row = Residuals(part, odds, np.zeros((12, 1), np.uint8), np.full(3, 1 / 3), np.zeros(1, int))
+    run = Part(np.zeros((12, 1), np.uint16), ones, ones, starts, None)
+    row = Residuals(run, odds, np.zeros((12, 1), np.uint8), np.full(3, 1 / 3), np.zeros(1, int))
     return row.sums(np.array([cell]), 2)
 
 
 def test_a_row_moves_the_sums_of_many_classes_by_all_that_is_claimed():
     """A row that is nothing of what was expected, and one of another cell: the bound is attained.
 
-    No row moves them by more than a half of it: the parts that were expected come to one at most.
+    No row moves them by more than a half of it: the parts that were expected add up to one at most.
     """
-    how, rng = made(classes=3), np.random.default_rng(4)
+    how, rng = run_rounds(classes=3), np.random.default_rng(4)
     claims = [moves for moves, _ in how.noise(1)]
     for first, second, claim in zip(far_off(0, 0), far_off(2, 1), claims, strict=True):
         assert claim == np.abs(first - second).sum()
@@ -173,11 +173,11 @@ def test_a_quartile_is_looked_for_at_public_edges_first():
     """Where rows say nothing, half of the draws end at one of 15 edges; all cells have a chance."""
     how = Race(rounds.CELLS - 1, 1, 4, Fraction(1, 100))
     edges = np.arange(1, 16) * 4096
-    more = rounds.favoured(edges, how)
-    weight = np.exp(more / float(how.scale))
+    next_edge = rounds.favoured(edges, how)
+    weight = np.exp(next_edge / float(how.scale))
 
-    assert (edges // 16 - 1).tolist() == np.flatnonzero(more).tolist()
-    assert 0.45 < weight[more > 0].sum() / weight.sum() < 0.55
+    assert (edges // 16 - 1).tolist() == np.flatnonzero(next_edge).tolist()
+    assert 0.45 < weight[next_edge > 0].sum() / weight.sum() < 0.55
 
 
 def test_steps_lean_to_the_class_that_is_there():
@@ -211,14 +211,14 @@ EVEN = {"class_prior": "0.5"}
     (LABEL, {"delta": "1e-9"}, ["one race", "pairs", "rounds"]),  # no race could use it
     (LABEL, {"groups": {"g": ["x0", "x1"]}}, ["one race"]),
     (FOUR, {}, ["pairs"]), (FOUR, {"epsilon": 2}, ["rounds"]),
-], ids=lambda one: None if isinstance(one, ps.Domain) else str(one))
+], ids=lambda options: None if isinstance(options, ps.Domain) else str(options))
 def test_where_rounds_run_is_public(domain, options, named):
     """From 400 units times epsilon a column on, 300 for a number, for classes of known shares."""
-    asked = {"k": 5, "epsilon": 1, "rows": 5 * ROUNDS_FROM * 10 // 9 + 1, **options}
-    plan = ps.plan("rule-sieve", domain, **asked)
+    request = {"k": 5, "epsilon": 1, "rows": 5 * ROUNDS_FROM * 10 // 9 + 1, **options}
+    plan = ps.plan("rule-sieve", domain, **request)
 
     assert named == plan.settings["branches"]
-    assert plan.json() == ps.plan("rule-sieve", domain, **asked).json()
+    assert plan.json() == ps.plan("rule-sieve", domain, **request).json()
 
 
 def causes(rng, copied, n=4000):
@@ -248,8 +248,8 @@ def test_copies_do_not_come_back(target, copied):
         elif target == "three":
             y = np.digitize(y, [-0.7, 0.7])
         plan = ps.plan("rule-sieve", domain, rows=4000, k=4, epsilon=2)
-        found = fit(plan, open_source(X, y), noise=replay(seed)).selected
-        places = [int(name[1:]) for name in found]
+        selected = fit(plan, open_source(X, y), noise=replay(seed)).selected
+        places = [int(name[1:]) for name in selected]
         named.append(len({copied if 4 <= j < 11 else j for j in places if j < 11}))
 
     assert sum(named) >= 0.9 * 32
@@ -257,16 +257,16 @@ def test_copies_do_not_come_back(target, copied):
 
 def test_three_columns_that_matter_together_are_found():
     """The third of a parity has no rule of its own: it is seen in the cells of the others."""
-    found = 0
+    hits = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((6000, 15))
         y = (X[:, :3] > 0).sum(axis=1) % 2
         domain = ps.Domain([ps.Number(f"x{j}") for j in range(15)], target=ps.Label("y", [0, 1]))
         plan = ps.plan("rule-sieve", domain, rows=6000, k=3, epsilon=1, joint="rounds")
-        found += fit(plan, open_source(X, y), noise=replay(seed)).selected == ("x0", "x1", "x2")
+        hits += fit(plan, open_source(X, y), noise=replay(seed)).selected == ("x0", "x1", "x2")
 
-    assert found >= 9
+    assert hits >= 9
 
 
 @pytest.mark.parametrize("person", [None, "who"])
@@ -319,4 +319,4 @@ def test_a_target_is_cut_inside_of_its_bounds_where_rows_are_few():
     cut = [median_cell(counts, 2, Fraction(1, 50), replay(seed), edges=cell_edges(target, 512))
            for seed in range(200)]
 
-    assert np.mean([low < one < high for one in cut]) > 0.45
+    assert np.mean([low < bound < high for bound in cut]) > 0.45

@@ -38,15 +38,15 @@ def table(target):
     """Ties, missing cells, levels that nobody declared, rare classes."""
     rng = np.random.default_rng(3)
     n = ROWS
-    made = {"a": rng.integers(0, 10, n), "b": rng.random(n), "c": rng.integers(0, 3, n) * 20.0,
-            "d": np.where(rng.random(n) < .3, np.nan, rng.integers(0, 4, n)), "e": rng.random(n),
-            "f": rng.integers(0, 2, n), "g": rng.choice(["x", "y", "z"], n),
-            "h": rng.choice([f"l{i}" for i in range(15)], n), "who": rng.integers(0, 90, n),
-            "free": rng.random(n)}
-    trend = (made["a"] > 4) ^ (made["b"] > .5)
-    made["y"] = {2: trend * 1, 3: trend * 1 + (rng.random(n) < .1), None: rng.integers(0, 6, n)}[
+    columns = {"a": rng.integers(0, 10, n), "b": rng.random(n), "c": rng.integers(0, 3, n) * 20.0,
+               "d": np.where(rng.random(n) < .3, np.nan, rng.integers(0, 4, n)), "e": rng.random(n),
+               "f": rng.integers(0, 2, n), "g": rng.choice(["x", "y", "z"], n),
+               "h": rng.choice([f"l{i}" for i in range(15)], n), "who": rng.integers(0, 90, n),
+               "free": rng.random(n)}
+    trend = (columns["a"] > 4) ^ (columns["b"] > .5)
+    columns["y"] = {2: trend * 1, 3: trend * 1 + (rng.random(n) < .1), None: rng.integers(0, 6, n)}[
         len(target.values) if isinstance(target, ps.Label) else None]
-    return pd.DataFrame(made)
+    return pd.DataFrame(columns)
 
 
 CASES = [
@@ -76,23 +76,23 @@ CASES = [
 
 @pytest.mark.parametrize("at", [0, 4, 17])
 def test_each_stage_adds_up_for_any_cut_and_order(at):
-    """An engine's parts, in any order, come to what one process comes to."""
-    columns, target, options, more = CASES[at]
-    domain = ps.Domain(columns, target=target, **more)
+    """An engine's parts, in any order, add up to the result of one process."""
+    columns, target, options, extra_options = CASES[at]
+    domain = ps.Domain(columns, target=target, **extra_options)
     plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(rows=ROWS)
     whole = Batch.concat(list(reading.batches(open_source(table(target)), domain, rows=ROWS,
                                               entropy=os.urandom)))
-    rng, made, stages = np.random.default_rng(at), [], plan.summarise
+    rng, pieces, stages = np.random.default_rng(at), [], plan.summarise
     assert isinstance(stages, Stages)
 
     for parts in (1, 5):
-        where, found = rng.integers(0, parts, ROWS), ()
-        cut = [whole.take(np.flatnonzero(where == part)) for part in range(parts)]
+        where, totals = rng.integers(0, parts, ROWS), ()
+        cut = [whole.take(np.flatnonzero(where == piece)) for piece in range(parts)]
         for stage in range(len(stages.stages)):
-            sums = [stages.once(stage, [part], 7, found) for part in cut]
-            found = (*found, reduce(add, sums))
-        made.append(plan.mechanism(stages.ended(found), replay(3)))
-    assert made[0] == made[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))
+            sums = [stages.once(stage, [piece], 7, totals) for piece in cut]
+            totals = (*totals, reduce(add, sums))
+        pieces.append(plan.mechanism(stages.ended(totals), replay(3)))
+    assert pieces[0] == pieces[1] == plan.mechanism(plan.summarise([whole], 7), replay(3))
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -105,11 +105,12 @@ def test_middle_records_are_those_of_loops(seed, monkeypatch):
     codes[:, 4:] %= 2
     batch = tables.batch(codes, rng.integers(0, 2, n), rng.integers(0, 3, n))
     where, passes = rng.integers(0, parts, n), RulePasses(tables.domain(kinds), 2, 0)
-    cut, found = [batch.take(np.flatnonzero(where == part)) for part in range(parts)], ()
+    cut, pieces = [batch.take(np.flatnonzero(where == piece)) for piece in range(parts)], ()
     for stage in passes.stages[:3]:
-        found = (*found, reduce(add, [stage(part, 7, found) for part in cut]))
+        pieces = (*pieces, reduce(add, [stage(piece, 7, pieces) for piece in cut]))
     expected = naive.cuts(batch.codes.T, batch.unit, batch.row, 7, passes.layout.kind)
-    assert [one.tolist() for one in expected] == [one.tolist() for one in passes.cuts(found)]
+    assert [record.tolist() for record in expected] == [cut_record.tolist()
+                                                        for cut_record in passes.cuts(pieces)]
 
 
 def test_what_no_file_can_hold_is_refused_before_the_charge(tmp_path):
@@ -125,13 +126,13 @@ def test_what_no_file_can_hold_is_refused_before_the_charge(tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(
-    str(one) for part in case[2:] for one in part.values())[:40])
+    str(value) for own_value in case[2:] for value in own_value.values())[:40])
 def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
     """Identical scores in every race, and identical releases, for any part and any memory."""
-    columns, target, options, more = case
-    domain = ps.Domain(columns, target=target, **more)
+    columns, target, options, extra_options = case
+    domain = ps.Domain(columns, target=target, **extra_options)
     plan = ps.RuleSieve(**{**FOUR, "epsilon": 10, "domain": domain, **options}).plan(
-        rows=None if more else ROWS)
+        rows=None if extra_options else ROWS)
     summed, values, last, raced = [], [], forms.CellSums.of, race.top_k
     monkeypatch.setattr(forms.CellSums, "of", lambda *args: summed.append(1) or last(*args))
     monkeypatch.setattr(race, "top_k", lambda utility, *rest: (
@@ -143,9 +144,9 @@ def test_sums_over_parts_choose_what_all_rows_choose(case, monkeypatch):
     def released(room, size):
         values.clear()
         monkeypatch.setattr(reading, "LARGEST_BATCH", size)
-        made = fitting.fit(plan, open_source(table(target)), noise=replay(5), room=room)
+        release = fitting.fit(plan, open_source(table(target)), noise=replay(5), room=room)
         assert values
-        return made.bytes, list(values)
+        return release.bytes, list(values)
 
     expected = released(Room(), ROWS)
     assert not summed

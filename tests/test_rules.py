@@ -32,8 +32,8 @@ def weighing(weights, d, order=3, grid=4, scale=1):
 
 def score(batches, domain, by, key=0, **options):
     """24 times the best rule's value of each column."""
-    made = rule_tables(batches, key, domain=domain, order=by.order, grid=by.grid, **options)
-    return scores(made, Layout.of(domain), by)
+    tables = rule_tables(batches, key, domain=domain, order=by.order, grid=by.grid, **options)
+    return scores(tables, Layout.of(domain), by)
 
 
 def key_with(lowest, feature, n):
@@ -87,6 +87,6 @@ def test_tied_columns_are_no_copies_of_the_file_order():
     codes = np.full((n, 4), 9)
     codes[:, 0] = rng.integers(0, 65536, n) // 2 + 32768 * label * (rng.random(n) < 0.5)
 
-    found = score([tables.batch(codes, label)], tables.domain("nnnn"), weighing([[-1, 1]], 4))
+    scores = score([tables.batch(codes, label)], tables.domain("nnnn"), weighing([[-1, 1]], 4))
 
-    assert found[1:].max() < found[0] / 4
+    assert scores[1:].max() < scores[0] / 4

@@ -72,13 +72,13 @@ def kinds_of(kinds):
 
 def looped(name, kinds, codes, label, weight, *, public, weights):
     """The naive twin of a score."""
-    found = []
+    values = []
     for kind, column in zip(kinds_of(kinds), np.array(codes).T.tolist(), strict=True):
         rows = (column, kind, list(label), list(weight))
         twin = getattr(naive, name.replace("-", "_"))
-        found.append(twin(*rows, weights.weights, weights.squares, public.weight)
-                     if name in CLASSED else twin(*rows))
-    return found
+        values.append(twin(*rows, weights.weights, weights.squares, public.weight)
+                      if name in CLASSED else twin(*rows))
+    return values
 
 
 @pytest.mark.parametrize("public", [
@@ -101,11 +101,11 @@ def test_a_score_equals_its_loops(name, public):
         weights, codes = random_weights(rng, classes), tables.random_codes(rng, kinds, n)
         weight = np.ones(n, int) if unit is None else row_weights(unit.astype(np.uint64), 3, 5)[0]
 
-        found = values(score, [tables.batch(codes, label, unit)], weights, key=5)
+        score_values = values(score, [tables.batch(codes, label, unit)], weights, key=5)
 
         kept = weight > 0
-        assert found == looped(name, kinds, codes[kept].tolist(), label[kept].tolist(),
-                               weight[kept].tolist(), public=score.public, weights=weights)
+        assert score_values == looped(name, kinds, codes[kept].tolist(), label[kept].tolist(),
+                                      weight[kept].tolist(), public=score.public, weights=weights)
 
 
 @pytest.mark.parametrize("person", [None, "id"])
@@ -128,8 +128,8 @@ def test_any_cut_gives_the_same_values(name, person):
             if not person:
                 assert expected == values(score, parts[::-1], weights)
             summary = score.zero()
-            for part in parts:
-                summary = score.of(part, None) + summary
+            for piece in parts:
+                summary = score.of(piece, None) + summary
             if not person:
                 assert expected == score.values(summary, weights if score.weighed else None)
 
@@ -138,11 +138,11 @@ def test_sums_are_exact_beyond_64_bits():
     """Sums that no 64-bit integer holds add up all the same."""
     domain = tables.domain("nn")
     score = score_of("mean-difference", Public(domain, 2))
-    one = score.of(tables.batch([[65535, 0]], [1]), np.array([2**45]))
+    value = score.of(tables.batch([[65535, 0]], [1]), np.array([2**45]))
     for _ in range(10):
-        one += one
+        value += value
 
-    assert [65535 * 2**55, 65535 * 2**55] == score.values(one, equal(2))
+    assert [65535 * 2**55, 65535 * 2**55] == score.values(value, equal(2))
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7])
@@ -162,23 +162,23 @@ def test_chunks_do_not_show(monkeypatch, chunk):
 
 
 def every_table(records, rows):
-    """All tables of so many rows, as tuples of positions."""
+    """All tables of `n` rows, as tuples of positions."""
     return product(range(len(records)), repeat=rows)
 
 
 def worst_of_all(score, weights, rows, records):
-    """The furthest move over all tables of so many rows and all their neighbours."""
-    found = {
+    """The furthest move over all tables of `n` rows and all their neighbours."""
+    worst = {
         table: values(score, [tables.batch([[records[r][0]] for r in table],
                                            [records[r][1] for r in table])], weights)[0]
         for table in every_table(records, rows)}
     if score.public.replace:
-        return max(abs(found[t] - found[(*t[:i], r, *t[i + 1:])])
-                   for t in found for i in range(rows) for r in range(t[i]))
+        return max(abs(worst[t] - worst[(*t[:i], r, *t[i + 1:])])
+                   for t in worst for i in range(rows) for r in range(t[i]))
     fewer = {table: values(score, [tables.batch([[records[r][0]] for r in table],
                                                 [records[r][1] for r in table])], weights)[0]
              for table in every_table(records, rows - 1)}
-    return max(abs(found[t] - fewer[t[:i] + t[i + 1:]]) for t in found for i in range(rows))
+    return max(abs(worst[t] - fewer[t[:i] + t[i + 1:]]) for t in worst for i in range(rows))
 
 
 @pytest.mark.parametrize("kind", "nmfc")
@@ -199,7 +199,7 @@ def test_every_neighbour_of_every_small_table(name, neighbours, kind):
     ("m", (0, 65534, 65535), (0, 65535), 8), ("n", (0, 32767, 65535), (0, 32767, 65535), 6),
 ], ids=str)
 def test_every_neighbour_of_a_small_correlation(kind, codes, labels, rows):
-    """All tables of so many rows and all their neighbours: both bounds are all but attained.
+    """All tables of a few rows and all their neighbours: both bounds are all but attained.
 
     With six rows the mean of y is no centre of the grid; where missing is a level, values end below
     the last code.
@@ -219,7 +219,7 @@ def test_every_neighbour_of_a_small_correlation(kind, codes, labels, rows):
     for table in combinations_with_replacement(range(len(records)), rows - 1):
         with_one = [full[tuple(sorted((*table, r)))] for r in range(len(records))]
         replaced = max(replaced, max(with_one) - min(with_one))
-        came = max(came, *(abs(one - value(table)) for one in with_one))
+        came = max(came, *(abs(row - value(table)) for row in with_one))
 
     assert 0.999 * bound(score, None) < replaced <= bound(score, None)
     assert 0.999 * bound(removed, None) < came <= bound(removed, None)

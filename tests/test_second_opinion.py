@@ -29,37 +29,39 @@ UNITS = ({"neighbours": "add-remove", "rows": 400}, {"person": "who", "persons":
                                                      "rows_per_person": 3})
 
 
-def released(method, options=None, more=None):
+def released(method, options=None, extra_options=None):
     """What a release says and claims; None where the method does not take the options."""
     rows = table()
     rows["who"] = [f"p{at % 80}" for at in range(len(rows))]
-    domain = ps.Domain(method.domain.columns, target=method.domain.target, **(more or {}))
-    names = [*domain.names, domain.target.name, *(["who"] if more and "person" in more else [])]
+    domain = ps.Domain(method.domain.columns, target=method.domain.target, **(extra_options or {}))
+    names = [*domain.names, domain.target.name,
+             *(["who"] if extra_options and "person" in extra_options else [])]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = method.made(domain=domain, **(options or {})).fit(rows[names])
+            estimator = method.estimator(domain=domain, **(options or {})).fit(rows[names])
     except (ParameterError, DomainError, TypeError):
         return None
-    return made.release_
+    return estimator.release_
 
 
 @pytest.mark.parametrize("method", CHARGING, ids=repr)
 def test_the_second_opinion_agrees(method):
     """Noise, cost, grid, axes, forecast and warning are the recounted ones, for every option."""
     agreed = 0
-    for options, more in [*((one, None) for one in OPTIONS), *(({}, one) for one in UNITS)]:
-        release = released(method, options, more)
+    for options, unit in [*((option, None) for option in OPTIONS), *(({}, unit) for unit in UNITS)]:
+        release = released(method, options, unit)
         if release is not None:
             agreed += 1
             claim = release.certificate["claim"]
-            assert [] == [*release_reasons(release.body, claim)], (options, more)
+            assert [] == [*release_reasons(release.body, claim)], (options, unit)
 
     assert agreed > (0 if method.kind is Session else 3)
 
 
-@pytest.mark.parametrize("method", [one for one in ESTIMATORS if one.kind is not ps.RuleSieve
-                                    or "joint" not in one.options], ids=repr)
+@pytest.mark.parametrize("method", [estimator for estimator in ESTIMATORS
+                                    if estimator.kind is not ps.RuleSieve
+                                    or "joint" not in estimator.options], ids=repr)
 def test_the_second_opinion_knows_rho(method):
     """What is spent under zCDP is what the noise says, pure or with a delta."""
     for delta in (0, "1e-6"):

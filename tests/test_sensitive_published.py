@@ -34,7 +34,7 @@ def privsieve(tmp_path, monkeypatch, capsys):
 ASKED = ("publish", "t.csv", "--target", "ill", "-k", 5, "--publish-target", "--out", "out")
 
 
-@pytest.mark.parametrize(("more", "texts"), [
+@pytest.mark.parametrize(("options", "texts"), [
     (("--sensitive", "diagnosis"), {"flu", "asthma", "fracture"}),
     (("--sensitive", "income"), {str(1000 * at) for at in range(-3, 10)}),
     (("--sensitive", "income", "--cut", "income=0,9000"),
@@ -42,22 +42,22 @@ ASKED = ("publish", "t.csv", "--target", "ill", "-k", 5, "--publish-target", "--
     (("--sensitive", "day"), {f"2020-0{at}-01" for at in range(1, 10)}),
     (("--sensitive", "diagnosis,day,income"), None),
 ])
-def test_sensitive_columns_leave_as_they_are(privsieve, more, texts):
+def test_sensitive_columns_leave_as_they_are(privsieve, options, texts):
     """The file holds their values; claim, figures and a recount of the file alone agree."""
-    code, err = privsieve(*ASKED, *more, "--publish-sensitive", "--max-share", "0.99")
+    code, err = privsieve(*ASKED, *options, "--publish-sensitive", "--max-share", "0.99")
     assert 0 == code, err
     claim = json.loads(Path("out/certificate.json").read_text())["claim"]
     release = json.loads(Path("out/release.json").read_text())
-    found = verify("out/certificate.json", "out/release.json", table="out/table.csv")
+    verdict = verify("out/certificate.json", "out/release.json", table="out/table.csv")
 
-    assert () == found.reasons
-    assert set(more[1].split(",")) == set(claim["sensitive"]) == set(claim["roles"]["sensitive"])
-    assert {*claim["sensitive"], "ill"} == {one["column"] for one in
+    assert () == verdict.reasons
+    assert set(options[1].split(",")) == set(claim["sensitive"]) == set(claim["roles"]["sensitive"])
+    assert {*claim["sensitive"], "ill"} == {disclosure["column"] for disclosure in
                                            release["measured"]["disclosure"]}
     assert "everything" in release["measured"]["strangers"]
-    assert any(note.startswith("sensitive, published, declared unknown") for note in found.notes)
+    assert any(note.startswith("sensitive, published, declared unknown") for note in verdict.notes)
     if texts is not None:
-        place = Path("out/table.csv").read_text().splitlines()[0].split(",").index(more[1])
+        place = Path("out/table.csv").read_text().splitlines()[0].split(",").index(options[1])
         rows = Path("out/table.csv").read_text().splitlines()[1:]
         assert texts == {row.split(",")[place] for row in rows}
 

@@ -37,22 +37,22 @@ def random_pair(rng):
     n = int(rng.integers(2, 40))
     codes = tables.random_codes(rng, kinds, n)
     label = rng.integers(0, classes, n) if rng.random() < 0.8 else np.full(n, 1)
-    one = int(rng.integers(n))
+    row = int(rng.integers(n))
     other, other_label = codes.copy(), label.copy()
     how = rng.integers(4)
     if how == 0:
-        other_label[one] = rng.integers(classes)
+        other_label[row] = rng.integers(classes)
     elif how == 1:
-        other[one] = codes[rng.integers(n)]
-        other_label[one] = rng.integers(classes)
+        other[row] = codes[rng.integers(n)]
+        other_label[row] = rng.integers(classes)
     elif how == 2:
         tops = {"f": 1, "c": 3, "w": 30}
-        other[one] = [rng.choice([0, tops.get(kind, 65535)]) for kind in kinds]
-        other_label[one] = classes - 1 - label[one]
+        other[row] = [rng.choice([0, tops.get(kind, 65535)]) for kind in kinds]
+        other_label[row] = classes - 1 - label[row]
     else:
-        other[one] = tables.random_codes(rng, kinds, n)[one]
-        other_label[one] = rng.integers(classes)
-    return kinds, classes, (codes, label), (other, other_label), one
+        other[row] = tables.random_codes(rng, kinds, n)[row]
+        other_label[row] = rng.integers(classes)
+    return kinds, classes, (codes, label), (other, other_label), row
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -60,7 +60,7 @@ def test_replacing_a_row_moves_no_score_beyond_the_plan(seed):
     """400 random and adversarial pairs stay inside 24 times the largest weight."""
     rng = np.random.default_rng(seed)
     for _ in range(PAIRS // 4):
-        kinds, classes, first, second, _one = random_pair(rng)
+        kinds, classes, first, second, _tables = random_pair(rng)
         table, largest = random_labellings(rng, classes)
         domain = tables.domain(kinds, classes)
         by = weighing(table, len(kinds), grid=int(rng.choice([4, 8, 16])))
@@ -76,13 +76,13 @@ def test_removing_a_row_moves_no_score_beyond_half():
     """Under add-remove one row moves a score by 12 times the largest weight at most."""
     rng = np.random.default_rng(9)
     for _ in range(PAIRS):
-        kinds, classes, (codes, label), _second, one = random_pair(rng)
+        kinds, classes, (codes, label), _second, tables_first = random_pair(rng)
         table, largest = random_labellings(rng, classes)
         domain = tables.domain(kinds, classes, neighbours="add-remove", rows=30)
         by = weighing(table, len(kinds))
         key = int(rng.integers(2**63))
         unit = rng.integers(0, 2**63, len(codes))
-        kept = np.delete(np.arange(len(codes)), one)
+        kept = np.delete(np.arange(len(codes)), tables_first)
 
         moved = np.abs(
             score([tables.batch(codes, label, unit)], domain, by, key)
@@ -102,12 +102,12 @@ def test_replacing_a_person_moves_no_score_beyond_the_plan(neighbours):
                                neighbours=neighbours)
         persons = [_person(rng, kinds, unit) for unit in range(int(rng.integers(2, 12)))]
         changed = list(persons)
-        one = int(rng.integers(len(persons)))
+        person = int(rng.integers(len(persons)))
         # A person who is replaced may be one without any id: absent.
         if neighbours == "replace-one" and rng.random() < 0.8:
-            changed[one] = _person(rng, kinds, 99)
+            changed[person] = _person(rng, kinds, 99)
         else:
-            del changed[one]
+            del changed[person]
         table, largest = random_labellings(rng, 2)
         by = weighing(table, len(kinds), scale=person_weight(most))
         key = int(rng.integers(2**63))
@@ -138,15 +138,17 @@ def test_every_neighbour_of_every_table_of_four_rows():
     domain = tables.domain("nn")
     by = weighing([[-1, 1]], 2)
     records = list(product((0, 65535), (0, 65535), (0, 1)))
-    found = {}
+    actual_worst = {}
     for table in combinations_with_replacement(range(len(records)), 4):
         rows = [records[r] for r in table]
-        found[table] = score([tables.batch([row[:2] for row in rows], [row[2] for row in rows])],
-                             domain, by)
+        actual_worst[table] = score([tables.batch([row[:2] for row in rows],
+                                                  [row[2] for row in rows])],
+                                    domain, by)
 
     worst = max(
-        np.abs(found[table] - found[tuple(sorted((*table[:i], other, *table[i + 1:])))]).max()
-        for table in found for i in range(4) for other in range(len(records)))
+        np.abs(actual_worst[table]
+               - actual_worst[tuple(sorted((*table[:i], other, *table[i + 1:])))]).max()
+        for table in actual_worst for i in range(4) for other in range(len(records)))
 
     assert worst == rules_of(domain).sensitivity(1) == 24
 
@@ -156,16 +158,16 @@ def test_every_removal_from_every_table_of_four_rows():
     domain = tables.domain("nn", neighbours="add-remove", rows=5)
     by = weighing([[-1, 1]], 2)
     records = list(product((0, 65535), (0, 65535), (0, 1)))
-    found = {}
+    actual_worst = {}
 
     def scored(rows):
         # The unit travels with its row: leaving one out changes no key of another.
-        if rows not in found:
+        if rows not in actual_worst:
             codes = [records[r][:2] for r, _unit in rows]
             label = [records[r][2] for r, _unit in rows]
-            found[rows] = score([tables.batch(codes, label, [unit for _r, unit in rows])],
-                                domain, by)
-        return found[rows]
+            actual_worst[rows] = score([tables.batch(codes, label, [unit for _r, unit in rows])],
+                                       domain, by)
+        return actual_worst[rows]
 
     worst = 0
     for table in combinations_with_replacement(range(len(records)), 4):

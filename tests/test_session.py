@@ -55,9 +55,9 @@ def random_codes(rng, n, *, same=False):
 
 def exact_coordinates(codes):
     """The points of the mixed domain, one cell at a time, in units of half a range."""
-    one = Fraction(1, 65536)
-    return [[(2 * int(age) + 1 - 65536) * one,
-             Fraction(0) if dose == 65535 else (2 * int(dose) + 1 - 65536) * one,
+    unit = Fraction(1, 65536)
+    return [[(2 * int(age) + 1 - 65536) * unit,
+             Fraction(0) if dose == 65535 else (2 * int(dose) + 1 - 65536) * unit,
              Fraction(2 * (dose == 65535)), Fraction(2 * int(smoker) - 1),
              *[Fraction(92681 * (ward == level), 65536) for level in range(3)]]
             for age, dose, smoker, ward in codes.tolist()]
@@ -103,14 +103,14 @@ def test_a_kernel_is_as_exact_as_it_says(name, options):
     kernel = Kernel.of(MIXED, name, **options)
     codes = random_codes(np.random.default_rng(1), 30)
     points = exact_coordinates(codes)
-    found = kernel.gram(*[coordinates(codes, MIXED)] * 2)
+    gram = kernel.gram(*[coordinates(codes, MIXED)] * 2)
     with mpmath.workdps(50):
         exact = exact_matrix(kernel, points, points)
-        worst = max(abs(exact[i, j] - found[i, j]) for i in range(30) for j in range(30))
+        worst = max(abs(exact[i, j] - gram[i, j]) for i in range(30) for j in range(30))
 
     assert worst <= ERROR
-    assert found.max() <= 1
-    assert np.abs(np.diag(found) - kernel.diagonal(coordinates(codes, MIXED))).max() <= ERROR
+    assert gram.max() <= 1
+    assert np.abs(np.diag(gram) - kernel.diagonal(coordinates(codes, MIXED))).max() <= ERROR
 
 
 @kernels
@@ -120,11 +120,11 @@ def test_a_solution_is_as_near_as_it_says(name, options, lam, same):
     rng = np.random.default_rng(2)
     kernel, n = Kernel.of(MIXED, name, **options), 12
     codes, label = random_codes(rng, n, same=same), rng.choice([0, 65535], n)
-    asked = random_codes(rng, 5)
+    queries = random_codes(rng, 5)
     model, limits = fitted(kernel, lam, codes, label), Rounding.of(lam, n)
-    found = dual.values(coordinates(asked, MIXED), *model, kernel)
+    answers_now = dual.values(coordinates(queries, MIXED), *model, kernel)
     with mpmath.workdps(50):
-        points, at = exact_coordinates(codes), exact_coordinates(asked)
+        points, at = exact_coordinates(codes), exact_coordinates(queries)
         K = exact_matrix(kernel, points, points)
         y = mpmath.matrix([mpmath.mpf(2 * int(code) - 65535) / 65536 for code in label])
         off = mpmath.matrix(model.c.tolist()) - mpmath.lu_solve(
@@ -132,16 +132,16 @@ def test_a_solution_is_as_near_as_it_says(name, options, lam, same):
         away = exact_matrix(kernel, at, points) * mpmath.matrix(model.c.tolist())
 
         assert mpmath.sqrt(abs((off.T * K * off)[0])) <= limits.solver
-        assert max(abs(away[i] - found[i]) for i in range(5)) <= limits.evaluated
+        assert max(abs(away[i] - answers_now[i]) for i in range(5)) <= limits.evaluated
 
 
 def test_limits_are_small_beside_the_sensitivity():
     """Rounding adds less than a thousandth to the noise of a usual table."""
     for lam, m in (("0.01", 5000), ("0.1", 500), ("0.001", 10_000)):
-        made = task(Kernel.of(MIXED), lam, m, random_codes(np.random.default_rng(0), 60))
+        batch = task(Kernel.of(MIXED), lam, m, random_codes(np.random.default_rng(0), 60))
         moved = sensitivity(lam, m)
 
-        assert made.grid.sensitivity < moved * Fraction(1001, 1000)
+        assert batch.grid.sensitivity < moved * Fraction(1001, 1000)
 
 
 @kernels
@@ -152,11 +152,11 @@ def test_a_basis_covers_its_kernel(name, options):
     codes[50:100] = codes[:50]
     codes[100:130, 0] = np.minimum(codes[:30, 0].astype(int) + 1, 65535)
     points = coordinates(codes, MIXED)
-    made, weights = Basis.of(points, kernel)
-    over = made.factor @ made.factor.T - kernel.gram(made.points, made.points)
+    basis, weights = Basis.of(points, kernel)
+    over = basis.factor @ basis.factor.T - kernel.gram(basis.points, basis.points)
 
     assert np.linalg.eigvalsh(over).min() > 0.5 * NUGGET
-    assert len(made) <= 101
+    assert len(basis) <= 101
     assert np.abs(weights @ weights.T - kernel.gram(points, points)).max() < 1e-4
 
 
@@ -165,9 +165,9 @@ def test_a_wrong_factor_is_noticed(monkeypatch):
     kernel, rng, honest = Kernel.of(MIXED), np.random.default_rng(4), dual._pivots
     points = coordinates(random_codes(rng, 9), MIXED)
 
-    def wrong(*given):
-        kept, found = honest(*given)
-        return kept, found + 1e-6
+    def wrong(*arguments):
+        kept, factor = honest(*arguments)
+        return kept, factor + 1e-6
 
     monkeypatch.setattr(dual, "_pivots", wrong)
     basis, weights = Basis.of(points, kernel)
@@ -196,11 +196,13 @@ def test_the_noise_has_the_size_that_is_said():
     batch = task(kernel, "10", 40, random_codes(rng, 3))
     true = batch.weights @ dual.forward(batch.basis.factor, dual.values(
         batch.basis.points, *model, kernel))
-    off = [batch.weights @ np.array(batch.grid.numbers(answers.batch(model, noise, task=batch)))
+    off = [batch.weights @ np.array(
+        batch.grid.numbers(answers.answer_batch(model, noise, task=batch)))
            - true for noise in map(replay, range(400))]
-    said = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4  # half of the range
+    # half of the range
+    each_noise = float(answers.plan(batch, Memory()).forecast["noise_each"]) / 4
 
-    assert 0.85 * said < np.sqrt(np.mean(np.square(off))) < 1.15 * said
+    assert 0.85 * each_noise < np.sqrt(np.mean(np.square(off))) < 1.15 * each_noise
 
 
 # A session
@@ -219,23 +221,23 @@ BOX = Domain.box(0, 1, target=(0, 2))
 @pytest.fixture
 def ledger(tmp_path):
     """A budget of ten."""
-    made = ps.Ledger(str(tmp_path / "budget.db"), population="people")
-    made.grant(epsilon=10)
-    return made
+    new_ledger = ps.Ledger(str(tmp_path / "budget.db"), population="people")
+    new_ledger.grant(epsilon=10)
+    return new_ledger
 
 
 def opened(lam="1", seed=1, **options):
     """A session with repeatable noise, so that no ledger is asked."""
-    made = KernelRidgeSession(*table(), lam=lam, domain=BOX, **options)
-    made._noise = replay(seed)
-    return made
+    session = KernelRidgeSession(*table(), lam=lam, domain=BOX, **options)
+    session._noise = replay(seed)
+    return session
 
 
 def opened_for(X, **options):
     """The same for other rows."""
-    made = KernelRidgeSession(X, [0.5] * len(X), lam="1", domain=BOX, **options)
-    made._noise = replay(1)
-    return made
+    session = KernelRidgeSession(X, [0.5] * len(X), lam="1", domain=BOX, **options)
+    session._noise = replay(1)
+    return session
 
 
 class Spy:
@@ -284,10 +286,10 @@ def test_a_plan_says_before_what_the_release_says_after(ledger):
     """Planning reads and charges nothing, and forecasts the noise that the release then names."""
     spy = Spy(ledger)
     with KernelRidgeSession(spy.opened(), lam="1", domain=BOX, ledger=ledger) as session:
-        asked = np.random.default_rng(1).random((50, 2))
-        batch = session.plan(asked, epsilon=1)
+        queries = np.random.default_rng(1).random((50, 2))
+        batch = session.plan(queries, epsilon=1)
         assert ([], 10) == (spy.seen, ledger.left())
-        session.predict_batch(asked, epsilon=1)
+        session.predict_batch(queries, epsilon=1)
         assert batch.forecast == session.release_.body["forecast"]
         assert batch.forecast["noise_each"] == session.release_.body["noise"]["each"]
         assert 1 <= batch.settings["kept"] < 50
@@ -296,16 +298,16 @@ def test_a_plan_says_before_what_the_release_says_after(ledger):
 def test_answers_are_near_where_noise_is_small():
     """With a large epsilon each of the two ways comes near to the ridge regression itself."""
     X, y = table()
-    asked = np.random.default_rng(2).random((12, 2))
+    queries = np.random.default_rng(2).random((12, 2))
     kernel = Kernel.of(BOX.of_width(["x0", "x1"]), "rbf", 3.0)
-    codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, asked)]
+    codes = [coordinates(codes_of(x, kernel.domain), kernel.domain) for x in (X, queries)]
     expected = original(kernel.gram(codes[1], codes[0]) @ np.linalg.solve(
         kernel.gram(codes[0], codes[0]) + 60 * 0.01 * np.eye(60), y - 1), kernel.domain.target)
     with opened("0.01", gamma=3.0) as session:
-        one = session.predict_one(asked[0], epsilon=1000, allow_weak=True)
-        batch = session.predict_batch(asked, epsilon=1000, allow_weak=True)
+        answer = session.predict_one(queries[0], epsilon=1000, allow_weak=True)
+        batch = session.predict_batch(queries, epsilon=1000, allow_weak=True)
 
-    assert abs(one - expected[0]) < 0.02
+    assert abs(answer - expected[0]) < 0.02
     assert np.abs(batch - expected).max() < 0.4
     assert 0 < np.abs(batch - expected).max()
 
@@ -332,11 +334,11 @@ def test_a_session_is_neither_copied_nor_shown(ledger):
 def reached(thing, seen=None):
     """The bytes of all numbers that can be reached from an object."""
     seen = {} if seen is None else seen
-    for part in gc.get_referents(thing):
-        if id(part) not in seen and not isinstance(part, (type, ModuleType, FunctionType)):
-            seen[id(part)] = part
-            reached(part, seen)
-    return b"".join(part.tobytes() for part in seen.values() if isinstance(part, np.ndarray))
+    for referent in gc.get_referents(thing):
+        if id(referent) not in seen and not isinstance(referent, (type, ModuleType, FunctionType)):
+            seen[id(referent)] = referent
+            reached(referent, seen)
+    return b"".join(value.tobytes() for value in seen.values() if isinstance(value, np.ndarray))
 
 
 def test_after_the_session_nothing_without_noise_is_held():
@@ -380,7 +382,7 @@ def test_rows_decide_nothing_where_numpy_is_told_to_raise():
             assert 2 == len(answered)
 
 
-@pytest.mark.parametrize(("options", "error", "said"), [
+@pytest.mark.parametrize(("options", "error", "message"), [
     ({"kernel": "cosine"}, ParameterError, 'write "rbf"'),
     ({"gamma": -1}, ParameterError, "gamma is -1"), ({"gamma": "x"}, ParameterError, "gamma is"),
     ({"kernel": "polynomial"}, ParameterError, "polynomials are gone"),
@@ -389,9 +391,9 @@ def test_rows_decide_nothing_where_numpy_is_told_to_raise():
     ({"domain": replace(MIXED, person="who", persons=9)}, DomainError, "protects one row"),
     ({"domain": replace(MIXED, neighbours="add-remove", rows=9)}, DomainError, "protects one row"),
 ])
-def test_a_wrong_parameter_is_said_before_a_row(options, error, said):
+def test_a_wrong_parameter_is_said_before_a_row(options, error, message):
     """Public mistakes are refused when the session is made."""
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         KernelRidgeSession(*table(), **{"domain": BOX, **options})
 
 
@@ -449,7 +451,7 @@ def test_a_large_table_is_refused():
 
 
 def test_a_session_takes_paths(tmp_path):
-    """Table, domain and ledger may be named by their files; the charge stands in that ledger."""
+    """Table, domain and ledger may be named by their files; the charge is in that ledger."""
     domain = Domain([Number("age", 0, 110)], target=Number("cost", -2, 6))
     domain.to_toml(tmp_path / "domain.toml")
     (tmp_path / "t.csv").write_text("age,cost\n" + "20,1\n70,3\n" * 10)
@@ -473,24 +475,24 @@ def test_every_release_verifies(ledger, tmp_path):
     X, y = table()
     with KernelRidgeSession(X, y, lam="1", domain=BOX, ledger=ledger) as session:
         session.predict_one([0.5, 0.5], epsilon=1)
-        made = [session.release_]
+        releases = [session.release_]
         session.predict_batch(X[:4], epsilon=1)
-        made.append(session.release_)
-    for at, release in enumerate(made):
+        releases.append(session.release_)
+    for at, release in enumerate(releases):
         place = tmp_path / str(at)
         release.save(place)
 
         assert ps.verify(place / "certificate.json", release=place / "release.json").valid
         assert (place / "report.html").exists()
-    assert 2 == len({release.sha256 for release in made})
+    assert 2 == len({release.sha256 for release in releases})
 
 
 def test_a_release_names_its_kernel_and_a_log_scale():
-    """Parameters stand in the release as text; noise of a log scale is that of the logarithm."""
+    """Parameters are in the release as text; noise of a log scale is that of the logarithm."""
     domain = Domain([Number("x", 0, 1)], target=Number("cost", 1, 100, scale="log"))
     kernel = Kernel.of(domain, "rbf", 0.5)
-    made = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
+    forecast = answers.plan(task(kernel, "10", 90, np.array([[9]], np.uint16)), Memory()).forecast
 
     assert {"kernel": "rbf", "gamma": "0.5"} == kernel.json()
-    assert float(made["noise_each"]) == pytest.approx(
-        float(made["noise_prediction"]) * np.log(100) / 2, rel=1e-4)
+    assert float(forecast["noise_each"]) == pytest.approx(
+        float(forecast["noise_prediction"]) * np.log(100) / 2, rel=1e-4)

@@ -71,9 +71,10 @@ def fingerprint(key):
     return key.public.fingerprint
 
 
-def wanted(*keys, **more):
+def wanted(*keys, **options):
     """Signers that are wanted."""
-    return Signers.of(*(one if isinstance(one, str) else fingerprint(one) for one in keys), **more)
+    return Signers.of(*(key if isinstance(key, str) else fingerprint(key) for key in keys),
+                      **options)
 
 
 BOTH = wanted(f"maker={fingerprint(MAKER)}", f"approver={fingerprint(ANNA)}")
@@ -98,40 +99,41 @@ def put(folder, body, payload=None, keys=()):
     (folder / "signatures.json").write_bytes(canonical(body))
 
 
-def only(found, said):
+def only(verdict, message):
     """The one reason of a check."""
-    assert 1 == len(found.reasons), found.reasons
-    assert said in found.reasons[0], found.reasons
+    assert 1 == len(verdict.reasons), verdict.reasons
+    assert message in verdict.reasons[0], verdict.reasons
 
 
 # --- what holds ----------------------------------------------------------------------------------
 
 def test_a_signed_folder_holds(folder, whole):
     """Two signatures of all files: verdict, sentence and parts; nothing says unsigned."""
-    found = ps.verify(folder, signers=BOTH, ledger=whole / "budget.db")
+    verdict = ps.verify(folder, signers=BOTH, ledger=whole / "budget.db")
 
-    assert ((), ()) == (found.reasons, found.notes)
-    assert {fingerprint(MAKER): "maker", fingerprint(ANNA): "approver"} == dict(found.signed)
-    assert f"{fingerprint(ANNA)[:23]}… as approver can be trusted: Replacing one row" in found.says
-    assert "nsigned" not in f"{found.says} {found.notes}"
+    assert ((), ()) == (verdict.reasons, verdict.notes)
+    assert {fingerprint(MAKER): "maker", fingerprint(ANNA): "approver"} == dict(verdict.signed)
+    anna = fingerprint(ANNA)[:23]
+    assert f"{anna}… as approver can be trusted: Replacing one row" in verdict.says
+    assert "nsigned" not in f"{verdict.says} {verdict.notes}"
     assert any("required signers were not given" in note for note in ps.verify(folder).notes)
 
 
 def test_what_is_signed(folder):
     """An in-toto statement in canonical JSON: each file's digest, and what the certificate says."""
-    body, said = opened(folder)
+    body, opened_text = opened(folder)
     signed = json.loads((folder / "certificate.json").read_bytes())
 
     assert ("application/vnd.in-toto+json", "https://in-toto.io/Statement/v1") == (
-        body["payloadType"], said["_type"])
-    assert canonical(said) == base64.b64decode(body["payload"])
-    assert {one["name"]: one["digest"] for one in said["subject"]} == {
+        body["payloadType"], opened_text["_type"])
+    assert canonical(opened_text) == base64.b64decode(body["payload"])
+    assert {item["name"]: item["digest"] for item in opened_text["subject"]} == {
         path.name: {"sha256": sha256(path.read_bytes()).hexdigest()}
         for path in folder.iterdir() if path.name != "signatures.json"}
-    assert "urn:privsieve:dp-release/v1" == said["predicateType"]
+    assert "urn:privsieve:dp-release/v1" == opened_text["predicateType"]
     names = {"claim", "plan", "domain_sha256", "release_sha256", "population", "ledger", "software"}
     assert {**{name: signed[name] for name in names},
-            "maker": MAKER.public.keyid} == said["predicate"]
+            "maker": MAKER.public.keyid} == opened_text["predicate"]
 
 
 def test_signing_later_changes_nothing(plain):
@@ -156,12 +158,12 @@ def others_keys(*keys):
 
 def test_another_library_agrees(folder):
     """Another implementation verifies with threshold 2, and refuses a changed epsilon."""
-    body, said = opened(folder)
+    body, opened_text = opened(folder)
     keys = others_keys(MAKER, ANNA)
 
     assert 2 == len(OtherEnvelope.from_dict(json.loads(json.dumps(body))).verify(keys, 2))
-    said["predicate"]["claim"]["epsilon"] = "0.1"
-    body["payload"] = base64.b64encode(canonical(said)).decode()
+    opened_text["predicate"]["claim"]["epsilon"] = "0.1"
+    body["payload"] = base64.b64encode(canonical(opened_text)).decode()
     with pytest.raises(VerificationError):
         OtherEnvelope.from_dict(json.loads(json.dumps(body))).verify(keys, 1)
     put(folder, body)
@@ -174,9 +176,9 @@ def test_a_publication_is_signed_and_no_page_denies_it(folder, tmp_path):
 
     _published(tmp_path, table()[0])
     sign_folder(tmp_path / "containment", MAKER, "maker")
-    said = opened(tmp_path / "containment")[1]
-    assert "urn:privsieve:containment/v1" == said["predicateType"]
-    assert "table.csv" in {one["name"] for one in said["subject"]}
+    statement = opened(tmp_path / "containment")[1]
+    assert "urn:privsieve:containment/v1" == statement["predicateType"]
+    assert "table.csv" in {item["name"] for item in statement["subject"]}
     for at in (folder, tmp_path / "containment"):
         text = (at / "report.html").read_text()
         row, = re.findall('<tr><th scope="row">(?:<[^>]*>)?Signatures?<.*?</tr>', text)
@@ -205,9 +207,9 @@ def envelope(change):
     return lambda at, _whole: put(at, change(opened(at)[0]))
 
 
-def signature(**more):
+def signature(**options):
     """The first signature alone, with these fields."""
-    return envelope(lambda body: {**body, "signatures": [{**body["signatures"][0], **more}]})
+    return envelope(lambda body: {**body, "signatures": [{**body["signatures"][0], **options}]})
 
 
 def text(write):
@@ -218,8 +220,8 @@ def text(write):
 def statement(change):
     """Another statement, signed anew by both keys."""
     def act(at, _whole):
-        body, said = opened(at)
-        put(at, body, change(said) or said, (MAKER, ANNA))
+        body, opened_text = opened(at)
+        put(at, body, change(opened_text) or opened_text, (MAKER, ANNA))
     return act
 
 
@@ -250,10 +252,10 @@ SPOILT = [
     (envelope(lambda b: {**b, "signatures": b["signatures"][1:]}), "has not signed"),
     (envelope(lambda b: {**b, "signatures": [{"sig": b["signatures"][0]["sig"]}]}), ""),
     (envelope(lambda b: {**b, "more": None}), ""), (envelope(lambda b: [b]), ""),
-    (signature(more=1), ""), (signature(sig="AAAA"), ""), (signature(sig="A" * 88), ""),
+    (signature(options=1), ""), (signature(sig="AAAA"), ""), (signature(sig="A" * 88), ""),
     *((signature(keyid=odd), "") for odd in ("", None, "ed25519:" + "0" * 64)),
     (envelope(lambda b: {**b, "signatures": [
-        {**one, "keyid": other["keyid"]} for one, other in zip(
+        {**signature, "keyid": other["keyid"]} for signature, other in zip(
             b["signatures"], b["signatures"][::-1], strict=True)]}), "not belong to its key"),
     *((text(write), NOT_DSSE) for write in (
         lambda b: json.dumps(b).encode(), lambda b: canonical(b) + b"\n", lambda _: b"",
@@ -286,29 +288,29 @@ SPOILT = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "said"), SPOILT)
-def test_what_was_changed_is_found(folder, whole, spoil, said):
+@pytest.mark.parametrize(("spoil", "message"), SPOILT)
+def test_what_was_changed_is_found(folder, whole, spoil, message):
     """Files, envelope, signatures or statement: even who holds both keys cannot sign another."""
     spoil(folder, whole)
-    found = ps.verify(folder)
+    verdict = ps.verify(folder)
 
     assert not ps.verify(folder, signers=BOTH).valid
-    assert not found.valid
-    if said:
-        only(found, said)
+    assert not verdict.valid
+    if message:
+        only(verdict, message)
 
 
 def test_a_hidden_file_is_named(folder):
     """It was not signed, and the folder holds."""
     (folder / ".DS_Store").write_text("x")
-    found = ps.verify(folder, signers=BOTH)
+    verdict = ps.verify(folder, signers=BOTH)
 
-    assert (True, [".DS_Store"]) == (found.valid, [one.strip("'") for one in found.unchecked])
+    assert (True, [".DS_Store"]) == (verdict.valid, [file.strip("'") for file in verdict.unchecked])
 
 
 @pytest.mark.parametrize("signers", [wanted(MAKER), BOTH, wanted(MAKER, EVE, threshold=1)])
 def test_no_signature_is_a_reason_where_one_is_wanted(folder, signers):
-    """Signatures that were taken away are missed by who wants them."""
+    """Signatures that were taken away are missed by a verifier that wants them."""
     (folder / "signatures.json").unlink()
 
     only(ps.verify(folder, signers=signers),
@@ -376,17 +378,17 @@ def test_signatures_of_a_release_that_does_not_hold_are_not_called_true(plain):
     sign_folder(plain, MAKER, "maker")
     data = (plain / "release.json").read_bytes()
     (plain / "release.json").write_bytes(data.replace(b'"smoker"', b'"smokes"'))
-    found = ps.verify(plain, signers=wanted(MAKER))
+    verdict = ps.verify(plain, signers=wanted(MAKER))
 
-    assert not found.valid
-    assert {} == dict(found.signed)
-    assert "signatures.json" in found.unchecked
+    assert not verdict.valid
+    assert {} == dict(verdict.signed)
+    assert "signatures.json" in verdict.unchecked
 
 
 # --- who is wanted -------------------------------------------------------------------------------
 
 def test_thresholds(folder):
-    """So many of the keys that are wanted, each counted once."""
+    """The number of the keys that are wanted, each counted once."""
     assert ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=2)).valid
     only(ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=3)), "2 have signed, and 3")
     only(ps.verify(folder, signers=wanted(EVE)), "0 have signed, and 1 are due")
@@ -408,7 +410,7 @@ def test_a_key_counts_once(folder, tmp_path):
 
 
 def test_a_revoked_key_is_a_reason(folder, tmp_path):
-    """Its signature speaks against a folder, whoever else has signed."""
+    """Its signature speaks against a folder, even if others have signed."""
     gone = tmp_path / "revoked.txt"
     gone.write_text(f"# keys\n\n{fingerprint(ANNA).upper()}  2026-11-01 laptop stolen # c\n")
 
@@ -467,7 +469,7 @@ def test_signers_at_the_same_time_wait_for_each_other(plain):
     done = [subprocess.Popen([sys.executable, "-c", code, str(plain)], env=environment)
             for _ in range(4)]
 
-    assert [0] * 4 == [one.wait() for one in done]
+    assert [0] * 4 == [signer.wait() for signer in done]
     assert 4 == len(ps.verify(plain).signed)
 
 
@@ -531,15 +533,15 @@ def test_the_verbs(privsieve):  # noqa: F811  # the fixture
     assert 0 == privsieve("sign", "first", "--key", "maker.pem", "--as", "maker")[0]
     code, _, err = privsieve("sign", "first", "--key", "anna.pem", "--as", "approver")
     assert (0, True) == (code, "selected: " in " ".join(err.split()))
-    asked = ("--signed-by", f"maker={maker}", "--signed-by", f"approver={anna}")
-    code, out, _ = privsieve("verify", "first", *asked, "--ledger", "budget.db", "--json")
-    said = json.loads(out)
-    assert (0, {maker: "maker", anna: "approver"}) == (code, said["signed"])
-    code, out, _ = privsieve("verify", "first", *asked)
+    arguments = ("--signed-by", f"maker={maker}", "--signed-by", f"approver={anna}")
+    code, out, _ = privsieve("verify", "first", *arguments, "--ledger", "budget.db", "--json")
+    document = json.loads(out)
+    assert (0, {maker: "maker", anna: "approver"}) == (code, document["signed"])
+    code, out, _ = privsieve("verify", "first", *arguments)
     assert (0, True) == (code, f"signed     {maker} as maker" in out)
     assert 7 == privsieve("verify", "first", "--signed-by", f"approver={maker}")[0]
-    assert 0 == privsieve("verify", "first", *asked, "--threshold", "1")[0]
-    assert 2 == privsieve("verify", "first", *asked, "--threshold", "3")[0]
+    assert 0 == privsieve("verify", "first", *arguments, "--threshold", "1")[0]
+    assert 2 == privsieve("verify", "first", *arguments, "--threshold", "3")[0]
     Path("revoked.txt").write_text(f"{anna} left\n")
     assert 7 == privsieve("verify", "first", "--revoked", "revoked.txt")[0]
     assert 2 == privsieve("verify", "first", "--revoked", "missing.txt")[0]
@@ -561,7 +563,7 @@ def test_a_passphrase(privsieve, monkeypatch):  # noqa: F811  # the fixture
 
 
 @pytest.mark.parametrize("word", ["x" * 1024, "\udcff"])
-def test_a_passphrase_that_no_key_takes_is_refused(privsieve, monkeypatch, word):  # noqa: F811  # the fixture
+def test_a_passphrase_that_no_key_takes_is_refused(privsieve, monkeypatch, word):  # noqa: F811
     """What is too long, or no text, gets a sentence where a key is made and where it is read."""
     monkeypatch.setenv(key_verb.VARIABLE, "x" * 1023)
     assert 0 == privsieve("key", "make", "kept.pem", "--passphrase")[0]
@@ -578,31 +580,31 @@ def test_a_policy_names_who_signs_a_plan(privsieve):  # noqa: F811  # the fixtur
     """Without the signatures that it wants, under this very plan, nothing is charged or read."""
     keys = [privsieve("key", "make", f"{name}.pem")[1].strip() for name in ("anna", "ben", "eve")]
     for name, epsilon in (("plan", "1"), ("dear", "0.5")):
-        asked = ("--domain", "domain.toml", "--epsilon", epsilon, "--top", "2", "--json")
-        Path(f"{name}.json").write_text(privsieve("plan", "table.csv", *asked)[1])
+        arguments = ("--domain", "domain.toml", "--epsilon", epsilon, "--top", "2", "--json")
+        Path(f"{name}.json").write_text(privsieve("plan", "table.csv", *arguments)[1])
         assert 0 == privsieve("sign", f"{name}.json", "--key", "anna.pem")[0]
         assert 0 == privsieve("sign", f"{name}.signed.json", "--key", "eve.pem")[0]
     wanted = "signed_by = " + json.dumps(keys[:2])
     Path("p.toml").write_text(wanted)
     Path("one.toml").write_text(f"{wanted}\nthreshold = 1\n")
 
-    for policy, plan, said in (
+    for policy, plan, message in (
             ("p.toml", None, "2 of 2 keys have not signed"),
             ("one.toml", None, "1 of 2 keys have not signed"),
             ("p.toml", "plan.signed.json", "1 have signed, and 2 are due"),
             ("one.toml", "dear.signed.json", "does not match the signed plan"),
             (None, "dear.signed.json", "does not match the signed plan"),
             ("one.toml", "plan.json", "not a signed plan")):
-        given = {"--policy": policy, "--signed-plan": plan}
-        more = [word for name, file in given.items() if file for word in (name, file)]
-        code, _out, err = privsieve(*select(*more))
-        assert (2, 0, True) == (code, spent(), said in " ".join(err.split()))
+        options = {"--policy": policy, "--signed-plan": plan}
+        words = [word for name, file in options.items() if file for word in (name, file)]
+        code, _out, err = privsieve(*select(*words))
+        assert (2, 0, True) == (code, spent(), message in " ".join(err.split()))
         assert "nothing was charged" in " ".join(err.split())
     assert not Path("first").exists()
     assert 0 == privsieve(*select("--policy", "one.toml", "--signed-plan", "plan.signed.json"))[0]
     assert 0 == privsieve("sign", "plan.signed.json", "--key", "ben.pem")[0]
-    more = ("--policy", "p.toml", "--signed-plan", "plan.signed.json")
-    assert 0 == privsieve(*select(*more, out="second"))[0]
+    words = ("--policy", "p.toml", "--signed-plan", "plan.signed.json")
+    assert 0 == privsieve(*select(*words, out="second"))[0]
 
 
 def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
@@ -610,15 +612,15 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
     privsieve("key", "make", "maker.pem")
     maker = privsieve("key", "make", "anna.pem")[1].strip()
     for name, epsilon in (("plan", "1"), ("dear", "0.5")):
-        asked = ("--domain", "domain.toml", "--epsilon", epsilon, "--top", "2", "--json")
-        Path(f"{name}.json").write_text(privsieve("plan", "table.csv", *asked)[1])
+        arguments = ("--domain", "domain.toml", "--epsilon", epsilon, "--top", "2", "--json")
+        Path(f"{name}.json").write_text(privsieve("plan", "table.csv", *arguments)[1])
         assert 0 == privsieve("sign", f"{name}.json", "--key", "maker.pem")[0]
     assert 0 == privsieve("sign", "plan.signed.json", "--key", "anna.pem")[0]
     assert 0 == privsieve(*select())[0]
     assert 0 == privsieve("verify", "first", "--plan", "plan.signed.json")[0]
-    said = " ".join(privsieve("verify", "first", "--plan", "plan.signed.json")[1].split())
-    assert "required signers of the plan were not given; it is signed by sha256:" in said
-    assert maker[:20] in said
+    text = " ".join(privsieve("verify", "first", "--plan", "plan.signed.json")[1].split())
+    assert "required signers of the plan were not given; it is signed by sha256:" in text
+    assert maker[:20] in text
     code, out, _ = privsieve("verify", "first", "--plan", "dear.signed.json")
     assert (7, True) == (code, "the release does not match the signed plan" in out)
     assert 7 == privsieve("verify", "first", "--plan", "plan.json")[0]
@@ -639,13 +641,13 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
 
 
 def test_without_cryptography(folder, cli, monkeypatch):
-    """Without it signatures are named as not checked; who wants or makes some is told."""
+    """Without it signatures are named as not checked; a user that wants or makes some is told."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
-    found = ps.verify(folder)
+    verdict = ps.verify(folder)
 
-    assert found.valid
-    assert "not installed" in found.unchecked["signatures.json"]
+    assert verdict.valid
+    assert "not installed" in verdict.unchecked["signatures.json"]
     only(ps.verify(folder, signers=BOTH), "cannot be checked")
     only(ps.verify(folder, plan=folder / "signatures.json"), "cannot be checked")
     code, _, err = cli("key", "make", str(folder.parent / "k.pem"))

@@ -18,19 +18,19 @@ BUILT = ROOT / "docs" / "_build"
 NOTES = tomllib.loads((ROOT / "docs" / "pictures" / "notes.toml").read_text(encoding="utf-8"))
 
 
-def part(name):
+def load_part(name):
     """A module of the site's own, by its file."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "_ext" / f"{name}.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_sidebar_is_the_index():
     """A heading is a part, an entry a page, an inner entry a page below it."""
     text = ("# Top\n\n- [a link before](x.md)\n\n## One\n\n- [a](a.md): words\n  - [b](how/b.md)\n"
             "- [c](../c.md)\n\n## None\n\nText.\n")
-    contents = part("contents")
+    contents = load_part("contents")
 
     assert [("One", [(0, "/docs/a"), (1, "/docs/how/b"), (0, "/c")])] == contents.parts(text)
     assert {"docs/a": ["/docs/how/b"]} == contents.children(text)
@@ -41,13 +41,13 @@ def test_a_docstring_is_plain_text():
     lines = ["Weigh `a_` by *b* and c_.", "", "k : how many", "    of them", "", ">>> f(*x_)", "1"]
 
     assert ["Weigh `a_` by \\*b\\* and c\\_.", "", "", "* ``k``: how many", "  of them", "",
-            ">>> f(*x_)", "1"] == part("docstrings").marked_up(lines)
+            ">>> f(*x_)", "1"] == load_part("docstrings").marked_up(lines)
 
 
 def test_the_head_of_a_proof_is_a_list():
-    """Functions and their digests stand below each other."""
+    """Functions and their digests are below each other."""
     assert ("- covers: `a.b` @ `0f`\n- rests on: `x/y.proof.md`, `z.proof.md`"
-            == part("proofs").listed("covers: a.b @ 0f\nrests on: x/y.proof.md, z.proof.md"))
+            == load_part("proofs").listed("covers: a.b @ 0f\nrests on: x/y.proof.md, z.proof.md"))
 
 
 @pytest.mark.parametrize(("link", "fault"), [
@@ -61,14 +61,14 @@ def test_the_check_of_links_finds_what_is_wrong(link, fault, tmp_path, capsys):
     """A link to nowhere and a page that loads from outside are named; others are not."""
     (tmp_path / "a.html").write_text(link, encoding="utf-8")
     (tmp_path / "b.html").write_text('<p id="here">', encoding="utf-8")
-    code = part("check_site").main(tmp_path)
+    code = load_part("check_site").main(tmp_path)
 
     assert (1, f"a.html: {fault}\n") == (code, capsys.readouterr().out) if fault else code == 0
 
 
 def test_an_empty_site_is_not_a_site(tmp_path):
     """Nothing to check is a fault."""
-    assert part("check_site").main(tmp_path) == 1
+    assert load_part("check_site").main(tmp_path) == 1
 
 
 def test_a_notebook_is_run_and_shown():
@@ -83,7 +83,7 @@ def test_a_notebook_is_run_and_shown():
              {"cell_type": "code", "source": [
                  "import privsieve as ps\nps.Domain.box(0, 1, columns=2)"]},
              {"cell_type": "code", "source": ["a"]}]
-    notebooks, tables = part("notebooks"), ROOT / "examples" / "made_up.py"
+    notebooks, tables = load_part("notebooks"), ROOT / "examples" / "made_up.py"
 
     table = ps.Domain.box(0, 1, columns=2)
     assert ("Some text\n\n```python\nimport made_up\na = 3\n```\n\n```python\nprint(a * 2)\n```\n\n"
@@ -102,10 +102,10 @@ def test_a_notebook_is_run_and_shown():
 def test_a_picture_is_small_and_its_notes_are_on_the_page(name):
     """`docs/reports.md` is what `make pictures` writes of these notes; pictures are small."""
     text = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
-    told = NOTES[name]
-    notes = "\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(told["notes"], 1))
+    full_notes = NOTES[name]
+    notes = "\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(full_notes["notes"], 1))
 
-    assert f"## {told['title']}\n\n{told['words']}\n\n![" in text
+    assert f"## {full_notes['title']}\n\n{full_notes['words']}\n\n![" in text
     assert f"(pictures/{name}.png)\n\n{notes}\n" in text
     assert 10_000 < (ROOT / "docs" / "pictures" / f"{name}.png").stat().st_size < 100_000
 
@@ -206,16 +206,17 @@ def test_the_site_fits(browser):
 
     On three widths, light, dark and on paper, with a contrast that can be read.
     """
-    driver, found = browser, {}
+    driver, sizes = browser, {}
     for name in WIDE:
         look(driver, 360, "light", "screen")  # a telephone, and then others look at it
         driver.get((BUILT / f"{name}.html").as_uri())
         for width, (scheme, media) in product((360, 768, 1280), LOOKS):
             look(driver, width, scheme, media)
-            found[name, width, scheme, media] = (
+            sizes[name, width, scheme, media] = (
                 driver.execute_script(OUT)[:3],
                 [*driver.execute_script(MARKS), driver.execute_script(CONTRAST) >= 4.5])
-        found[name] = [one for one in driver.get_log("browser") if one["level"] == "SEVERE"]
+        sizes[name] = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
 
     right = ([False], [1, 1, "en", True])
-    assert {} == {page: said for page, said in found.items() if said not in (right, [])}
+    assert {} == {page: sizes_of_page for page,
+                  sizes_of_page in sizes.items() if sizes_of_page not in (right, [])}

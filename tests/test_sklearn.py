@@ -48,14 +48,14 @@ NAMES = ["age", "b", "c", "d", "e", "f"]
 TABLE = ps.Domain([ps.Number("age", 0, 1), *map(ps.Flag, NAMES[1:])], target=ps.Label("y", [0, 1]))
 
 
-def made(kind, domain=BOX, **options):
+def make_estimator(kind, domain=BOX, **options):
     """An estimator with every parameter that it demands."""
     known = inspect.signature(kind).parameters
-    given = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
-             "method": "strict", "random_state": 0, "allow_copies": True, **options}
+    input_options = {"n_features_to_select": 1, "epsilon": 5, "k": 2, "block": 3, "domain": domain,
+                     "method": "strict", "random_state": 0, "allow_copies": True, **options}
     if kind in RELEASING and kind not in PRIVATE:  # containment reads yes and no as they are
-        del given["domain"]
-    return kind(**{name: value for name, value in given.items() if name in known})
+        del input_options["domain"]
+    return kind(**{name: value for name, value in input_options.items() if name in known})
 
 
 def checked(kind):
@@ -64,19 +64,21 @@ def checked(kind):
         return kind("linear", epsilon=5, domain=ps.Domain.box(-10, 10, target=(-10, 10)),
                     allow_copies=True)
     if kind in PRIVATE + OPEN + TABLES:
-        return made(kind)
-    return make_pipeline(KBinsDiscretizer(2, encode="ordinal", strategy="quantile"), made(kind))
+        return make_estimator(kind)
+    return make_pipeline(KBinsDiscretizer(2, encode="ordinal", strategy="quantile"),
+                         make_estimator(kind))
 
 
 def expected_failures(estimator):
     """Checks that do not hold, each with its reason."""
     if type(estimator) in PRIVATE:
-        found = {"check_estimators_empty_data_messages":
-                 "the error does not say the number of rows, which may be private"}
+        failures = {"check_estimators_empty_data_messages":
+                    "the error does not say the number of rows, which may be private"}
         if "score" in estimator.get_params(deep=False):
-            found |= dict.fromkeys(("check_fit_score_takes_y", "check_n_features_in_after_fitting"),
-                                   "`score` is a parameter here; these call it as a method")
-        return found
+            failures |= dict.fromkeys(("check_fit_score_takes_y",
+                                       "check_n_features_in_after_fitting"),
+                                      "`score` is a parameter here; these call it as a method")
+        return failures
     if type(estimator) in MODELS:
         return {"check_estimators_empty_data_messages":
                 "the error does not say the number of rows, which may be private",
@@ -113,7 +115,7 @@ def test_scikit_learn(estimator, check):
 def test_scikit_learn_fit(kind):
     """Containment alone, on any numbers: it fits, and says why the columns cannot leave."""
     X = np.random.default_rng(0).random((40, 3))
-    fitted = made(kind).fit(X, X[:, 0] > 0.5)
+    fitted = make_estimator(kind).fit(X, X[:, 0] > 0.5)
 
     with pytest.raises(ValueError, match="may leave only as the items"):
         fitted.transform(X)
@@ -139,8 +141,9 @@ def test_sparse_tables(kind):
     """A sparse table, or lists, is the same choice; of others `test_one_answer.py` says so."""
     X, y = rows()
     for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, list, np.asfortranarray):
-        dense = made(kind, absent="none").fit(X, y)  # what may be known hangs on the container
-        fitted = made(kind, absent="none").fit(form(X), y)
+        # what may be known depends on the container
+        dense = make_estimator(kind, absent="none").fit(X, y)
+        fitted = make_estimator(kind, absent="none").fit(form(X), y)
 
         assert dense.get_support().tolist() == fitted.get_support().tolist(), form
         assert not hasattr(fitted, "feature_names_in_")
@@ -163,7 +166,7 @@ def test_other_columns_are_refused(kind, wrong):
     """`transform` takes the columns that were fitted, in their order."""
     change, text = wrong
     frame, y = framed()
-    fitted = made(kind, TABLE).fit(frame, y)
+    fitted = make_estimator(kind, TABLE).fit(frame, y)
 
     with pytest.raises(ValueError, match=text):
         fitted.transform(change(frame))
@@ -176,7 +179,7 @@ def test_columns_keep_their_types(kind, form, frame):
     domain = ps.Domain([ps.Number("age", 0, 1), ps.Category("ward", ["A", "B"])],
                        target=ps.Label("y", [0, 1]))
     table = frame({"age": [0.25, 0.5] * 50, "ward": ["A", "B"] * 50})
-    fitted = made(kind, domain, n_features_to_select=2)
+    fitted = make_estimator(kind, domain, n_features_to_select=2)
     kept = fitted.set_output(transform=form).fit(table, [0, 1] * 50).transform(table)
 
     assert list(table.dtypes) == list(kept.dtypes)
@@ -189,7 +192,7 @@ def test_names_in_another_spelling(kind):
     written = unicodedata.normalize("NFD", "größe")
     domain = ps.Domain([ps.Flag("größe"), ps.Flag("b")], target=ps.Label("y", [0, 1]))
     X, y = rows()
-    fitted = made(kind, domain, n_features_to_select=2).fit(
+    fitted = make_estimator(kind, domain, n_features_to_select=2).fit(
         pd.DataFrame({"b": X[:, 0], written: X[:, 2], "y": y.astype(int)}))
 
     assert ["b", written] == fitted.feature_names_in_.tolist()
@@ -201,8 +204,9 @@ def test_pipelines(kind):
     """A step before, a step after, and some columns only."""
     frame, y = framed()
     X, _ = rows()
-    model = make_pipeline(made(kind, ps.Domain.box(0, 1)), LogisticRegression()).fit(X, y)
-    some = make_column_transformer((made(kind, ps.Domain(TABLE.columns[1:], TABLE.target)),
+    model = make_pipeline(make_estimator(kind, ps.Domain.box(0, 1)), LogisticRegression()).fit(X, y)
+    some = make_column_transformer((make_estimator(kind, ps.Domain(TABLE.columns[1:],
+                                                                   TABLE.target)),
                                     NAMES[1:]), remainder="passthrough")
 
     assert len(y) == len(model.predict(X))
@@ -217,11 +221,12 @@ def test_a_search_charges_each_fit(kind, tmp_path):
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
     ledger.grant(epsilon=50)
     X, y = rows()
-    inside = make_pipeline(made(kind, ps.Domain.box(0, 1), ledger=ledger), LogisticRegression())
+    inside = make_pipeline(make_estimator(kind, ps.Domain.box(0, 1), ledger=ledger),
+                           LogisticRegression())
     GridSearchCV(inside, {"logisticregression__C": [0.1, 1]}, cv=2, n_jobs=1).fit(X, y)
 
     assert Fraction(5 * (2 * 2 + 1)) == ledger.spent()
-    chosen = made(kind, ps.Domain.box(0, 1), ledger=ledger).fit_transform(X, y)
+    chosen = make_estimator(kind, ps.Domain.box(0, 1), ledger=ledger).fit_transform(X, y)
     GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, cv=2).fit(chosen, y)
     assert Fraction(5 * 6) == ledger.spent()
 
@@ -239,17 +244,17 @@ def test_sparse_rows_are_made_dense_in_batches():
 
     assert np.floor(wide.data * 65536).sum() == sums
     assert peak < wide.shape[0] * wide.shape[1] * 8 / 4
-    part = wide[:50].tocoo()
+    piece = wide[:50].tocoo()
     zeros = np.zeros(50)
-    assert codes(part.toarray(), ps.Domain.box(0, 1), zeros) == codes(
-        part, ps.Domain.box(0, 1), zeros)
+    assert codes(piece.toarray(), ps.Domain.box(0, 1), zeros) == codes(
+        piece, ps.Domain.box(0, 1), zeros)
 
 
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_an_array_has_the_names_of_the_domain(kind):
     """The columns of an array are called as the domain calls them, and no row is shown."""
     X, y = rows()
-    fitted = made(kind, TABLE).fit(*framed())
+    fitted = make_estimator(kind, TABLE).fit(*framed())
     assert kind.__name__ in fitted._repr_html_()
     assert "release_" not in repr(fitted)
 

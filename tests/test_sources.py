@@ -48,9 +48,9 @@ def test_shapes(tmp_path):
     expected = (tuple(columns), types, 2, "name")
     for X in (table, pl.from_arrow(table), tmp_path / "t.parquet",
               str(tmp_path / "t.parquet"), table.to_batches()[0], frame.convert_dtypes()):
-        found = shape(X)
+        shape_now = shape(X)
 
-        assert expected == (found.columns, found.types, found.rows, found.by)
+        assert expected == (shape_now.columns, shape_now.types, shape_now.rows, shape_now.by)
     assert ("number", "text", "text", "number", "date") == shape(frame).types
     assert (tuple(columns), None) == (shape(table.to_reader()).columns,
                                       shape(table.to_reader()).rows)
@@ -60,10 +60,10 @@ def test_positions():
     """Arrays have a width and no names."""
     X = np.zeros((4, 3))
     for table in (X, X.tolist(), sparse.csc_array(X), pd.DataFrame(X)):
-        found = shape(table, np.zeros(4))
+        shape_now = shape(table, np.zeros(4))
 
         assert (("x0", "x1", "x2"), 4, "position", True) \
-            == (found.columns, found.rows, found.by, found.labelled)
+            == (shape_now.columns, shape_now.rows, shape_now.by, shape_now.labelled)
 
 
 def test_rows_are_private(tmp_path):
@@ -106,10 +106,10 @@ HEADLESS = {
 @pytest.mark.parametrize("header", HEADLESS.values(), ids=HEADLESS)
 def test_no_header(tmp_path, header):
     """A first line that may be a patient is refused, not echoed, and the way out is named."""
-    said = refused(csv_file(tmp_path, b"1\n", header))
+    message = refused(csv_file(tmp_path, b"1\n", header))
 
-    assert "csv.header = false" in said
-    assert not any(field in said for field in ("50", "17", "2020", "secret", "AGE", "dose"))
+    assert "csv.header = false" in message
+    assert not any(field in message for field in ("50", "17", "2020", "secret", "AGE", "dose"))
 
 
 @pytest.mark.parametrize(("start", "word"), [
@@ -121,7 +121,7 @@ def test_encodings(tmp_path, start, word):
 
 
 def test_header_is_not_echoed(tmp_path):
-    """What a CSV file's first line says stands in no message about columns, which names all."""
+    """What a CSV file's first line says is in no message about columns, which names all."""
     missing = refused(csv_file(tmp_path, b"", b"Miller;1950;age;dose\n"))
     capitals = refused(csv_file(tmp_path, b"", HEADER.replace(b"age", b"Age")))
 
@@ -153,8 +153,8 @@ def test_loose(tmp_path):
     bad = pa.array([b"x"], pa.binary())
     table = pa.table({"secret": bad, "f": [True]})
 
-    assert [[[1]]] == [part.codes.tolist() for part in read(table, domain, strict=False)]
-    assert [[[1]]] == [part.codes.tolist() for part in read(path, domain)]
+    assert [[[1]]] == [batch.codes.tolist() for batch in read(table, domain, strict=False)]
+    assert [[[1]]] == [batch.codes.tolist() for batch in read(path, domain)]
 
 
 def test_target_and_person():
@@ -174,7 +174,7 @@ def test_target_apart():
               (pa.table({"f": [1]}), pa.chunked_array([[1], []])), (pl.DataFrame({"f": [1]}), [1]),
               (pd.DataFrame({"f": [1]}), pd.Series(["1"], dtype="category"))]
 
-    assert [[1]] * 7 == [[int(part.label[0]) for part in read(X, domain, y)] for X, y in tables]
+    assert [[1]] * 7 == [[int(batch.label[0]) for batch in read(X, domain, y)] for X, y in tables]
 
 
 class Ordered:
@@ -224,12 +224,12 @@ def test_refused(X, y, word):
 
 
 def test_directory(tmp_path):
-    """A folder without Parquet is no table, and no path stands in the message."""
+    """A folder without Parquet is no table, and no path is in the message."""
     (tmp_path / "d.csv").mkdir()
-    said = refused(tmp_path / "d.csv")
+    message = refused(tmp_path / "d.csv")
 
-    assert "holds no Parquet file" in said
-    assert str(tmp_path) not in said
+    assert "holds no Parquet file" in message
+    assert str(tmp_path) not in message
 
 
 def test_no_target():
@@ -257,9 +257,9 @@ def test_headerless_names(tmp_path):
     assert (("c1", "c2"), "field") == (shape(file, csv=how).columns, shape(file, csv=how).by)
     assert domain == resolve(domain, shape(file, csv=how))
     for name in ("c0", "c02", "age", "c100001", "C1"):
-        said = refused(file, domain=Domain([Flag(name)], csv=how), csv=how)
+        message = refused(file, domain=Domain([Flag(name)], csv=how), csv=how)
 
-        assert f"column {name!r} cannot be in a file without header" in said
+        assert f"column {name!r} cannot be in a file without header" in message
 
 
 def test_box():
@@ -278,7 +278,7 @@ def test_accents(tmp_path):
     domain = Domain([Flag("\u00e9")])
     file = csv_file(tmp_path, b"1\n", "e\u0301\n".encode())
 
-    assert [[1]] == [part.codes[:, 0].tolist() for part in read(file, domain)]
+    assert [[1]] == [batch.codes[:, 0].tolist() for batch in read(file, domain)]
 
 
 def test_nothing_is_shown():
@@ -317,7 +317,7 @@ def test_imports(tmp_path, kind, expected):
         path = tmp_path / "t.parquet"
         pq.write_table(pa.table({"f": [1]}), path)
     code = READ_FILE.format(str(path)) + "open_source(numpy.zeros((1, 1))); open_source([[1]])"
-    said = subprocess.run([sys.executable, "-c", LAZY.format(code)], check=True,
-                          capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
+    process = subprocess.run([sys.executable, "-c", LAZY.format(code)], check=True,
+                             capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)})
 
-    assert expected == said.stdout.strip()
+    assert expected == process.stdout.strip()

@@ -82,9 +82,9 @@ def privsieve(tmp_path, monkeypatch, cli):
     return cli
 
 
-def publish(who, *more, out="out"):
+def publish(who, *options, out="out"):
     """The words of a publication that counts persons."""
-    return ("publish", "v.csv", *who, "-k", 5, "--out", out, *more)
+    return ("publish", "v.csv", *who, "-k", 5, "--out", out, *options)
 
 
 def claim_of(folder="out"):
@@ -150,7 +150,7 @@ def test_rows_would_have_published_them(privsieve):
 GREEDY_ONLY = "--method greedy and by the profiles few and strict"
 
 
-@pytest.mark.parametrize(("who", "more", "code", "text"), [
+@pytest.mark.parametrize(("who", "options", "code", "text"), [
     (PERSON, ("--profile", "most"), 2, "one row a person"),
     (PERSON, ("--method", "maximal"), 2, "one row a person"),
     (PERSON, ("--method", "exact"), 2, "one row a person"),
@@ -171,11 +171,11 @@ GREEDY_ONLY = "--method greedy and by the profiles few and strict"
     (SOURCE, ("--long", "patient", "ward"), 2, "each user is one row"),
     (SOURCE, ("-k", "61", "--method", "greedy"), 3, "60 sources"),
 ])
-def test_what_cannot_count_persons_is_refused(privsieve, who, more, code, text):
+def test_what_cannot_count_persons_is_refused(privsieve, who, options, code, text):
     """What counts rows only is refused in one sentence with the way out, and writes nothing."""
-    found, out, err = privsieve(*publish(who), *more)
+    actual_code, out, err = privsieve(*publish(who), *options)
 
-    assert (code, "", 1, True) == (found, out, err.count("\n"), text in flat(err)), err
+    assert (code, "", 1, True) == (actual_code, out, err.count("\n"), text in flat(err)), err
     assert not Path("out").exists()
 
 
@@ -196,16 +196,16 @@ def test_a_person_that_the_file_lacks(privsieve, command):
 def test_check_counts_persons(privsieve, who):
     """`check` counts patients, says how many rows are nobody's, and asks for as many as -k."""
     counted, noun = NOUN[who]
-    asked = ("check", "v.csv", *who, "--columns", "rare,smoker")
-    found = json.loads(privsieve(*asked, "--json")[1])
+    arguments = ("check", "v.csv", *who, "--columns", "rare,smoker")
+    document = json.loads(privsieve(*arguments, "--json")[1])
     rows = visits()[["rare", "smoker"]].to_numpy().tolist()
     expected = min(people(rows, visits()["patient"].tolist(), {0, 1}))
-    said = found[counted]
+    count = document[counted]
 
-    assert (1, 60, 10) == (expected, said["count"], said["nobody"])
-    assert expected == said["containment"]["level"] < found["containment"]["level"]
-    assert 0 == privsieve(*asked[:-1], "smoker", "-k", 2)[0]
-    code, out, _err = privsieve(*asked, "-k", 2)
+    assert (1, 60, 10) == (expected, count["count"], count["nobody"])
+    assert expected == count["containment"]["level"] < document["containment"]["level"]
+    assert 0 == privsieve(*arguments[:-1], "smoker", "-k", 2)[0]
+    code, out, _err = privsieve(*arguments, "-k", 2)
     assert (7, True) == (code, f"60 {noun}" in out)
 
 
@@ -213,10 +213,10 @@ def test_the_holder_counts_a_folder_again(privsieve):
     """A folder is counted again from its table in people, which nobody else can."""
     assert 0 == privsieve(*publish(PERSON, *EVEN))[0]
     claim = claim_of()
-    told = json.loads(privsieve("union", "v.csv", "out", "--domain", "d.toml", "--json")[1])
+    document = json.loads(privsieve("union", "v.csv", "out", "--domain", "d.toml", "--json")[1])
     alone = privsieve("union", "v.csv", "out", "--target", "ill", "--without", "patient")[1]
 
-    assert fewest(claim) == told["lowest"] < claim["level"]
+    assert fewest(claim) == document["lowest"] < claim["level"]
     assert "k counts people in one of them, and rows here" in flat(alone)
 
 
@@ -235,9 +235,10 @@ def test_all_texts_say_who_is_counted(privsieve, who):
     rows = ("Each row is one person", "each row is one person", "one row of the table")
     for text in (*pages, officer, label, verified, explored):
         assert noun in text
-        assert not [said for said in rows if said in text]
+        assert not [full_text for full_text in rows if full_text in text]
     for text in (*pages, officer, label, verified):
-        assert not [said for said in ("1 time in", "chance of a hit", "1 in 5") if said in text]
+        assert not [full_text for full_text in ("1 time in", "chance of a hit", "1 in 5")
+                    if full_text in text]
         assert ("ources" in text) == (who == SOURCE)
     assert f"k counts {noun}, which the table does not contain" in flat(verified)
     if who == SOURCE:
@@ -276,8 +277,8 @@ def test_publications_add_up(privsieve, who, way_out):
     assert (4, True) == (code, way_out in flat(err)), err
     assert [NOUN[who][0]] * 2 == [
         noted.claim["counted"] for noted in Ledger("n.db", population="clinic").publications()]
-    told = json.loads(privsieve("union", "v.csv", "1", "2", *who, "--json")[1])
-    assert told["lowest"] >= 5
+    document = json.loads(privsieve("union", "v.csv", "1", "2", *who, "--json")[1])
+    assert document["lowest"] >= 5
 
 
 def test_rows_first_then_sources(privsieve):
@@ -341,10 +342,10 @@ def test_closed_columns_are_counted_by_sources():
     items = Items.dense([[1, 1, 0]] * 6 + [[1, 0, 0]] * 6, ["a", "b", "c"])
     table = Labelled(items, np.zeros(12, np.int32), ("all",),
                      sources=np.array([0] * 6 + [1, 2, 3, 4, 5, 6]))
-    found = {name: (level, small) for name, level, small, _ in
-             closed(table, Rule(2, 1), [0])["closed"]}
+    levels = {name: (level, small) for name, level, small, _ in
+              closed(table, Rule(2, 1), [0])["closed"]}
 
-    assert {"b": (1, 6), "c": (7, 0)} == found
+    assert {"b": (1, 6), "c": (7, 0)} == levels
 
 
 def test_a_cut_point_is_shared_by_people():
@@ -396,18 +397,18 @@ def domain(tmp_path):
 def test_estimators_count_people(kind, domain):
     """With a domain that names a person a group is k people, and the release says so."""
     frame = visits()
-    made = kind.set_params(domain=domain).fit(frame)
+    model = kind.set_params(domain=domain).fit(frame)
     held, _, _ = items_of(frame, domain=ps.Domain.of(domain))
-    at = [held.names.index(name) for name in made.release_.items]
+    at = [held.names.index(name) for name in model.release_.items]
     bits = np.zeros((held.rows, len(at)), int)
     for j, item in enumerate(at):
         bits[held.indices[held.indptr[item]:held.indptr[item + 1]], j] = 1
 
     assert min(people(bits, frame["patient"].tolist(), set(range(len(at))))) >= 5
-    assert "people" == made.release_.counted
-    assert "people" in str(made.release_)
-    assert not {"rare", "patient"} & {*made.release_.selected}
-    assert {"rare", "patient"} <= {*made.release_.columns}
+    assert "people" == model.release_.counted
+    assert "people" in str(model.release_)
+    assert not {"rare", "patient"} & {*model.release_.selected}
+    assert {"rare", "patient"} <= {*model.release_.columns}
 
 
 @pytest.mark.parametrize("kind", ROWS_ONLY, ids=str)

@@ -49,44 +49,45 @@ def rows_of(items):
             for j, name in enumerate(items.names)}
 
 
-def expected(part, cells, decimal):
+def expected(column, cells, decimal):
     """The rows of each item, from the codes that a selection would count."""
-    codes = encoder(part, decimal)(cells).tolist()
-    if isinstance(part, Flag):
+    codes = encoder(column, decimal)(cells).tolist()
+    if isinstance(column, Flag):
         return {"c": [row for row, code in enumerate(codes) if code == 1]}
-    if isinstance(part, Category):
+    if isinstance(column, Category):
         return {f"c={text_of(value)}": [row for row, code in enumerate(codes) if code == at]
-                for at, value in enumerate(part.values)}
-    date = isinstance(part, Date)
-    low, high = map(date_cell, (part.low, part.high)) if date else (part.low, part.high)
-    cuts = [*map(date_cell, part.cuts)] if date else part.cuts
-    read = [date_cell(cell, part.format) if date else number_cell(cell, decimal) for cell in cells]
+                for at, value in enumerate(column.values)}
+    date = isinstance(column, Date)
+    low, high = map(date_cell, (column.low, column.high)) if date else (column.low, column.high)
+    cuts = [*map(date_cell, column.cuts)] if date else column.cuts
+    read = [date_cell(cell, column.format) if date else number_cell(cell, decimal)
+            for cell in cells]
     bins = [[row for row, number in enumerate(read) if not math.isnan(number)
              and first <= min(max(number, low), high) < last]
             for first, last in zip([-math.inf, *cuts], [*cuts, math.inf], strict=True)]
-    if part.missing == "level":
+    if column.missing == "level":
         bins.append([row for row, number in enumerate(read) if math.isnan(number)])
     return bins
 
 
-@pytest.mark.parametrize("part", PARTS, ids=repr)
-def test_items_are_what_a_selection_reads(part):
+@pytest.mark.parametrize("column", PARTS, ids=repr)
+def test_items_are_what_a_selection_reads(column):
     """The item of a flag or level is its code; the bin of a number that of what select reads."""
     rng = np.random.default_rng(3)
     for decimal in (".", ","):
-        domain = Domain([part, Flag("other")], csv=Csv(";", decimal))
+        domain = Domain([column, Flag("other")], csv=Csv(";", decimal))
         for _ in range(40):
             cells = [CELLS[at] for at in rng.integers(0, len(CELLS), rng.integers(1, 40))]
             if rng.random() < 0.5:
                 cells = [cell for cell in cells if isinstance(cell, str)] or ["1"]
             frame = pd.DataFrame({"c": pd.Series(cells, dtype=object),
                                   "other": [0] * len(cells)})
-            found = rows_of(items_of(frame, domain=domain)[0])
-            found.pop("other")
-            wanted = expected(part, cells, decimal)
+            rows = rows_of(items_of(frame, domain=domain)[0])
+            rows.pop("other")
+            wanted = expected(column, cells, decimal)
 
             assert (wanted if isinstance(wanted, dict) else [*wanted]) == (
-                found if isinstance(wanted, dict) else [*found.values()])
+                rows if isinstance(wanted, dict) else [*rows.values()])
 
 
 @pytest.mark.parametrize("label", [Label("c", [0, 1]), Label("c", ["A", "x"], "x"),
@@ -115,11 +116,11 @@ WORDS = [("ja", 1), ("Ja", 1), ("JA", 1), (" jA ", 1), ("nein", 0), ("NEIN", 0),
 
 @pytest.mark.parametrize("label", YES_OR_NO, ids=["ignore_case", "flag"])
 def test_words_of_a_label_are_read_alike_by_every_reader(label, tmp_path, monkeypatch):
-    """Capitals that are ignored, and further words: one class, in whatever container they lie."""
-    said, classes = zip(*WORDS, strict=True)
+    """Capitals that are ignored, and further words: one class, in each container."""
+    words, classes = zip(*WORDS, strict=True)
     upper = Category("ward", ["Nein", "JA"], ignore_case=True)
     domain = Domain([upper, Flag("a")], target=label)
-    frame = pd.DataFrame({"ward": said, "a": [0] * len(said), "y": said})
+    frame = pd.DataFrame({"ward": words, "a": [0] * len(words), "y": words})
     frame.to_csv(tmp_path / "t.csv", index=False)
     arrow = pa.Table.from_pandas(frame)
     pq.write_table(arrow, tmp_path / "t.parquet")
@@ -127,15 +128,15 @@ def test_words_of_a_label_are_read_alike_by_every_reader(label, tmp_path, monkey
     tables = [(frame, None), (frame.drop(columns="y"), frame["y"]), (arrow, None), (parted, None),
               (pl.from_arrow(arrow), None), (tmp_path / "t.csv", None),
               (tmp_path / "t.parquet", None),
-              (frame[["ward", "a"]].to_numpy(), np.array(said, object)),
-              ([list(row) for row in frame[["ward", "a"]].itertuples(index=False)], list(said))]
+              (frame[["ward", "a"]].to_numpy(), np.array(words, object)),
+              ([list(row) for row in frame[["ward", "a"]].itertuples(index=False)], list(words))]
     level = [1 if word.strip().lower() == "ja" else 0 if word.lower() == "nein" else 2
-             for word in said]
+             for word in words]
     for which in ("native", "numpy"):
         serve(which, monkeypatch)
         for X, y in tables:
-            found = np.array(codes(X, domain, y))
-            assert [level, list(classes)] == found[:, [0, 2]].T.tolist()
+            values = np.array(codes(X, domain, y))
+            assert [level, list(classes)] == values[:, [0, 2]].T.tolist()
     typed = [np.array([1, 0, 1]), np.array([True, False, True]), np.array([1.0, 0.0, 1.0])]
     for which in ("native", "numpy"):
         serve(which, monkeypatch)
@@ -157,7 +158,7 @@ def test_a_rule_for_capitals_is_declared():
                        for how in (False, True))
 
     assert plain.digest() != ignoring.digest()
-    for domain in (ignoring, *(Domain([Flag("a")], target=one) for one in YES_OR_NO)):
+    for domain in (ignoring, *(Domain([Flag("a")], target=value) for value in YES_OR_NO)):
         assert domain == parse(to_toml(domain)) == domain_of(json.loads(json.dumps(domain.json())))
     assert YES_OR_NO[1] == parse(to_toml(plain).partition("[target]")[0] + """[target]
 name = "y"\nkind = "flag"\ntrue = ["ja", "j"]\nfalse = ["nein", "n"]""").target
@@ -223,9 +224,10 @@ def test_both_spellings_are_one_table(tmp_path):
         assert rows_of(english.items) == rows_of(german.items)
         assert english.items.origin == german.items.origin
         assert (english.y.tolist(), english.classes) == (german.y.tolist(), german.classes)
-        assert [(one.name, one.codes.tolist(), one.values, one.ordered)
-                for one in english.sensitive] == [
-            (one.name, one.codes.tolist(), one.values, one.ordered) for one in german.sensitive]
+        assert [(column.name, column.codes.tolist(), column.values, column.ordered)
+                for column in english.sensitive] == [
+            (column.name, column.codes.tolist(), column.values, column.ordered)
+            for column in german.sensitive]
     names = english.items.names
     assert {"age<40", "age=40..65", "age>=65", "smoker", "ward=Köln", "grade=3"} <= {*names}
     assert {"crp", "dose", "day"} <= {name.partition("<")[0] for name in names}
@@ -281,10 +283,11 @@ def test_files_beside_the_table(tmp_path):
     assert ["nö", "yes"] == column_of(tmp_path / "y.txt", None, csv)
     assert [0, 1] == table_of(tmp_path / "log.csv", None, Reading(Domain(
         domain.columns, person="who", persons=2, csv=csv))).sources.tolist()
-    for log, said in (("log.csv", domain), ("num.csv", Domain([Flag("z")], domain.target,
-                                                              csv=csv))):
+    for log, domain_read in (("log.csv", domain), ("num.csv", Domain([Flag("z")], domain.target,
+                                                                     csv=csv))):
         items, y, classes = read_long(
-            tmp_path / log, Long("who", "film", "seen", tmp_path / "y.csv", "ill"), domain=said)
+            tmp_path / log, Long("who", "film", "seen", tmp_path / "y.csv", "ill"),
+            domain=domain_read)
         assert {"B": [], "Ödipus": [1]} == rows_of(items)
         assert ([0, 1], ("nö", "yes")) == (y.tolist(), classes)
 
@@ -308,6 +311,6 @@ def test_the_command_line_reads_files_beside_the_table(tmp_path, monkeypatch, ca
             (["t.csv", "--domain", "d.toml", "--source", "wer"], 1),
             (["log.csv", "--domain", "log.toml", "--long", "wer", "was", "--value", "n"], 2)):
         code = run(["check", *words, "--json"])
-        told = capsys.readouterr()
-        assert code == 0, told.err
-        assert columns == json.loads(told.out)["columns"]
+        output = capsys.readouterr()
+        assert code == 0, output.err
+        assert columns == json.loads(output.out)["columns"]

@@ -29,9 +29,9 @@ from test_cli import BUDGET, DOMAIN, place, privsieve, rows, spent  # noqa: F401
 GIVEN = ("--domain", "domain.toml", "--epsilon", "1", "--rows", "300")
 
 
-def call(*more, data="table.csv", asked=(*GIVEN, "--columns", "dose,ward"), out="first"):
+def call(*options, data="table.csv", arguments=(*GIVEN, "--columns", "dose,ward"), out="first"):
     """The words of a table of counts."""
-    return ("synthesize", data, *asked, *BUDGET, "--out", out, *more)
+    return ("synthesize", data, *arguments, *BUDGET, "--out", out, *options)
 
 
 def read(text):
@@ -43,7 +43,7 @@ def read(text):
 def test_synthesize(privsieve):  # noqa: F811  # the fixture
     """A table: names on stdout, words on stderr, a folder with rows of the domain's values."""
     code, out, err = privsieve(*call())
-    made = read(Path("first/synthetic.csv").read_text())
+    rows = read(Path("first/synthetic.csv").read_text())
 
     assert (0, ["dose", "ward"]) == (code, out.splitlines())
     assert "48 cells, with noise of about 2.8 on each" in err
@@ -52,20 +52,20 @@ def test_synthesize(privsieve):  # noqa: F811  # the fixture
     assert {"release.json", "certificate.json", "synthetic.csv"} <= {
         path.name for path in Path("first").iterdir()}
     assert 0o600 == stat.S_IMODE(Path("first/synthetic.csv").stat().st_mode)
-    assert ["dose", "ward", "ill"] == list(made)
-    assert [300] * 3 == [len(column) for column in made.values()]
-    assert {"A", "B", "other"} >= set(made["ward"])
-    assert {"no", "yes"} == set(made["ill"])
-    assert all(0 <= float(cell) <= 10 for cell in made["dose"])
-    sick = [float(d) for d, ill in zip(made["dose"], made["ill"], strict=True) if ill == "yes"]
+    assert ["dose", "ward", "ill"] == list(rows)
+    assert [300] * 3 == [len(column) for column in rows.values()]
+    assert {"A", "B", "other"} >= set(rows["ward"])
+    assert {"no", "yes"} == set(rows["ill"])
+    assert all(0 <= float(cell) <= 10 for cell in rows["dose"])
+    sick = [float(d) for d, ill in zip(rows["dose"], rows["ill"], strict=True) if ill == "yes"]
     assert np.mean(sick) > 6
     assert Fraction(1) == spent()
 
 
 def test_columns_are_chosen(privsieve):  # noqa: F811  # the fixture
     """`--top` chooses in the same release, at the same cost."""
-    asked = (*GIVEN, "--top", "1", "--share", "0.4", "--bins", "dose=5")
-    code, out, _err = privsieve(*call(asked=asked))
+    arguments = (*GIVEN, "--top", "1", "--share", "0.4", "--bins", "dose=5")
+    code, out, _err = privsieve(*call(arguments=arguments))
     settings = json.loads(Path("first/release.json").read_bytes())["plan"]["settings"]
 
     assert (0, ["dose"]) == (code, out.splitlines())
@@ -77,10 +77,10 @@ def test_more_rows_cost_nothing(privsieve):  # noqa: F811  # the fixture
     """`--from` makes rows of a release that is there, on stdout or into a new file."""
     privsieve(*call())
     code, out, err = privsieve("synthesize", "--from", "first", "--rows", "1000")
-    made = read(out)
+    rows = read(out)
     again = privsieve("synthesize", "--from", "first", "--rows", "1000")[1]
 
-    assert (0, "", 1000) == (code, err, len(made["ward"]))
+    assert (0, "", 1000) == (code, err, len(rows["ward"]))
     assert out == again  # they follow from the release
     assert 0 == privsieve("synthesize", "--from", "first", "--rows", "9", "--out", "more.csv")[0]
     assert 10 == len(Path("more.csv").read_text().splitlines())
@@ -119,8 +119,8 @@ def test_refusals(privsieve, change, code, text):  # noqa: F811  # the fixture
     options = {"--domain": "domain.toml", "--epsilon": "1", "--columns": "dose,ward",
                "--rows": "300", "--out": "first", "--ledger": "budget.db",
                "--population": "clinic", **change}
-    args = [part for name, value in options.items() if value is not None
-            for part in (name, value)]
+    args = [argument for name, value in options.items() if value is not None
+            for argument in (name, value)]
     before = set(Path().iterdir())
     got, out, err = privsieve("synthesize", "table.csv", *args)
 
@@ -144,13 +144,13 @@ def test_a_formula_is_refused_before_the_charge(privsieve, old, new):  # noqa: F
     assert not Path("first").exists()
 
 
-@pytest.mark.parametrize("part", [
+@pytest.mark.parametrize("name", [
     Number("=age", 0, 1), Flag("@x"), Category("a", ["+A1"]), Category("a", ["@b"]),
     Date("day", "2020-01-01", "2021-01-01", format="=%d.%m.%Y"), ps.Label("ill", ["no", "-1-1"])])
-def test_declared_names_and_values_are_no_formulas(part):
+def test_declared_names_and_values_are_no_formulas(name):
     """Each declared text that a CSV file may hold is looked at; a signed number is none."""
     with pytest.raises(DomainError, match="begins like a formula"):
-        demand_cells([part])
+        demand_cells([name])
 
 
 def test_numbers_are_no_formulas(privsieve):  # noqa: F811  # the fixture
@@ -200,29 +200,29 @@ def test_rows_are_made_of_what_holds(privsieve):  # noqa: F811  # the fixture
     assert not Path("more.csv").exists()
 
 
-@pytest.mark.parametrize(("more", "said"), [
+@pytest.mark.parametrize(("options", "message"), [
     (("--columns", "dose"), ("a table of 16 counts over 1 of 4 columns",)),
     (("--columns", "dose", "--delta", "0.001"), ("only counts of at least 14 are named",)),
     (("--top", "1", "--bins", "300"), ("a table of at most 600 counts", "mostly noise")),
     (("--columns", "dose", "--bins", "dose=5", "--no-target"), ("a table of 5 counts",)),
 ])
-def test_a_plan_reads_no_row(privsieve, monkeypatch, more, said):  # noqa: F811  # the fixture
+def test_a_plan_reads_no_row(privsieve, monkeypatch, options, message):  # noqa: F811  # the fixture
     """`plan` takes the options of `synthesize`; it says size and noise, and charges nothing."""
     def never(*_args):
         raise AssertionError
 
     monkeypatch.setattr(Source, "raw", never)
-    asked = ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--method",
-             "noisy-histogram")
-    code, out, err = privsieve(*asked, *more)
+    arguments = ("plan", "table.csv", "--domain", "domain.toml", "--epsilon", "1", "--method",
+                 "noisy-histogram")
+    code, out, err = privsieve(*arguments, *options)
 
     assert (0, "", 0) == (code, err, spent())
     assert max(map(len, out.splitlines())) < 80
-    for words in ("epsilon 1", "one row of the file", *said):
+    for words in ("epsilon 1", "one row of the file", *message):
         assert words in " ".join(out.split())
-    found = json.loads(privsieve(*asked, *more, "--json")[1])
-    assert ("1", "400") == (found["epsilon"], found["units"])
-    assert {"forecast", "settings", "warning"} <= set(found)
+    document = json.loads(privsieve(*arguments, *options, "--json")[1])
+    assert ("1", "400") == (document["epsilon"], document["units"])
+    assert {"forecast", "settings", "warning"} <= set(document)
 
 
 def test_rows_that_cannot_be_written_leave_the_release(privsieve, monkeypatch):  # noqa: F811
@@ -255,11 +255,11 @@ def test_persons_and_delta(privsieve):  # noqa: F811  # the fixture
         "--columns", "ward,smoker", "--rows", "20", "--person", "patient", "--persons", "200",
         "--rows-per-person", "2", "--ledger", "other.db", "--population", "clinic",
         "--out", "first", "--anyway")
-    said = json.loads(Path("first/release.json").read_bytes())
+    document = json.loads(Path("first/release.json").read_bytes())
 
     assert (0, True) == (code, "one person with all their rows" in err)
-    assert said["cells"]["place"] == sorted(said["cells"]["place"]) != []
-    assert min(said["cells"]["q"]) >= int(said["plan"]["settings"]["threshold"])
+    assert document["cells"]["place"] == sorted(document["cells"]["place"]) != []
+    assert min(document["cells"]["q"]) >= int(document["plan"]["settings"]["threshold"])
     assert b"p199" not in b"".join(path.read_bytes() for path in Path("first").iterdir())
 
 
@@ -276,14 +276,14 @@ def test_dates_flags_and_blanks_are_written_as_they_are_read():
 
 def test_synthetic_rows_are_a_table_for_the_same_domain(privsieve):  # noqa: F811  # the fixture
     """What was made can be read with the domain of its columns, and gives the same cells."""
-    privsieve(*call(asked=(*GIVEN[:-1], "400", "--columns", "dose,ward,smoker")))
-    made = ps.NoisyHistogram.of_release(ps.load("first"))
+    privsieve(*call(arguments=(*GIVEN[:-1], "400", "--columns", "dose,ward,smoker")))
+    histogram = ps.NoisyHistogram.of_release(ps.load("first"))
     domain = ps.Domain([ps.Number("dose", 0, 10), ps.Category("ward", ["A", "B"]),
                         ps.Flag("smoker")], target=ps.Label("ill", ["no", "yes"]))
     again = ps.NoisyHistogram(epsilon=1000, allow_weak=True, domain=domain)
     again.fit("first/synthetic.csv")
 
-    assert made.counts_.tolist() == again.counts_.tolist()
+    assert histogram.counts_.tolist() == again.counts_.tolist()
     assert "synthetic.csv" == synthesize.NAME
     assert os.access("first/synthetic.csv", os.R_OK)
 
@@ -297,6 +297,6 @@ def test_failed_after_the_charge(privsieve, monkeypatch, fault):  # noqa: F811  
     monkeypatch.setattr(reader, "batches", broken)
     code, out, err = privsieve(*call())
 
-    said = err.splitlines()[-1]
-    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, said)
+    message = err.splitlines()[-1]
+    assert (6, "", "privsieve: release failed; the budget is charged") == (code, out, message)
     assert 1 == spent()

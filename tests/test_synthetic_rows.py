@@ -20,7 +20,7 @@ def tables():
     """Releases of tables of counts with axes of every kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsignedWarning)
-        return [made.body for made in counted()]
+        return [table.body for table in counted()]
 
 
 def counted():
@@ -33,13 +33,13 @@ def counted():
                ps.Category("ward", ["A", "B", "C"]), ps.Flag("smoker"),
                ps.Date("seen", "2020-01-01", "2024-01-01")]
     X, y = [row[:-1] for row in rows], [row[-1] for row in rows]
-    for names, more in ((["age", "ward"], {}), (["dose", "smoker"], {"bins": 5}),
-                        (["seen", "ward"], {"target": False}),
-                        (["ward", "smoker"], {"delta": "1e-6"})):
+    for names, options in ((["age", "ward"], {}), (["dose", "smoker"], {"bins": 5}),
+                           (["seen", "ward"], {"target": False}),
+                           (["ward", "smoker"], {"delta": "1e-6"})):
         for neighbours in ("replace-one", "add-remove"):
             domain = ps.Domain(columns, target=ps.Label("ill", [0, 1]), neighbours=neighbours,
                                rows=None if neighbours == "replace-one" else 2000)
-            yield ps.NoisyHistogram(names, epsilon=1, domain=domain, **more).fit(X, y).release_
+            yield ps.NoisyHistogram(names, epsilon=1, domain=domain, **options).fit(X, y).release_
 
 
 TABLES = range(8)
@@ -74,13 +74,13 @@ def test_what_is_changed_is_found(at):
 def test_draws_are_even_and_stay_inside():
     """Whole numbers from low on and below high, each as often; an order has each value once."""
     draws = Draws(3)
-    found = np.bincount(draws.integers(2, 7, 50_000))
+    counts = np.bincount(draws.integers(2, 7, 50_000))
     low, high = np.array([0, -5, 2**40]), np.array([1, -4, 2**40 + 3])
     some = np.array([draws.integers(low, high) for _ in range(200)])
 
-    assert [0, 0] == found[:2].tolist()
-    assert 9_600 < found[2:].min()
-    assert found[2:].max() < 10_400
+    assert [0, 0] == counts[:2].tolist()
+    assert 9_600 < counts[2:].min()
+    assert counts[2:].max() < 10_400
     assert ((some >= low) & (some < high)).all()
     assert {2**40, 2**40 + 1, 2**40 + 2} == set(some[:, 2].tolist())
     assert [*range(99)] == sorted(draws.permutation(np.arange(99)).tolist())
@@ -93,6 +93,6 @@ def test_each_cell_comes_as_often_as_its_share():
         counts = rng.integers(0, 12, int(rng.integers(1, 9))) + (seed % 2)
         n, total = int(rng.integers(0, 40)), int(counts.sum())
         if total:
-            found = shared(counts, n, Draws(seed))
-            assert n == found.sum()
-            assert (np.abs(found * total - n * counts) < total).all()
+            shares = shared(counts, n, Draws(seed))
+            assert n == shares.sum()
+            assert (np.abs(shares * total - n * counts) < total).all()

@@ -91,11 +91,11 @@ def leaves(group=verbs, before=()):
     """Every command, with the words that lead to it."""
     ctx = click.Context(group)
     for name in group.list_commands(ctx):
-        found = group.resolve_command(ctx, [name])[1]
-        if isinstance(found, click.Group):
-            yield from leaves(found, (*before, name))
+        command = group.resolve_command(ctx, [name])[1]
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*before, name))
         else:
-            yield (*before, name), found
+            yield (*before, name), command
 
 
 def filled(folder):
@@ -111,27 +111,27 @@ def filled(folder):
         DOMAIN.format(long=LONG, target="ill", kind="number") + "low = 0\nhigh = 1\n")
 
 
-def called(folder, *more):
+def called(folder, *options):
     """Each call with its exit code and what it says, in one folder."""
     filled(folder)
-    found, home = [], Path.cwd()
+    paths, home = [], Path.cwd()
     os.chdir(folder)
     try:
         for call in CALLS:
-            said = [folder / f"{len(found)}.{name}" for name in ("out", "err")]
-            code = spoken(call, more, *said)
-            found.append((call, code, *(path.read_text() for path in said)))
+            outputs = [folder / f"{len(paths)}.{name}" for name in ("out", "err")]
+            code = spoken(call, options, *outputs)
+            paths.append((call, code, *(path.read_text() for path in outputs)))
     finally:
         os.chdir(home)
-    return found
+    return paths
 
 
-def spoken(call, more, out, err):
+def spoken(call, options, out, err):
     """The exit code of a call whose words go into two files."""
-    with out.open("w") as said, err.open("w") as words, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "stdout", said)
+    with out.open("w") as file, err.open("w") as words, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "stdout", file)
         patched.setattr(sys, "stderr", words)
-        return run([*call, *more])
+        return run([*call, *options])
 
 
 def test_every_verb_is_called():
@@ -154,19 +154,20 @@ def test_every_verb_speaks_json(tmp_path):
 def test_the_words_fit_a_screen(tmp_path):
     """No line for people is longer than 80 columns, however long names are."""
     for call, code, out, err in called(tmp_path):
-        said = err if call[0] in FOR_PROGRAMS else out + err
+        text = err if call[0] in FOR_PROGRAMS else out + err
         assert code == 0, (call, err)
-        assert [] == [line for line in said.splitlines()
+        assert [] == [line for line in text.splitlines()
                       if len(line) > 80 and str(tmp_path) not in line
                       and not re.search(r"\S{60}", line)], call
 
 
 def test_json_is_declared_once():
     """Every verb has the one option --json of `Verb`, and no file of a verb declares it."""
-    found = {words: [one.help for one in command.params if "--json" in one.opts]
+    helps = {words: [param.help for param in command.params if "--json" in param.opts]
              for words, command in leaves()}
 
-    assert {("Print one JSON object for machines.",)} == {tuple(one) for one in found.values()}
+    assert {("Print one JSON object for machines.",)} == {tuple(help_texts)
+                                                          for help_texts in helps.values()}
     sources = Path(releasing.__file__).parent.glob("*.py")
     assert ["verb.py"] == [path.name for path in sources if '["--json", "as_json"]'
                            in path.read_text() or 'option("--json"' in path.read_text()]
@@ -177,19 +178,19 @@ def test_the_demo_speaks_json(tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "write", partial(demo.write, rows=2500))
     code, out, _err = cli("demo", "--out", "it", "--json")
-    told = json.loads(out)
+    document = json.loads(out)
 
     assert (0, 1) == (code, out.count("\n"))
     assert ["inspect", "ledger", "plan", "select", "verify", "publish", "verify"] == [
-        one[1] for one in told["steps"]]
+        step[1] for step in document["steps"]]
     chosen = json.loads(Path("it/first/release.json").read_bytes())["selected"]
-    assert {name for name, found in told["planted"].items() if found} <= set(chosen)
+    assert {name for name, count in document["planted"].items() if count} <= set(chosen)
 
 
 PAID = "--ledger FILE, --population NAME, --out DIR"
 
 
-@pytest.mark.parametrize(("words", "said"), [
+@pytest.mark.parametrize(("words", "message"), [
     ("select", f"Missing: DATA, --domain FILE, --epsilon E, {PAID}, --top N (or --at-most N). "),
     ("select t.csv --top 3", f"Missing: --domain FILE, --epsilon E, {PAID}. (help"),
     ("regress t.csv --domain d", f"Missing: --epsilon E, {PAID}."),
@@ -200,12 +201,12 @@ PAID = "--ledger FILE, --population NAME, --out DIR"
     ("publish t.csv --target ill", "Missing: -k K, --out DIR."),
     ("predict", "Missing: RELEASE, DATA."),
 ])
-def test_what_is_missing_is_named_at_once(cli, words, said):
+def test_what_is_missing_is_named_at_once(cli, words, message):
     """One refusal names all that a verb lacks."""
     code, out, err = cli(*words.split())
 
     assert (2, "") == (code, out)
-    assert said in err
+    assert message in err
 
 
 def test_groups_are_listed_with_whole_sentences(cli):
@@ -220,8 +221,8 @@ def test_groups_are_listed_with_whole_sentences(cli):
 def test_progress_says_of_how_many():
     """The stages of a release name their totals, which the plan knows."""
     domain = Domain.box(0.0, 1.0, columns=40)
-    made = plan("rule-sieve", domain, k=6, epsilon=1, rows=20_000)
-    stages = releasing._stages(made)
+    planned = plan("rule-sieve", domain, k=6, epsilon=1, rows=20_000)
+    stages = releasing._stages(planned)
 
     assert "reading the table of 20,000 rows" == stages["reading"]
     assert "choosing 6 of 40 columns" == stages["choosing"]
@@ -306,23 +307,23 @@ def plainly(text):
 
 def test_verbs_are_completed_without_being_imported(on_path, tmp_path):
     """To list the verbs loads none of them, nor NumPy."""
-    asked = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "privsieve"], cwd=tmp_path, check=True,
         capture_output=True, text=True, env={
             **on_path, "_PRIVSIEVE_COMPLETE": "bash_complete", "COMP_WORDS": "privsieve ",
             "COMP_CWORD": "1"})
 
-    assert [f"plain,{name}" for name in VERBS] == asked.stdout.split()[:len(VERBS)]
-    assert "numpy" not in asked.stderr
-    assert set() == {name for name in VERBS if f"privsieve.cli.{name}\n" in asked.stderr}
+    assert [f"plain,{name}" for name in VERBS] == process.stdout.split()[:len(VERBS)]
+    assert "numpy" not in process.stderr
+    assert set() == {name for name in VERBS if f"privsieve.cli.{name}\n" in process.stderr}
 
 
 def test_methods_are_completed(on_path, tmp_path):
     """Where a method is asked for, the methods are offered."""
-    asked = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "privsieve"], cwd=tmp_path, check=True, capture_output=True,
         text=True, env={**on_path, "_PRIVSIEVE_COMPLETE": "bash_complete",
                         "COMP_WORDS": "privsieve plan --method rule", "COMP_CWORD": "3"})
 
     assert {f"plain,{name}" for name in METHODS if name.startswith("rule")} == set(
-        asked.stdout.split())
+        process.stdout.split())

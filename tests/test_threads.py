@@ -81,23 +81,24 @@ def changed(name):
     """What of the process a name changes; None where it changes nothing."""
     if name.startswith(READING):
         return None
-    return next((one for one in OF_THE_PROCESS if name.startswith(one)), None)
+    return next((single_name for single_name in OF_THE_PROCESS if name.startswith(single_name)),
+                None)
 
 
 def test_no_module_changes_the_process():
     """No module of the package names what changes the process, but those that say why."""
-    found = set()
+    modules = set()
     for path in SRC.rglob("*.py"):
         name = path.relative_to(SRC).as_posix()
         if name.startswith("cli/") or name == "__main__.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        reads = {"os.environ", *(f"sys.{one}" for one in ("stderr", "stdout"))}
+        reads = {"os.environ", *(f"sys.{name}" for name in ("stderr", "stdout"))}
         for each in names_of(tree):
             if (what := changed(each)) and not (what in reads and not _written(tree, what)):
-                found.add((name, what))
+                modules.add((name, what))
 
-    assert set(ALLOWED) == found
+    assert set(ALLOWED) == modules
 
 
 def _written(tree, what):
@@ -148,9 +149,9 @@ def test_another_thread_sees_no_change(method):
         thread.join()
 
     def looking(work):
-        def looked(*given):
+        def looked(*arguments):
             look()
-            return work(*given)
+            return work(*arguments)
 
         return looked
 
@@ -164,7 +165,7 @@ def test_another_thread_sees_no_change(method):
 
 
 def at_once(work):
-    """What eight threads come to that begin together, and are changed as often as can be."""
+    """The results of eight threads that begin together, and are changed as often as can be."""
     ready, usual = threading.Barrier(THREADS), sys.getswitchinterval()
 
     def begin(number):
@@ -185,22 +186,22 @@ def frame(rows=60):
         {"ward": "category", "smoker": "boolean", "age": "Int64", "stay": "float64[pyarrow]"})
 
 
-@pytest.mark.parametrize("given", ["array", "pandas"])
-def test_each_due_warning_comes_once(given):
+@pytest.mark.parametrize("arguments", ["array", "pandas"])
+def test_each_due_warning_comes_once(arguments):
     """Of 400 releases without a ledger 399 are warned of, each with a sum of its own."""
-    domain, rows = (WARD, (frame(),)) if given == "pandas" else (
+    domain, rows = (WARD, (frame(),)) if arguments == "pandas" else (
         ps.Domain.box(0.0, 1.0), (np.random.default_rng(1).random((60, 3)), [0, 1] * 30))
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         before = process()
         at_once(lambda _number: [ps.NoisyTopK(1, epsilon="0.1", domain=domain).fit(*rows)
                                  for _ in range(EACH)])
         after = process()
-    words = [str(one.message).split() for one in said]
+    words = [str(warning.message).split() for warning in caught]
 
     # pandas leaves a filter of its own for deprecations, which hides nothing.
-    assert before == after if given == "array" else before[1:] == after[1:]
-    assert {UnsignedWarning} == {one.category for one in said}
+    assert before == after if arguments == "array" else before[1:] == after[1:]
+    assert {UnsignedWarning} == {warning.category for warning in caught}
     assert list(range(2, THREADS * EACH + 1)) == sorted(int(text[0]) for text in words)
     assert all(Decimal(text[0]) / 10 == Decimal(text[text.index("epsilon") + 1]) for text in words)
 
@@ -220,19 +221,19 @@ def test_threads_release_what_one_thread_does():
         order = random.Random(number).sample(range(len(jobs)), len(jobs))
         return {at: released(jobs[at]) for at in order}
 
-    for found in at_once(shuffled):
-        assert expected == [found[at] for at in range(len(jobs))]
+    for release in at_once(shuffled):
+        assert expected == [release[at] for at in range(len(jobs))]
 
 
 def test_threads_of_a_release_have_its_silence():
     """What NumPy is told not to warn of, it does not warn of in the threads that read rows."""
     def read(_noise):
-        return set(Room(jobs=2).each(range(9), lambda _part: json.dumps(np.geterr())))
+        return set(Room(jobs=2).each(range(9), lambda _batch: json.dumps(np.geterr())))
 
     with np.errstate(all="raise"):
-        found = fitting.sealed(read, replay(1))
+        outcome = fitting.sealed(read, replay(1))
 
-    assert {json.dumps(dict.fromkeys(("divide", "over", "under", "invalid"), "ignore"))} == found
+    assert {json.dumps(dict.fromkeys(("divide", "over", "under", "invalid"), "ignore"))} == outcome
 
 
 def test_a_seal_is_open_to_other_threads():
@@ -243,7 +244,7 @@ def test_a_seal_is_open_to_other_threads():
 
 
 def test_the_last_reader_of_spark_turns_logs_on():
-    """Whoever begins first and ends last: logs are off while one reads, and on again after all."""
+    """Any thread begins first and ends last: logs are off while one reads, and on after all."""
     before, first, second = logging.root.manager.disable, spark._quiet(), spark._quiet()
     levels = []
     for step in (first.__enter__, second.__enter__, partial(first.__exit__, None, None, None),

@@ -58,17 +58,17 @@ def privsieve(tmp_path, monkeypatch, cli):
     return call
 
 
-def publish(*more, out, data="u.csv", target="ill", ledger=LEDGER):
+def publish(*options, out, data="u.csv", target="ill", ledger=LEDGER):
     """The words of a publication under a ledger."""
-    return ("publish", data, "--target", target, "-k", 5, *ledger, "--out", out, *more)
+    return ("publish", data, "--target", target, "-k", 5, *ledger, "--out", out, *options)
 
 
 # --- the cases of the second review --------------------------------------------------------------
 
-@pytest.mark.parametrize("more", [(), ("--target-unknown",)])
-def test_another_target(privsieve, more):
+@pytest.mark.parametrize("options", [(), ("--target-unknown",)])
+def test_another_target(privsieve, options):
     """After a publication in l classes of one target, nothing is chosen for another one."""
-    assert 0 == privsieve(*publish("--columns", "a", "--publish-target", *more, "--first",
+    assert 0 == privsieve(*publish("--columns", "a", "--publish-target", *options, "--first",
                                    out="1"))[0]
     code, _out, err = privsieve(*publish("--columns", "a,b", out="2", target="other"))
 
@@ -104,20 +104,20 @@ def change(lines, how):
     return "\n".join([head, *rows, ""])
 
 
-@pytest.mark.parametrize(("how", "said"), [
+@pytest.mark.parametrize(("how", "message"), [
     ("dropped", "it has 399 rows, and that one had 400"),
     ("added", "it has 401 rows, and that one had 400"),
     ("replaced", "rows or cells were changed"),
 ])
-def test_another_table(privsieve, how, said):
+def test_another_table(privsieve, how, message):
     """A row that was dropped, added or changed under the same snapshot is refused."""
-    asked = ("--columns", "a", "--publish-target")
-    assert 0 == privsieve(*publish(*asked, "--first", out="1"))[0]
+    arguments = ("--columns", "a", "--publish-target")
+    assert 0 == privsieve(*publish(*arguments, "--first", out="1"))[0]
     Path("v.csv").write_text(change(patients().splitlines(), how))
-    code, _out, err = privsieve(*publish(*asked, out="2", data="v.csv"))
+    code, _out, err = privsieve(*publish(*arguments, out="2", data="v.csv"))
 
     assert (4, True) == (code, "is not the one of which 'a' of S was published" in err), err
-    assert said in err
+    assert message in err
     assert not Path("2").exists()
     assert 1 == len(Ledger("L.db", population="P").publications())
 
@@ -125,11 +125,11 @@ def test_another_table(privsieve, how, said):
 @pytest.mark.parametrize("how", ["swapped", "other column"])
 def test_the_same_table(privsieve, how):
     """Rows in another order, and columns that were never published, are no other table."""
-    asked = ("--columns", "a", "--publish-target")
-    assert 0 == privsieve(*publish(*asked, "--first", out="1"))[0]
+    arguments = ("--columns", "a", "--publish-target")
+    assert 0 == privsieve(*publish(*arguments, "--first", out="1"))[0]
     Path("v.csv").write_text(change(patients().splitlines(), how))
 
-    assert 0 == privsieve(*publish(*asked, out="2", data="v.csv"))[0]
+    assert 0 == privsieve(*publish(*arguments, out="2", data="v.csv"))[0]
     first, second = (json.loads(Path(out, "certificate.json").read_text())["claim"]["fingerprint"]
                      for out in "12")
     assert (first, 64) == (second, len(first))
@@ -153,10 +153,10 @@ def test_a_fingerprint_that_was_edited(privsieve):
 
 def test_the_same_again_within_a_limit(privsieve):
     """What was published within a limit may be published again, as after a lost folder."""
-    asked = ("--columns", "ward,age", "--max-share", "0.9", *GREEDY)
-    first = privsieve(*publish(*asked, "--first", out="1"))
+    arguments = ("--columns", "ward,age", "--max-share", "0.9", *GREEDY)
+    first = privsieve(*publish(*arguments, "--first", out="1"))
     assert 0 == first[0], first[2]
-    again = privsieve(*publish(*asked, out="2"))
+    again = privsieve(*publish(*arguments, out="2"))
     assert 0 == again[0], again[2]
     names = [json.loads(Path(out, "release.json").read_text())["columns"] for out in "12"]
 
@@ -188,27 +188,28 @@ def test_the_union_is_the_definition():
         y = rng.integers(0, 2, len(cells))
         table = table_of(cells, y)
         (now, first), *others = [any_claim(rng, width) for _ in range(rng.integers(2, 4))]
-        absent = np.array([any(f"c{j}" in one["absent"] for one in
+        absent = np.array([any(f"c{j}" in single_claim["absent"] for single_claim in
                                (now, *(claim for claim, _ in others))) for j in range(width)])
         claims = [now, *(claim for claim, _ in others)]
-        rule = Rule(k=max(one["k"] for one in claims), classes=2, absent=absent,
-                    l_diversity=max(one["l_diversity"] for one in claims),
-                    model="k-anonymity" if any(one["model"] == "k-anonymity" for one in claims)
+        rule = Rule(k=max(claim["k"] for claim in claims), classes=2, absent=absent,
+                    l_diversity=max(claim["l_diversity"] for claim in claims),
+                    model="k-anonymity" if any(claim["model"] == "k-anonymity" for claim in claims)
                     else "containment",
-                    labelled=any(one["roles"]["target_known"] for one in claims))
+                    labelled=any(claim["roles"]["target_known"] for claim in claims))
         chosen = sorted({*first, *(j for _, some in others for j in some)})
         bad = naive(cells, y, rule, chosen)
         earlier = [noted(sealed(table, claim)) for claim, _ in others]
-        made = strictest(table.items, claims, 2)
-        found = union_of(table, made, chosen)
+        strictest_claim = strictest(table.items, claims, 2)
+        union = union_of(table, strictest_claim, chosen)
         refused += any(bad)
 
-        assert bad == (found.small, found.poor)
+        assert bad == (union.small, union.poor)
         assert (rule.k, rule.model, rule.l_diversity, rule.labelled, absent.tolist()) == (
-            made.k, made.model, made.l_diversity, made.labelled, made.absent.tolist())
+            strictest_claim.k, strictest_claim.model, strictest_claim.l_diversity,
+            strictest_claim.labelled, strictest_claim.absent.tolist())
         if any(bad):
-            said = f"leave {bad[0] or bad[1]} of {len(cells)} rows in groups"
-            with pytest.raises(LedgerError, match=said):
+            text = f"leave {bad[0] or bad[1]} of {len(cells)} rows in groups"
+            with pytest.raises(LedgerError, match=text):
                 check_together(table, sealed(table, now), earlier, SEAL)
         else:
             assert None is check_together(table, sealed(table, now), earlier, SEAL)
@@ -218,7 +219,7 @@ def test_the_union_is_the_definition():
 def test_what_was_published_counts_while_choosing():
     """On 120 tables a choice beside earlier columns keeps the strictest rule with them."""
     rng = np.random.default_rng(13)
-    more = 0
+    count = 0
     for _ in range(120):
         width = int(rng.integers(3, 7))
         cells = rng.random((40, width)) < rng.choice([0.5, 0.8, 0.95])
@@ -234,22 +235,22 @@ def test_what_was_published_counts_while_choosing():
             every = replace(strictest(table.items, [claim], 2), k=max(rule.k, claim["k"]))
             assert any(naive(cells, y, every, counted_items(table, [claim])))
             continue
-        found = greedy(marked, strict, np.ones(width, np.int64))
+        actual_choice = greedy(marked, strict, np.ones(width, np.int64))
         try:
-            choice = open_part(marked, rule, found)
+            choice = open_part(marked, rule, actual_choice)
         except NothingFits:
-            assert set(found.selected) <= set(marked.counted)
+            assert set(actual_choice.selected) <= set(marked.counted)
             continue
         names = {marked.items.names[j] for j in choice.selected}
         chosen = [j for j in range(width) if f"c{j}" in names | set(claim["columns"])]
-        more += len(names - set(claim["columns"]))
+        count += len(names - set(claim["columns"]))
         both = strictest(table.items, [claim, claimed(names, k=rule.k)], 2)
 
         assert not names & closed
         assert (0, 0) == naive(cells, y, both, chosen)
         assert None is check_together(table, sealed(table, claimed(names, k=rule.k)),
                                     [noted(sealed(table, claim))], SEAL)
-    assert more > 15
+    assert count > 15
 
 
 def test_a_k_that_cannot_be_kept_any_more():
@@ -351,8 +352,8 @@ def test_columns_of_before_need_not_be_chosen(privsieve):
 
     assert {"a", "b"} >= set(claim["columns"]) != set()
     assert claim["columns"] == Path("2/table.csv").read_text().splitlines()[0].split(",")
-    found = Ledger("L.db", population="P").publications()
-    assert claim["columns"] == list(found[1].columns)
-    assert 2 == len(claims_of(found, "S"))
+    publications = Ledger("L.db", population="P").publications()
+    assert claim["columns"] == list(publications[1].columns)
+    assert 2 == len(claims_of(publications, "S"))
     code, out, _err = privsieve("union", "u.csv", "1", "2", "--json")
     assert (0, True) == (code, json.loads(out)["lowest"] >= 5)

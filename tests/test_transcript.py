@@ -27,7 +27,7 @@ def table(n=60, seed=0):
     return X, np.sin(3 * X[:, 0]) + X[:, 1] / 2
 
 
-def asked(n, seed=9):
+def ask(n, seed=9):
     """Public questions."""
     return np.random.default_rng(seed).random((n, 2))
 
@@ -42,9 +42,9 @@ def records(n, seed):
 @pytest.fixture
 def ledger(tmp_path):
     """A budget of ten."""
-    made = Ledger(str(tmp_path / "budget.db"), population="people")
-    made.grant(epsilon=10)
-    return made
+    new_ledger = Ledger(str(tmp_path / "budget.db"), population="people")
+    new_ledger.grant(epsilon=10)
+    return new_ledger
 
 
 def session_of(ledger=None, **options):
@@ -55,11 +55,11 @@ def session_of(ledger=None, **options):
 def talked(ledger=None, questions=7):
     """The release of a batch, whose session is over."""
     with session_of(ledger) as session:
-        session.predict_batch(asked(questions), epsilon=8)
+        session.predict_batch(ask(questions), epsilon=8)
     return session.release_
 
 
-def told(release):
+def say(release):
     """The two files of a release, as they are read."""
     return copy.deepcopy((dict(release.body), dict(release.certificate)))
 
@@ -78,7 +78,7 @@ def test_answers_are_made_again_from_the_numbers(name, options):
     with KernelRidgeSession(X, [float(row[0]) + 1 for row in X], kernel=name, lam="1",
                             domain=MIXED, **options) as session:
         session.predict_batch(records(12, 2), epsilon=9)
-    release, certificate = told(session.release_)
+    release, certificate = say(session.release_)
 
     assert () == ps.verify(certificate, release).reasons
     assert 12 == len(release["answers"])
@@ -108,19 +108,19 @@ EDITS = {
 def test_a_changed_transcript_is_refused(edit):
     """Each edit has its reason, though files alone are looked at."""
     act, path, value, why = EDITS[edit]
-    release, certificate = told(talked())
-    made = Forger(release, certificate).edited(act, "release", path, value)
-    found = ps.verify(made["certificate"], made["release"]).reasons
+    release, certificate = say(talked())
+    files = Forger(release, certificate).edited(act, "release", path, value)
+    reasons = ps.verify(files["certificate"], files["release"]).reasons
 
-    assert any(why in reason for reason in found), found
+    assert any(why in reason for reason in reasons), reasons
 
 
 def test_another_talk_is_found_by_the_ledger(ledger):
     """Files alone cannot tell a whole other talk: the charge's digest can."""
-    true, other = told(talked(ledger)), told(talked())
+    true, other = say(talked(ledger)), say(talked())
     release, certificate = other[0], copy.deepcopy(true[1])
     refit(release, certificate, "release", ("answers",))
 
     assert ps.verify(*true[::-1], ledger=ledger).valid
-    assert any("ledger lacks" in one
-               for one in ps.verify(certificate, release, ledger=ledger).reasons)
+    assert any("ledger lacks" in reason
+               for reason in ps.verify(certificate, release, ledger=ledger).reasons)

@@ -60,7 +60,7 @@ def test_pyright(wrong, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable,
          "-p", tmp_path], capture_output=True, text=True, check=False)
-    found = [(Path(one["file"]).name, one["range"]["start"]["line"])
-             for one in json.loads(done.stdout)["generalDiagnostics"]]
+    faults = [(Path(fault["file"]).name, fault["range"]["start"]["line"])
+              for fault in json.loads(done.stdout)["generalDiagnostics"]]
 
-    assert [("wrong.py", line) for line in (3, 4, 5, 6)] == sorted(set(found)), done.stdout
+    assert [("wrong.py", line) for line in (3, 4, 5, 6)] == sorted(set(faults)), done.stdout

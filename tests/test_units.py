@@ -94,26 +94,28 @@ SPELLED = [
 ]
 
 
-@pytest.mark.parametrize(("part", "spelled"), SPELLED, ids=lambda one: getattr(one, "kind", ""))
-def test_spellings(tmp_path, part, spelled):
+@pytest.mark.parametrize(("declared", "spelled"), SPELLED,
+                         ids=lambda spelling: getattr(spelling, "kind", ""))
+def test_spellings(tmp_path, declared, spelled):
     """Each spelling of a value has its one code, as a text in every container."""
     cells = [text for _, texts in spelled for text in texts]
     expected = [code for code, texts in spelled for _ in texts]
-    column = Category(part.name, part.values) if isinstance(part, Label) else part
-    domain = Domain([Flag("other")], target=part) if isinstance(part, Label) else Domain([column])
-    columns = {"other": ["1"] * len(cells)} if isinstance(part, Label) else {}
+    column = Category(declared.name, declared.values) if isinstance(declared, Label) else declared
+    domain = Domain([Flag("other")], target=declared) if isinstance(declared,
+                                                                    Label) else Domain([column])
+    columns = {"other": ["1"] * len(cells)} if isinstance(declared, Label) else {}
     tables = as_texts(tmp_path, {**columns, "c": cells})
-    place = -1 if isinstance(part, Label) else 0
-    found = {name: [row[place] for row in codes(table, domain)] for name, table in tables.items()}
-    found["python"] = [row[place] for row in python_codes(tables["csv"], domain)]
+    place = -1 if isinstance(declared, Label) else 0
+    rows = {name: [row[place] for row in codes(table, domain)] for name, table in tables.items()}
+    rows["python"] = [row[place] for row in python_codes(tables["csv"], domain)]
     if not columns:
         for name, X in (("list", [[cell] for cell in cells]),
                         ("array of objects", np.array(cells, object)[:, None]),
                         ("array of texts", np.array(cells)[:, None]),
                         ("bytes", [[cell.encode()] for cell in cells])):
-            found[name] = [row[0] for row in codes(X, domain)]
+            rows[name] = [row[0] for row in codes(X, domain)]
 
-    assert dict.fromkeys(found, expected) == found
+    assert dict.fromkeys(rows, expected) == rows
 
 
 def typed(cells):
@@ -135,16 +137,16 @@ def typed(cells):
     }
 
 
-@pytest.mark.parametrize("part", [
+@pytest.mark.parametrize("column", [
     Category("c", ["0", 1]), Category("c", [False, True]), Flag("c"), Category("c", ["0.0", "+1"]),
     Flag("c", true="ja")], ids=repr)
 @pytest.mark.parametrize("cells", [[1, 0, 1], [True, False, True]], ids=["numbers", "flags"])
-def test_typed_spellings(part, cells):
+def test_typed_spellings(column, cells):
     """Numbers and flags of any type have the codes of the texts that write them."""
-    found = {name: [row[0] for row in codes(table, Domain([part]))]
-             for name, table in typed(cells).items()}
+    rows = {name: [row[0] for row in codes(table, Domain([column]))]
+            for name, table in typed(cells).items()}
 
-    assert {name: [1, 0, 1] for name in found} == found
+    assert {name: [1, 0, 1] for name in rows} == rows
 
 
 TARGETS = {
@@ -152,7 +154,7 @@ TARGETS = {
     "column": lambda y: np.array(y)[:, None], "objects": lambda y: np.array(y, object),
     "pandas": pd.Series, "nullable": lambda y: pd.Series(y).convert_dtypes(), "polars": pl.Series,
     "arrow": pa.array, "chunks": lambda y: pa.chunked_array([y]),
-    "texts": lambda y: [str(one) for one in y], "singles": lambda y: [[one] for one in y],
+    "texts": lambda y: [str(label) for label in y], "singles": lambda y: [[label] for label in y],
     "category": lambda y: pd.Series(y).astype("category"),
 }
 
@@ -166,7 +168,7 @@ UNTYPED = ("list", "objects", "texts", "singles")
 def test_targets(values, y):
     """Labels that came apart are read by the domain, whatever holds them."""
     domain = Domain([Flag("f")], target=Label("y", values))
-    found = {}
+    answers = {}
     for name, make in TARGETS.items():
         held = make(y)
         numeric = name == "floats" or type(y[0]) is int
@@ -174,10 +176,10 @@ def test_targets(values, y):
             with pytest.raises(SchemaError, match="by its type"):
                 codes([[1], [1]], domain, held)
             continue
-        found[name] = [row[-1] for row in codes([[1], [1]], domain, held)]
+        answers[name] = [row[-1] for row in codes([[1], [1]], domain, held)]
 
-    assert {name: [1, 0] for name in found} == found
-    assert len(found) >= 4
+    assert {name: [1, 0] for name in answers} == answers
+    assert len(answers) >= 4
 
 
 def test_persons(tmp_path):
@@ -187,7 +189,7 @@ def test_persons(tmp_path):
     for name, table in as_texts(tmp_path, {"f": ["1"] * 8, "who": cells}).items():
         tags = itertools.count()
         drawn = read(table, domain, entropy=lambda n, tags=tags: next(tags).to_bytes(n, "little"))
-        units = np.concatenate([part.unit for part in drawn]).tolist()
+        units = np.concatenate([batch.unit for batch in drawn]).tolist()
 
         assert ([0, 0, 0, 1, 2, 3, 4, 4], name) == (units, name)
 
@@ -238,10 +240,10 @@ def answers(folder, columns, way, domain):
                      entropy=lambda n: next(tags).to_bytes(n, "little"))
     # A row of nobody has no answer.
     rows, units = ([None] * len(columns["label"]) for _ in range(2))
-    for part in parts:
-        for at, found, label, unit in zip(part.row.tolist(), part.codes.tolist(),
-                                          part.label.tolist(), part.unit.tolist(), strict=True):
-            rows[at], units[at] = [*found, label], unit
+    for batch in parts:
+        for at, code, label, unit in zip(batch.row.tolist(), batch.codes.tolist(),
+                                         batch.label.tolist(), batch.unit.tolist(), strict=True):
+            rows[at], units[at] = [*code, label], unit
     return rows, units
 
 
@@ -258,7 +260,7 @@ def answers_or_none(folder, columns, way, domain):
 def together(units, without):
     """Which of the other rows are one person's."""
     kept = [unit for at, unit in enumerate(units) if at != without]
-    return [[one == other for other in kept] for one in kept]
+    return [[batch == other for other in kept] for batch in kept]
 
 
 @pytest.mark.parametrize("column", list(TABLE))
@@ -285,17 +287,17 @@ def test_one_hostile_cell(tmp_path, column, way):
             assert before is None
 
 
-@pytest.mark.parametrize(("given", "words"), [
+@pytest.mark.parametrize(("options", "words"), [
     ({"true": "no"}, "always means the opposite"),
     ({"false": ["nein", "Y"]}, "always means the opposite"),
     ({"true": "ja", "false": "JA"}, "means true and false"),
     ({"true": ""}, "write a word"), ({"true": 1.5}, "write a word"),
     ({"false": None}, "write a word"), ({"true": 2, "false": 1}, "always means the opposite"),
     ({"true": "a\nb"}, "write a word")])
-def test_words_refused(given, words):
+def test_words_refused(options, words):
     """Words of a flag that contradict themselves are refused where they are written."""
     with pytest.raises(DomainError, match=words) as caught:
-        Flag("smoker", **given)
+        Flag("smoker", **options)
     assert "'smoker'" in str(caught.value)
 
 
@@ -348,14 +350,15 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("part", ACCEPTED, ids=repr)
-def test_types(part):
+@pytest.mark.parametrize("declared", ACCEPTED, ids=repr)
+def test_types(declared):
     """Which types a kind reads is one total table, and frames keep to it, with rows or without."""
-    accepted = set(ACCEPTED[part].split())
-    target = isinstance(part, Label)
-    domain = Domain([Flag("f")], target=part) if target else Domain([part])
+    accepted = set(ACCEPTED[declared].split())
+    target = isinstance(declared, Label)
+    domain = Domain([Flag("f")], target=declared) if target else Domain([declared])
 
-    assert {kind: kind in accepted for kind in TYPES} == {kind: reads(part, kind) for kind in TYPES}
+    assert {kind: kind in accepted for kind in TYPES} == {kind: reads(declared, kind)
+                                                          for kind in TYPES}
     for kind, columns in HELD.items():
         for column in columns:
             frame = pd.DataFrame({"c": column}) if not target else pd.DataFrame(
@@ -422,22 +425,22 @@ def lines(tmp_path, rows=400):
             Domain(columns, target=Number("y", 0, 1)))
 
 
-@pytest.mark.parametrize(("given", "words"), [
+@pytest.mark.parametrize(("options", "words"), [
     (["t.csv"], "one row of the file"), (["t.parquet"], "one row of the table"),
     (["--rows", "400"], "one row of the table")])
-def test_the_plan_says_line(tmp_path, monkeypatch, capsys, given, words):
+def test_the_plan_says_line(tmp_path, monkeypatch, capsys, options, words):
     """The verb `plan` names the unit of the table that it is given."""
     path, frame, labels, _ = lines(tmp_path)
     frame.to_parquet(tmp_path / "t.parquet")
     labels.to_toml(tmp_path / "d.toml")
     monkeypatch.chdir(tmp_path)
-    asked = ["plan", *given, "--domain", "d.toml", "--epsilon", "1", "--top", "1"]
-    ended = run(asked), run([*asked, "--json"])
-    shown, _, told = capsys.readouterr().out.partition("{")
+    arguments = ["plan", *options, "--domain", "d.toml", "--epsilon", "1", "--top", "1"]
+    ended = run(arguments), run([*arguments, "--json"])
+    text, _, note = capsys.readouterr().out.partition("{")
 
     assert (0, 0) == ended
-    assert f"{words} (replace-one)" in shown
-    assert ("line" if "file" in words else "row") == json.loads("{" + told)["unit"]
+    assert f"{words} (replace-one)" in text
+    assert ("line" if "file" in words else "row") == json.loads("{" + note)["unit"]
     assert path.name == "t.csv"
 
 
@@ -494,17 +497,17 @@ def test_the_page_lists_the_types():
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in page.splitlines() if line.startswith("| `")]
     words = ("number", "flag", "text", "date", "unreadable")
-    said = {row[0]: dict(zip(words, row[1:], strict=True)) for row in rows if len(row) == 6}
+    readings = {row[0]: dict(zip(words, row[1:], strict=True)) for row in rows if len(row) == 6}
     kinds = {
         "`number`": [Number("c", 0, 1)], "`flag`": [Flag("c")],
         "`date`": [Date("c", "2020-01-01", "2021-01-01")],
         "`category`, `label`": [Category("c", ["A"]), Category("c", [2, 3]), Label("c", [0, 1])],
     }
 
-    assert kinds.keys() == said.keys()
+    assert kinds.keys() == readings.keys()
     for kind, parts in kinds.items():
-        for word, cell in said[kind].items():
-            found = {reads(part, word) for part in parts}
-            assert (cell.startswith("read"), kind, word) == (True in found, kind, word)
+        for word, cell in readings[kind].items():
+            answers_of = {reads(column, word) for column in parts}
+            assert (cell.startswith("read"), kind, word) == (True in answers_of, kind, word)
             if cell == "refused":
-                assert {False} == found
+                assert {False} == answers_of

@@ -18,51 +18,52 @@ from privsieve.rows import open_source
 def choose(X, y, k, epsilon, seed, domain=None, **options):
     """One selection with a noise that can be repeated."""
     domain = domain or Domain.box(0.0, 1.0, columns=X.shape[1])
-    made = plan("rule-sieve", domain, k=k, epsilon=epsilon, rows=len(X), allow_weak=True, **options)
-    return fit(made, open_source(X, y), noise=replay(seed)).selected
+    planned = plan("rule-sieve", domain, k=k, epsilon=epsilon, rows=len(X), allow_weak=True,
+                   **options)
+    return fit(planned, open_source(X, y), noise=replay(seed)).selected
 
 
 def test_an_exclusive_or_is_found():
     """A pair that matters only together, among 20 columns of 4,200 rows, at epsilon 0.1."""
-    found = 0
+    hits = 0
     for seed in range(100):
         X, y, planted = tables.xor(np.random.default_rng(seed))
-        found += tables.recall(choose(X, y, 2, "0.1", seed), planted) == 1
+        hits += tables.recall(choose(X, y, 2, "0.1", seed), planted) == 1
 
-    assert found >= 95
+    assert hits >= 95
 
 
 def test_five_shifted_columns_of_fifty_are_found():
     """14,000 rows at epsilon 0.1: mean recall at least 0.9."""
-    found = []
+    hits = []
     for seed in range(8):
         X, y, planted = tables.gauss(np.random.default_rng(seed))
-        found.append(tables.recall(choose(X, y, 5, "0.1", seed), planted))
+        hits.append(tables.recall(choose(X, y, 5, "0.1", seed), planted))
 
-    assert np.mean(found) >= 0.9
+    assert np.mean(hits) >= 0.9
 
 
 def test_a_rare_class_is_no_hindrance():
     """10 % positives, 7,000 rows, shifts of 1 deviation, epsilon 0.5: mean recall at least 0.9."""
-    found = []
+    hits = []
     for seed in range(16):
         X, y, planted = tables.gauss(np.random.default_rng(seed), n=7000, positives=0.1,
                                      weakest=1.0)
-        found.append(tables.recall(choose(X, y, 5, "0.5", seed), planted))
+        hits.append(tables.recall(choose(X, y, 5, "0.5", seed), planted))
 
-    assert np.mean(found) >= 0.9
+    assert np.mean(hits) >= 0.9
 
 
 def test_three_parity_is_found():
     """Three columns that matter only together, at epsilon 0.3."""
-    found = 0
+    hits = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X = rng.random((6000, 15))
         y = (X[:, :3] > 0.5).sum(axis=1) % 2
-        found += tables.recall(choose(X, y, 3, "0.3", seed), {0, 1, 2}) == 1
+        hits += tables.recall(choose(X, y, 3, "0.3", seed), {0, 1, 2}) == 1
 
-    assert found >= 19
+    assert hits >= 19
 
 
 #: Mean of `wdbc_accuracy` over the 2,000 seeds 10,000 to 11,999 (standard error 0.0005).
@@ -101,9 +102,9 @@ def test_at_a_tiny_epsilon_the_choice_is_uniform():
 
     rng = np.random.default_rng(1)
     X, y, _planted = tables.gauss(rng, n=400, d=12, planted=1)
-    made = plan("rule-sieve", Domain.box(0.0, 1.0, columns=12), k=1, epsilon="1e-6", rows=len(X),
-                allow_weak=True)
-    chosen, counts = again(made, open_source(X, y), replay(3)), np.zeros(12)
+    planned = plan("rule-sieve", Domain.box(0.0, 1.0, columns=12), k=1, epsilon="1e-6", rows=len(X),
+                   allow_weak=True)
+    chosen, counts = again(planned, open_source(X, y), replay(3)), np.zeros(12)
     for _ in range(1200):
         counts[int(chosen()[0][1:])] += 1
 
@@ -112,18 +113,18 @@ def test_at_a_tiny_epsilon_the_choice_is_uniform():
 
 def test_a_pair_first_finds_the_pair():
     """joint="pair" finds an exclusive or with fewer rows."""
-    found = 0
+    hits = 0
     for seed in range(50):
         X, y, planted = tables.xor(np.random.default_rng(seed), n=1500)
-        found += tables.recall(choose(X, y, 2, "0.1", seed, joint="pair"), planted) == 1
+        hits += tables.recall(choose(X, y, 2, "0.1", seed, joint="pair"), planted) == 1
 
-    assert found >= 40
+    assert hits >= 40
 
 
 @pytest.mark.parametrize("classes", [3, 8])
 def test_more_than_two_classes(classes):
     """Columns that tell classes apart are found for any number of classes."""
-    found = []
+    hits = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
         y = rng.integers(0, classes, 4000)
@@ -131,21 +132,21 @@ def test_more_than_two_classes(classes):
         X[:, 4] = (y + X[:, 4]) / classes
         X[:, 7] = (classes - 1 - y + X[:, 7]) / classes
         domain = Domain.box(0, 1, columns=12, classes=range(classes))
-        found.append(tables.recall(choose(X, y, 2, 1, seed, domain), {4, 7}))
+        hits.append(tables.recall(choose(X, y, 2, 1, seed, domain), {4, 7}))
 
-    assert np.mean(found) >= 0.9
+    assert np.mean(hits) >= 0.9
 
 
 def test_a_class_of_one_in_a_hundred_is_no_hindrance():
     """1 % positives, 20,000 rows, epsilon 1.25: mean recall at least 0.9, known or not."""
     for prior in ("auto", "centred"):
-        found = []
+        hits = []
         for seed in range(6):
             X, y, planted = tables.gauss(np.random.default_rng(seed), n=20_000, positives=0.01,
                                          weakest=1.0)
-            found.append(tables.recall(choose(X, y, 5, "1.25", seed, class_prior=prior), planted))
+            hits.append(tables.recall(choose(X, y, 5, "1.25", seed, class_prior=prior), planted))
 
-        assert np.mean(found) >= 0.9
+        assert np.mean(hits) >= 0.9
 
 
 def test_rounds_take_one_of_each_group():
@@ -157,9 +158,9 @@ def test_rounds_take_one_of_each_group():
         y = (cause @ [1.0, 0.8, 0.6] + 0.5 * rng.standard_normal(2500) > 0).astype(int)
         X = rng.standard_normal((2500, 30))
         X[:, :12] = np.repeat(cause, 4, axis=1) + 0.3 * rng.standard_normal((2500, 12))
-        for joint, found in held.items():
+        for joint, groups in held.items():
             chosen = choose(np.clip(X / 8 + 0.5, 0, 1), y, 3, 1, seed, joint=joint)
-            found.append(len({int(name[1:]) // 4 for name in chosen}))
+            groups.append(len({int(name[1:]) // 4 for name in chosen}))
 
     assert min(np.mean(held["rounds"]), np.mean(held["auto"])) > 2.6
     assert np.mean(held["none"]) < 2

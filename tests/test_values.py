@@ -95,9 +95,9 @@ def test_rho_is_that_of_another_accountant():
     orders = 1 + np.logspace(-3, 3, 4000)
     for epsilon, delta in (("1", "1e-6"), ("0.1", "1e-9"), ("8", "0.01")):
         rho = float(concentrated(Fraction(epsilon), Fraction(delta)))
-        found = rdp.compute_epsilon(orders, rho * orders, float(delta))[0]
+        epsilon_found = rdp.compute_epsilon(orders, rho * orders, float(delta))[0]
 
-        assert float(epsilon) == pytest.approx(found, rel=1e-4)
+        assert float(epsilon) == pytest.approx(epsilon_found, rel=1e-4)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
@@ -171,8 +171,8 @@ def test_rounding_moves_no_more_than_the_grid_says(norm):
         for _ in range(200):
             w, move = rng.standard_normal((2, d)) * float(grid.step)
             move = move / np.linalg.norm(move, norm) * 1e-4 * (1 - 1e-12)
-            one, two = (np.array(grid.integers(list(map(Fraction, v)))) for v in (w, w + move))
-            far = np.linalg.norm((one - two).astype(float), norm) * float(grid.step)
+            first, two = (np.array(grid.integers(list(map(Fraction, v)))) for v in (w, w + move))
+            far = np.linalg.norm((first - two).astype(float), norm) * float(grid.step)
             worst = max(worst, far / float(grid.sensitivity))
 
     assert 0.99 < worst <= 1

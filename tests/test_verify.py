@@ -30,7 +30,7 @@ def _plan(domain=DOMAIN, epsilon="0.5", delta=0):
                    score="class-counts", class_prior=["0.5", "0.5"], delta=delta)
 
 
-#: So many columns of so many that a delta buys less noise.
+#: Numbers of columns with which a delta buys less noise.
 WIDE = Domain(tuple(Flag(f"x{j}") for j in range(60)), target=Label("ill", [0, 1]))
 
 
@@ -59,14 +59,14 @@ def _issue(ledger, plan, body=None):
 @pytest.fixture
 def ledger(tmp_path):
     """A ledger with 3 granted."""
-    made = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
-    made.grant(3)
-    return made
+    new_ledger = Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
+    new_ledger.grant(3)
+    return new_ledger
 
 
 @pytest.fixture
 def folder(ledger, tmp_path):
-    """A release folder whose charge stands in the ledger."""
+    """A release folder whose charge is in the ledger."""
     _issue(ledger, _plan()).save(tmp_path / "out")
     return tmp_path / "out"
 
@@ -96,13 +96,13 @@ def test_two_releases_of_one_ledger_are_confirmed(ledger):
 
 def test_a_certificate_without_a_ledger_says_so():
     """Without a ledger a certificate is confirmed with a note that nothing else was seen."""
-    made = _issue(None, _plan())
-    found = verify(made.certificate, made.body)
+    release = _issue(None, _plan())
+    verdict = verify(release.certificate, release.body)
 
-    assert found.valid
-    assert any("made without a ledger" in note for note in found.notes)
-    assert (None, None) == (made.certificate["ledger"], made.certificate["population"])
-    assert not verify(made.certificate, made.body, ledger="budget.db").valid
+    assert verdict.valid
+    assert any("made without a ledger" in note for note in verdict.notes)
+    assert (None, None) == (release.certificate["ledger"], release.certificate["population"])
+    assert not verify(release.certificate, release.body, ledger="budget.db").valid
 
 
 def _leaves(value, path=()):
@@ -238,18 +238,18 @@ def test_a_release_of_version_0_1_0_is_refused(ledger, tmp_path, cli):
     """Verify, load, report and predict say that the release is to be made again."""
     issued, place = _issue(ledger, _plan()), tmp_path / "old"
     Release(issued.body, {**issued.certificate, "software": {"privsieve": "0.1.0"}}).save(place)
-    said = ("this release was made by version 0.1.0, which was never released; make the release "
-            "again, with a new ledger")
+    message = ("this release was made by version 0.1.0, which was never released; make the release "
+               "again, with a new ledger")
 
-    assert (said,) == verify(place / "certificate.json", place / "release.json").reasons
-    assert (said,) == ps.verify(place).reasons
+    assert (message,) == verify(place / "certificate.json", place / "release.json").reasons
+    assert (message,) == ps.verify(place).reasons
     with pytest.raises(SchemaError, match=r"made by version 0\.1\.0"):
         ps.load(place)
     for verb in ("verify", "report", "predict", "synthesize --rows 9 --from"):
         code, out, err = cli(*verb.split(), place, *["u.csv"] * (verb == "predict"),
                              *["--out", tmp_path / "x"] * (verb == "report"))
         assert 0 != code
-        assert said in " ".join(f"{out} {err}".split()), verb
+        assert message in " ".join(f"{out} {err}".split()), verb
 
 
 @pytest.mark.parametrize(("change", "reason"), [
@@ -268,9 +268,10 @@ def test_a_release_of_version_0_1_0_is_refused(ledger, tmp_path, cli):
 ])
 def test_a_release_agrees_with_its_certificate(ledger, change, reason):
     """A release that contradicts its plan is found, though its digest is the certified one."""
-    made = _issue(ledger, _plan(), {**_body(_plan()), **change})
+    release = _issue(ledger, _plan(), {**_body(_plan()), **change})
 
-    assert any(reason in found for found in verify(made.certificate, made.body).reasons)
+    assert any(reason in actual_reason for actual_reason in verify(release.certificate,
+                                                                   release.body).reasons)
 
 
 def test_a_changed_release_is_found(folder):
@@ -316,12 +317,12 @@ def test_a_foreign_or_broken_ledger_is_a_reason(folder, ledger, tmp_path):
     b"PK\3\4",
 ])
 def test_garbage_is_a_reason(tmp_path, data):
-    """Whatever stands in the file, the answer is a reason in words that quote nothing of it."""
+    """For any content of the file, the answer is a reason in words that quote nothing of it."""
     (tmp_path / "c.json").write_bytes(data)
-    found = verify(tmp_path / "c.json", tmp_path / "c.json", ledger=tmp_path / "c.json")
+    verdict = verify(tmp_path / "c.json", tmp_path / "c.json", ledger=tmp_path / "c.json")
 
-    assert 1 == len(found.reasons)
-    assert found.reasons[0].startswith("the certificate ")
+    assert 1 == len(verdict.reasons)
+    assert verdict.reasons[0].startswith("the certificate ")
 
 
 def test_every_truncation_is_a_reason(folder, tmp_path):
@@ -384,19 +385,19 @@ def test_a_delta_is_part_of_the_claim(tmp_path):
     """An approximate release says its delta as exact text; it is charged and bound."""
     ledger = Ledger(str(tmp_path / "d.db"), population="clinic-2026")
     ledger.grant(3, delta="1e-6")
-    made = _approximate(ledger)
-    claim = made.certificate["claim"]
+    release = _approximate(ledger)
+    claim = release.certificate["claim"]
 
     assert ("approximate", "0.5", "0.0000004") == (claim["account"], claim["epsilon"],
                                                    claim["delta"])
     assert ledger.delta_left() < Fraction(1, 10**6)
-    assert verify(made.certificate, made.body, ledger=ledger).valid
+    assert verify(release.certificate, release.body, ledger=ledger).valid
     assert ("Replacing one row of the table changes the probability of any collection of released "
             "sets by a factor of at most 1.65, and by at most 0.0000004 beyond that."
-            ) == sentence(made.certificate)
+            ) == sentence(release.certificate)
     for name, value in (("delta", "0.0000003"), ("delta", "0"), ("delta", "0.00000040"),
                         ("delta", "4e-7"), ("account", "pure")):
-        body = copy.deepcopy(made.certificate)
+        body = copy.deepcopy(release.certificate)
         body["claim"][name] = value
         if name == "delta":
             body["plan"]["delta"] = value

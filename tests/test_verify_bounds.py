@@ -62,15 +62,15 @@ def folder(published, tmp_path):
 
 
 def claimed(body, data, **claim):
-    """A certificate that claims just this file, as whoever forges a folder writes it."""
-    made = {**body["claim"], "table_sha256": digest(data), "target": None, "sensitive": [],
-            "absent": [], "l_diversity": 1, "k": 2, "level": 2, **claim}
-    columns, target = made["columns"], made["target"]
-    made |= {"origins": columns, "fingerprint": None,
-             "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []},
-             "roles": {"presences": columns, "both": [], "sensitive": made["sensitive"],
-                       "target": target, "target_known": target is not None}}
-    return {**body, "claim": made, "population": None, "ledger": None}
+    """A certificate that claims just this file, as a forger writes it."""
+    new_claim = {**body["claim"], "table_sha256": digest(data), "target": None, "sensitive": [],
+                 "absent": [], "l_diversity": 1, "k": 2, "level": 2, **claim}
+    columns, target = new_claim["columns"], new_claim["target"]
+    new_claim |= {"origins": columns, "fingerprint": None,
+                  "limits": {"share": None, "entropy": None, "closeness": None, "ordered": []},
+                  "roles": {"presences": columns, "both": [], "sensitive": new_claim["sensitive"],
+                            "target": target, "target_known": target is not None}}
+    return {**body, "claim": new_claim, "population": None, "ledger": None}
 
 
 def many_classes(rows, classes):
@@ -111,12 +111,12 @@ def test_a_small_file_takes_seconds(name, published, tmp_path):
     data, claim = FILES[name]()
     (tmp_path / "table").write_bytes(data)
     (tmp_path / "certificate.json").write_bytes(canonical(claimed(published[1], data, **claim)))
-    told, code, seconds, most = measured("verify", tmp_path / "certificate.json",
+    text, code, seconds, most = measured("verify", tmp_path / "certificate.json",
                                          "--table", tmp_path / "table")
 
     assert code in (0, 7)
-    assert "certified" not in " ".join(told["reasons"])
-    assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most, told)
+    assert "certified" not in " ".join(text["reasons"])
+    assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most, text)
 
 
 @pytest.mark.parametrize(("limit", "what"), [
@@ -129,9 +129,9 @@ def test_each_limit_is_a_sentence(limit, what, monkeypatch):
             "MOST_STEPS": 2 * 4 * (2 + table_of._LEAST_STEPS)}[limit]
 
     def counted():
-        found = table_of.Opened.of(data, claim_of(["a", "b"], target="y"))
-        found.smallest()
-        found.disclosures()
+        opened = table_of.Opened.of(data, claim_of(["a", "b"], target="y"))
+        opened.smallest()
+        opened.disclosures()
 
     monkeypatch.setattr(table_of, limit, most)
     counted()
@@ -155,9 +155,9 @@ def test_a_sparse_table_is_not_read(folder):
     """A table beyond what is counted is a reason by its size alone."""
     with (folder / "table.csv").open("r+b") as file:
         file.truncate(200 * 2**30)
-    told, code, seconds, most = measured("verify", folder)
+    text, code, seconds, most = measured("verify", folder)
 
-    assert (7, ["the table is larger than 512 MB"]) == (code, told["reasons"])
+    assert (7, ["the table is larger than 512 MB"]) == (code, text["reasons"])
     assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
 
 
@@ -175,9 +175,9 @@ def test_names_are_compared_before_files_are_read(signed):
     """An extra file beside what was signed is a reason whatever its size."""
     with (signed / "more.bin").open("wb") as file:
         file.truncate(200 * 2**30)
-    told, code, seconds, _ = measured("verify", signed)
+    text, code, seconds, _ = measured("verify", signed)
 
-    assert (7, ["the signed files are not the files in the folder"]) == (code, told["reasons"])
+    assert (7, ["the signed files are not the files in the folder"]) == (code, text["reasons"])
     assert seconds < SECONDS
 
 
@@ -185,9 +185,9 @@ def test_a_signed_file_that_grew_is_not_read(signed):
     """A file that was signed, and is now larger than any release, is a reason by its size."""
     with (signed / "report.html").open("r+b") as file:
         file.truncate(200 * 2**30)
-    told, code, seconds, most = measured("verify", signed)
+    text, code, seconds, most = measured("verify", signed)
 
-    assert (7, True) == (code, "larger than 256 MB" in told["reasons"][0])
+    assert (7, True) == (code, "larger than 256 MB" in text["reasons"][0])
     assert (seconds < SECONDS, most < MEGABYTES) == (True, True), (seconds, most)
 
 
@@ -215,8 +215,8 @@ def test_a_signed_page_of_another_version_is_not_compared(folder, monkeypatch):
         key.write_bytes(PrivateKey.make().pem(None))
         key.chmod(0o600)
         assert 0 == run(["sign", str(folder), "--key", str(key), "--as", "maker"])
-    found = ps.verify(folder)
+    verdict = ps.verify(folder)
 
-    assert ((), True) == (found.reasons, "not compared" in found.unchecked["report.html"])
+    assert ((), True) == (verdict.reasons, "not compared" in verdict.unchecked["report.html"])
     (folder / "signatures.json").unlink()
     assert not ps.verify(folder).valid

@@ -45,14 +45,14 @@ def published(rng, rows=None):
     return matrix, table, rule, claim, data
 
 
-def said(table, rule):
-    """The part of a release that speaks of values."""
-    return [one.json() for one in disclosures(table, rule)]
+def disclosed(table, rule):
+    """The part of a release that describes values."""
+    return [disclosure.json() for disclosure in disclosures(table, rule)]
 
 
-def is_said(told, counted):
+def is_said(figures, counted):
     """Whether this is what the checker counted."""
-    return len(told) == len(counted) and all(map(Disclosed.says, counted, told))
+    return len(figures) == len(counted) and all(map(Disclosed.says, counted, figures))
 
 
 def test_maker_and_checker_agree():
@@ -61,7 +61,7 @@ def test_maker_and_checker_agree():
     for _ in range(150):
         _, table, rule, claim, data = published(rng)
 
-        assert is_said(said(table, rule), Opened.of(data, claim).disclosures())
+        assert is_said(disclosed(table, rule), Opened.of(data, claim).disclosures())
 
 
 def test_the_checker_is_loops():
@@ -73,45 +73,46 @@ def test_the_checker_is_loops():
         each = list(chain(*naive_groups(matrix, table, rule, "sensitive")))
         share, distinct, entropy, closeness = naive.figures(column.codes.tolist(), each,
                                                             ordered=True)
-        told = Opened.of(data, claim).disclosed("age")
+        figures = Opened.of(data, claim).disclosed("age")
 
-        assert (share, distinct, closeness) == (told.share, told.distinct, told.closeness)
-        assert 0 <= Fraction(entropy) - told.entropy + Fraction(2, 10**40) < Fraction(1, 10**10)
+        assert (share, distinct, closeness) == (figures.share, figures.distinct, figures.closeness)
+        assert 0 <= Fraction(entropy) - figures.entropy + Fraction(2, 10**40) < Fraction(1, 10**10)
 
 
 def test_limits_are_recounted():
     """A limit that the maker's rows miss is a reason for the checker, and no other is."""
     rng = np.random.default_rng(5)
-    found = 0
+    caught = 0
     for _ in range(150):
         _, table, rule, claim, data = published(rng)
-        asked = {"share": str(rng.choice(["0.5", "0.75"])), "entropy": str(rng.choice(["1", "2"])),
-                 "closeness": str(rng.choice(["0.25", "0.5"]))}
+        wanted_limits = {"share": str(rng.choice(["0.5", "0.75"])),
+                         "entropy": str(rng.choice(["1", "2"])),
+                         "closeness": str(rng.choice(["0.25", "0.5"]))}
         claim["l_diversity"] = int(rng.integers(1, 3))
-        claim["limits"] = {**asked, "ordered": ["age"]}
-        limits = Limits.of(distinct=claim["l_diversity"], **asked)
+        claim["limits"] = {**wanted_limits, "ordered": ["age"]}
+        limits = Limits.of(distinct=claim["l_diversity"], **wanted_limits)
         rows = missed(table, rule, limits, range(len(table.items)))
         reasons = list(limit_reasons(claim, Opened.of(data, claim).disclosures()))
-        found += bool(reasons)
+        caught += bool(reasons)
         words = {"share": "share of one value", "entropy": "entropy l", "distinct": "number of",
                  "closeness": "distance"}
 
         assert {(words[name], column == "ill") for (name, column), bad in rows.items() if bad} == {
             (word, "the target" in reason) for reason in reasons for word in words.values()
             if word in reason}
-    assert 50 < found < 150
+    assert 50 < caught < 150
 
 
 def test_forged_limits_and_figures_are_found():
     """A limit a millionth stricter than the table, and any figure that is edited, is a reason."""
     rng = np.random.default_rng(6)
     _, table, rule, claim, data = published(rng, rows=40)
-    told = said(table, rule)
-    worst = {"share": max(told, key=lambda one: Fraction(one["share"])),
-             "entropy": min(told, key=lambda one: Fraction(one["entropy"])),
-             "closeness": max(told, key=lambda one: Fraction(one["closeness"]))}
-    for name, one in worst.items():
-        true = Fraction(one[name])
+    figures = disclosed(table, rule)
+    worst = {"share": max(figures, key=lambda figure: Fraction(figure["share"])),
+             "entropy": min(figures, key=lambda figure: Fraction(figure["entropy"])),
+             "closeness": max(figures, key=lambda figure: Fraction(figure["closeness"]))}
+    for name, figure in worst.items():
+        true = Fraction(figure[name])
         if name == "share" and true == 1:
             continue
         stricter = true + (1 if name == "entropy" else -1) * Fraction(2, 10**6)
@@ -122,27 +123,27 @@ def test_forged_limits_and_figures_are_found():
             values = Opened.of(data, claim).disclosures()
             assert bool(reasons) == bool(list(limit_reasons(claim, values)))
     counted = Opened.of(data, claim).disclosures()
-    for at, one in enumerate(told):
-        for name, value in one.items():
-            forged = [dict(each) for each in told]
+    for at, figure in enumerate(figures):
+        for name, value in figure.items():
+            forged = [dict(each) for each in figures]
             other = "0.123456" if isinstance(value, str) else not value
             forged[at][name] = [] if isinstance(value, list) else other
 
             assert not is_said(forged, counted), name
-    assert is_said(told, counted)
-    assert not is_said(told[1:], counted)
+    assert is_said(figures, counted)
+    assert not is_said(figures[1:], counted)
 
 
 def test_an_entropy_may_be_told_as_a_millionth_less():
-    """Whoever measures may not count a large group exactly, and then says less; never more."""
+    """A maker may not count a large group exactly, and then says less; never more."""
     _, table, rule, claim, data = published(np.random.default_rng(7), rows=20)
-    told, counted = said(table, rule), Opened.of(data, claim).disclosures()
-    first = told[0]
+    figures, counted = disclosed(table, rule), Opened.of(data, claim).disclosures()
+    first = figures[0]
     true = int(Fraction(first["entropy"]) * 10**6)
     for parts, valid in ((true - 1, True), (true - 2, False), (true + 1, False)):
         first["entropy"] = f"{parts / 10**6:.6f}".rstrip("0").rstrip(".")
 
-        assert valid == is_said(told, counted)
+        assert valid == is_said(figures, counted)
 
 
 def told_of(text, column, *, ordered=True):

@@ -96,9 +96,9 @@ def test_no_cell_weighs_more_than_the_maximum_or_less_than_nothing():
     for most in (1, 3, LARGEST_WEIGHT):
         assert all(0 <= weight <= most for weight in weights_of(HOSTILE, most))
         codes = np.arange(65536, dtype=np.uint16)
-        found = declared_weights(tables.batch(np.stack([codes, codes], axis=1), codes),
+        weights = declared_weights(tables.batch(np.stack([codes, codes], axis=1), codes),
                                  weighted(most))
-        assert (0, most) == (found.min(), found.max())
+        assert (0, most) == (weights.min(), weights.max())
 
 
 def test_all_readers_weigh_alike(tmp_path):
@@ -149,9 +149,9 @@ def test_counts_are_sums_of_weights_however_cut(seed, delta):
     for parts in ([whole], cut(whole, rng, 7)):
         summary = plan.summarise(parts, 1)
         places = getattr(summary, "places", np.arange(len(summary.counts)))
-        found = dict(zip(places.tolist(), summary.counts.tolist(), strict=True))
-        assert expected == {place: count for place, count in found.items() if count}
-        assert not delta or 0 not in found.values()  # a cell without weight leaves no trace
+        totals = dict(zip(places.tolist(), summary.counts.tolist(), strict=True))
+        assert expected == {place: count for place, count in totals.items() if count}
+        assert not delta or 0 not in totals.values()  # a cell without weight leaves no trace
 
 
 def test_rows_of_a_person_each_have_their_weight():
@@ -209,11 +209,12 @@ def test_no_answer_is_more_likely_than_promised(neighbour):
     answers = list(itertools.product(range(-12, 18), repeat=2))
     law = cache(lambda held: [q ** (abs(y[0] - held[0]) + abs(y[1] - held[1])) for y in answers])
     pairs = neighbours(plan, replaces=replaces)
-    worst = max(p / r for one, other in pairs for p, r in zip(law(one), law(other), strict=True))
+    worst = max(p / r for first, other in pairs for p,
+                r in zip(law(first), law(other), strict=True))
 
     assert math.isclose(worst, math.exp(epsilon), rel_tol=1e-9)
     # it is attained by the largest weight that moves, or comes
-    assert max(sum(map(abs, np.subtract(one, other))) for one, other in pairs) == (
+    assert max(sum(map(abs, np.subtract(first, other))) for first, other in pairs) == (
         plan.mechanism.keywords["run"].sensitivity) == (2 if replaces else 1) * MOST
 
 
@@ -254,8 +255,8 @@ def test_one_weight_moves_no_count_beyond_the_plan():
                               "w": rng.integers(0, 12, 9).astype(object)})
         other = frame.copy()
         other.loc[4] = [1 - frame.loc[4, "ill"], HOSTILE[rng.integers(len(HOSTILE))]]
-        one, two = (counts(plan, table, rows=9) for table in (frame, other))
-        moves.append(sum(abs(one[cell] - two[cell]) for cell in (0, 1)))
+        first, two = (counts(plan, table, rows=9) for table in (frame, other))
+        moves.append(sum(abs(first[cell] - two[cell]) for cell in (0, 1)))
 
     assert 7 < max(moves) <= plan.mechanism.keywords["run"].sensitivity == 14
 
@@ -280,18 +281,18 @@ def test_a_weighted_release_is_planned_again(options, tmp_path):
     frame = pd.DataFrame({"ill": [0] * 300 + [1] * 200, "w": [1] * 300 + [5] * 200})
     ledger = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
     ledger.grant(2, delta="1e-3")
-    made = ps.NoisyHistogram(epsilon=2, domain=weighted(5), ledger=ledger, **options).fit(frame)
-    made.release_.save(tmp_path / "out")
+    model = ps.NoisyHistogram(epsilon=2, domain=weighted(5), ledger=ledger, **options).fit(frame)
+    model.release_.save(tmp_path / "out")
     again = ps.NoisyHistogram.of_release(ps.load(tmp_path / "out"))
-    body = {**made.release_.body}
+    body = {**model.release_.body}
 
     assert ps.verify(tmp_path / "out", ledger=ledger.path).valid
     assert again.counts_.sum() == sum(body["cells"]["q"])
     assert np.abs(again.counts_ - [300, 1000]).max() < 120
-    assert 1 < len(made.sample(50)["ill"])
+    assert 1 < len(model.sample(50)["ill"])
     for wrong in ({"weight_max": 1}, {"weight": None}, {"weight_max": 0}, {"weight": "ill"}):
         changed = {**body, "domain": {**body["domain"], **wrong}}
-        assert not ps.verify(made.release_.certificate, changed).valid
+        assert not ps.verify(model.release_.certificate, changed).valid
     page = (tmp_path / "out" / "report.html").read_text()
     assert "What do the rows of each kind weigh together" in page
     assert "the noisy sum" in page
@@ -347,23 +348,24 @@ def test_a_hopeless_plan_counts_rows_of_the_largest_weight():
 @pytest.fixture
 def ledger(tmp_path):
     """A ledger of which nothing is spent."""
-    made = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
-    made.grant(9, delta="1e-3")
-    return made
+    budget = ps.Ledger(str(tmp_path / "budget.db"), population="clinic")
+    budget.grant(9, delta="1e-3")
+    return budget
 
 
-@pytest.mark.parametrize("method", [one for one in ESTIMATORS if one.name in METHODS], ids=repr)
+@pytest.mark.parametrize("method", [each for each in ESTIMATORS if each.name in METHODS], ids=repr)
 def test_methods_that_count_rows_alike_refuse_a_weight(method, ledger):
     """Before any charge, with a sentence that names what supports it; which ones, a class says."""
     table = method.table().assign(w=1)
     able = options_of(method.name).takes_weights and "n_features_to_select" not in method.options
-    made = method.made(ledger=ledger, domain=replace(method.domain, weight="w", weight_max=3))
+    weighted_method = method.estimator(ledger=ledger,
+                                       domain=replace(method.domain, weight="w", weight_max=3))
     if able:
-        made.fit(table)
+        weighted_method.fit(table)
     else:
         with pytest.raises((DomainError, ParameterError),
                            match=r"noisy-histogram$|count alike.*name the columns"):
-            made.fit(table)
+            weighted_method.fit(table)
     assert able == bool(ledger.spent())
 
 
@@ -381,41 +383,41 @@ def test_sessions_and_publications_refuse_a_weight(ledger):
 
 def test_tables_without_the_column_are_refused(ledger):
     """An array has no names, and a frame or file has to hold the column."""
-    made = ps.NoisyHistogram(epsilon=1, domain=weighted(3), ledger=ledger)
+    histogram = ps.NoisyHistogram(epsilon=1, domain=weighted(3), ledger=ledger)
     for X, words in ((np.ones((9, 2)), "the weight 'w' is a column, and an array has no names"),
                      (pd.DataFrame({"ill": [1, 0]}), "column 'w' is not in the table"),
                      (pd.DataFrame({"ill": [1, 0], "w": pd.to_timedelta([1, 2])}), "cells that no"),
                      (pd.DataFrame({"ill": [1, 0], "w": 1, "x": 1}), "'x', which the domain")):
         with pytest.raises(SchemaError, match=words):
-            made.fit(X)
+            histogram.fit(X)
     assert 0 == ledger.spent()
 
 
 def test_inspect_looks_at_weights():
     """The holder sees which weights are cut off or are no numbers."""
-    found = inspect(pd.DataFrame({"ill": [1, 0, 1], "w": ["9", "x", "1"]}), weighted(3))
-    weights = found.findings[-1]
+    inspection = inspect(pd.DataFrame({"ill": [1, 0, 1], "w": ["9", "x", "1"]}), weighted(3))
+    weights = inspection.findings[-1]
 
-    assert ("w", 1, 1) == (weights.part.name, weights.above, weights.unparsable)
+    assert ("w", 1, 1) == (weights.declared.name, weights.above, weights.unparsable)
 
 
-@pytest.mark.parametrize("method", [one for one in ESTIMATORS if one.name in METHODS], ids=repr)
+@pytest.mark.parametrize("method", [each for each in ESTIMATORS if each.name in METHODS], ids=repr)
 def test_sample_weight_is_refused(method, ledger):
     """With or without weights in the domain, directly, in a pipeline, and by metadata routing."""
     table, ones = method.table(), np.ones(400)
     for domain in (method.domain, replace(method.domain, weight="w", weight_max=3)):
-        made = method.made(ledger=ledger, domain=domain)
+        known_method = method.estimator(ledger=ledger, domain=domain)
         with pytest.raises(ParameterError, match="name it in the domain"):
-            made.fit(table, sample_weight=ones)
+            known_method.fit(table, sample_weight=ones)
         with pytest.raises(ParameterError, match="nothing was charged"):
-            make_pipeline(made).fit(
-                table, **{f"{type(made).__name__.lower()}__sample_weight": ones})
+            make_pipeline(known_method).fit(
+                table, **{f"{type(known_method).__name__.lower()}__sample_weight": ones})
         with sklearn.config_context(enable_metadata_routing=True):
-            assert "sample_weight" not in made.get_metadata_routing().fit.requests
+            assert "sample_weight" not in known_method.get_metadata_routing().fit.requests
             with pytest.raises((ParameterError, TypeError), match="sample_weight"):
-                make_pipeline(made).fit(table, sample_weight=ones)
+                make_pipeline(known_method).fit(table, sample_weight=ones)
     with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
-        method.made(ledger=ledger).fit(table, weights=ones)
+        method.estimator(ledger=ledger).fit(table, weights=ones)
     assert 0 == ledger.spent()
 
 

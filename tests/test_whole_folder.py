@@ -22,7 +22,7 @@ FORGED = "report.html does not follow from the release"
 
 
 @pytest.fixture(scope="module")
-def made(golden, tmp_path_factory):
+def folders(golden, tmp_path_factory):
     """A folder of each kind; tables of counts have rows beside them."""
     place, names = tmp_path_factory.mktemp("made"), golden[1]
     for name in names:
@@ -33,35 +33,35 @@ def made(golden, tmp_path_factory):
 
 
 @pytest.fixture
-def copy(made, tmp_path):
+def copy(folders, tmp_path):
     """A folder of one kind that a test may spoil."""
     def of(name):
-        shutil.copytree(made[0] / name, tmp_path / name)
+        shutil.copytree(folders[0] / name, tmp_path / name)
         return tmp_path / name
 
     return of
 
 
-def test_every_kind_holds_and_says_what(made):
+def test_every_kind_holds_and_says_what(folders):
     """Each kind of folder holds as it was written, and one sentence says what is true of it."""
-    place, names = made
+    place, names = folders
     for name in names:
-        found = ps.verify(place / name)
+        verdict = ps.verify(place / name)
         signed = parsed((place / name / "certificate.json").read_bytes())
 
-        assert () == found.reasons, name
-        assert {} == dict(found.unchecked), name
-        assert found.says.startswith("Unsigned: nothing shows who made this release. If you "
-                                     "trust the sender, this holds: ")
-        assert sentence(signed).rstrip(".") in found.says
+        assert () == verdict.reasons, name
+        assert {} == dict(verdict.unchecked), name
+        assert verdict.says.startswith("Unsigned: nothing shows who made this release. If you "
+                                       "trust the sender, this holds: ")
+        assert sentence(signed).rstrip(".") in verdict.says
         assert "epsilon" not in signed["claim"] or (
-            f"(epsilon {signed['claim']['epsilon']}" in found.says)
-        assert found.says.endswith(".")
+            f"(epsilon {signed['claim']['epsilon']}" in verdict.says)
+        assert verdict.says.endswith(".")
 
 
-def test_a_forged_page_is_found(copy, made):
+def test_a_forged_page_is_found(copy, folders):
     """A page of every kind that says something else by one byte is a reason."""
-    for name in made[1]:
+    for name in folders[1]:
         folder = copy(name)
         page = (folder / "report.html").read_bytes()
         (folder / "report.html").write_bytes(page.replace(b"</p>", b"!</p>", 1))
@@ -91,7 +91,8 @@ def test_a_page_that_another_version_wrote_is_a_reason(copy):
         (folder / "report.html").write_bytes(page)
         reasons = ps.verify(folder).reasons
 
-        assert ["report.html was not written by this version"] == [one[:43] for one in reasons]
+        assert ["report.html was not written by this version"] == [reason[:43]
+                                                                   for reason in reasons]
         assert "delete it, and write it again" in reasons[0]
 
 
@@ -114,12 +115,12 @@ def test_what_a_folder_holds_beside_is_named(copy):
     (folder / "link").symlink_to("/etc/passwd")
     (folder / "loop").symlink_to(folder)
     os.mkfifo(folder / "pipe")
-    found = ps.verify(folder)
+    verdict = ps.verify(folder)
 
-    assert found.valid
+    assert verdict.valid
     assert {"inner", "internal.html", "link", "loop", "pipe", "synthetic.csv", "table.csv",
-            repr("notes\x1b[31m.txt")} == set(found.unchecked)
-    assert "not followed" in found.unchecked["link"]
+            repr("notes\x1b[31m.txt")} == set(verdict.unchecked)
+    assert "not followed" in verdict.unchecked["link"]
 
 
 @pytest.mark.parametrize("name", ["release.json", "certificate.json", "report.html"])
@@ -128,13 +129,13 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(copy, name):
     folder = copy("selection")
     (folder / name).rename(folder.parent / name)
     (folder / name).symlink_to(folder.parent / name)
-    found = ps.verify(folder)
+    verdict = ps.verify(folder)
 
     if name == "report.html":
-        assert "not followed" in found.unchecked[name]
+        assert "not followed" in verdict.unchecked[name]
     else:
         assert ("the release cannot be read" if name == "release.json"
-                else "the certificate cannot be read",) == found.reasons
+                else "the certificate cannot be read",) == verdict.reasons
 
 
 @pytest.mark.parametrize("spoil", [
@@ -188,15 +189,15 @@ def test_a_table_that_is_given_does_not_stand_for_the_one_in_the_folder(copy, tm
     ("histogram", b'"selected":["age"', b'"selected":["sex"', {"report.html", "synthetic.csv"})])
 def test_what_lies_beside_a_release_that_does_not_hold_is_not_called_checked(
         copy, kind, old, new, beside):
-    """Where the two files contradict each other nothing is made of them, nor called a stranger."""
+    """Where the two files contradict each other nothing is made of them, nor called unknown."""
     folder = copy(kind)
     data = (folder / "release.json").read_bytes()
     (folder / "release.json").write_bytes(data.replace(old, new))
-    found = ps.verify(folder)
+    verdict = ps.verify(folder)
 
-    assert (False, "") == (found.valid, found.says)
-    assert beside == set(found.unchecked)
-    assert kind == "histogram" or {module.UNSURE} == set(found.unchecked.values())
+    assert (False, "") == (verdict.valid, verdict.says)
+    assert beside == set(verdict.unchecked)
+    assert kind == "histogram" or {module.UNSURE} == set(verdict.unchecked.values())
 
 
 def test_a_crowded_folder_and_no_folder_are_reasons(copy, monkeypatch, tmp_path):
@@ -240,8 +241,8 @@ def test_the_command_line_says_the_same(copy, cli):
     assert "selected: " in words
     assert "unchecked notes.txt: not a file of a release" in words
     code, out, _ = cli("verify", str(folder), "--json")
-    found = ps.verify(folder)
-    assert {"valid": True, "reasons": [], "notes": list(found.notes), "says": found.says,
+    verdict = ps.verify(folder)
+    assert {"valid": True, "reasons": [], "notes": list(verdict.notes), "says": verdict.says,
             "signed": {}, "unchecked": {"notes.txt": "not a file of a release"}} == json.loads(out)
     assert Path(folder / "notes.txt").read_text() == "x"
     (folder / "report.html").write_text("forged")

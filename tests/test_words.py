@@ -50,20 +50,20 @@ def test_each_link_of_a_page_has_its_word_below(kind):
     assert sorted(links) == re.findall(r'id="w-([a-z-]+)"', page)
 
 
-@pytest.mark.parametrize(("epsilon", "said"), [
+@pytest.mark.parametrize(("epsilon", "message"), [
     ("0.5", "be about as likely: at most 1.65 times more or less likely"),
     ("10", "be at most 22,100 times more or less likely")])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_weak_promise_is_not_called_a_strong_one(kind, epsilon, said):
+def test_a_weak_promise_is_not_called_a_strong_one(kind, epsilon, message):
     """Only where the factor is small are results about as likely."""
     words = Page(html(*released(kind, epsilon=epsilon))).words
 
-    assert said in words
+    assert message in words
     assert ("about as likely:" in words) == (epsilon == "0.5")
 
 
 def test_a_headline_says_what_a_cost_means():
-    """A number of the budget says nothing to a lawyer; what a stranger may learn does."""
+    """A number of the budget says nothing to a lawyer; what an attacker may learn does."""
     words = Page(html(*released("weights", epsilon="1"))).words
 
     assert ("1 of the privacy budget of the rows. An attacker who was 50 % sure of something about "
@@ -72,7 +72,7 @@ def test_a_headline_says_what_a_cost_means():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_headline_says_the_warning_of_its_release(kind):
-    """What was said before the charge stands beside the answer that it speaks of."""
+    """What was said before the charge is next to the answer that it describes."""
     page = html(*released(kind, warning="this method is useful here from 20 on")).decode()
 
     assert "<b>But:</b> this method is useful here from 20 on." in page.partition("<nav")[0]
@@ -82,7 +82,7 @@ def test_a_headline_says_the_warning_of_its_release(kind):
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_promise_is_a_number(kind, delta):
-    """No power of e where people read; who wants it has the formula."""
+    """No power of e where people read; the formula is folded."""
     release, certificate = released(kind, epsilon="2", delta=delta)
 
     assert "by a factor of at most 7.39" in sentence(certificate)
@@ -90,14 +90,14 @@ def test_a_promise_is_a_number(kind, delta):
 
 
 def test_the_internal_edition_speaks_of_closed_columns():
-    """It does not say that it would not; the first ones stand there, the others are folded."""
+    """It does not say that it would not; the first ones are listed, the others are folded."""
     many = {**CLOSED, "closed": [[f"shut{j}", 2, 4, 0] for j in range(50)]}
-    told = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
-    page = internal_html(*told, many).decode()
+    full_page = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
+    page = internal_html(*full_page, many).decode()
     open_part, _, folded = page.partition("<details>")
 
     assert "does not describe them" not in page
     assert "This edition does not compare" not in page
     assert SHOWN == len(set(re.findall(r"shut\d+", open_part)))
     assert 50 - SHOWN == len(set(re.findall(r"shut\d+", folded.partition("</details>")[0])))
-    assert "<details>" not in internal_html(*told, CLOSED).decode()
+    assert "<details>" not in internal_html(*full_page, CLOSED).decode()

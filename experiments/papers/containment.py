@@ -159,14 +159,15 @@ def maximal(items: Items, y: npt.ArrayLike, k: int, r: int = 20) -> Choice:
     demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     nobody = np.zeros(items.rows, np.int32)
-    found = top_maximal(cells(items), nobody, np.ones(len(items), np.int64), TopRule(k, r=r))
+    frequent = top_maximal(cells(items), nobody, np.ones(len(items), np.int64), TopRule(k, r=r))
     empty: list[int] = []
-    best = min(found.sets, key=lambda one: (-int(weight[one].sum()), one), default=empty)
+    best = min(frequent.sets, key=lambda chosen: (-int(weight[chosen].sum()), chosen),
+               default=empty)
     return _choice(items, best, hamdist(items, y, best))
 
 
 def _prepared(items: Items, y: npt.ArrayLike, k: int) -> tuple[Codes, Ints]:
-    """The labels as kernels take them, and the items by falling HamDist."""
+    """Return the labels as kernels take them, and the items by falling HamDist."""
     demand_k(items, k)
     weight, _ = hamdist_of_each(items, y)
     codes, marked = _labels(y)
@@ -183,14 +184,14 @@ def _choice(items: Items, chosen: Sequence[int] | Ints, objective: Fraction) -> 
 
 
 def demand_k(items: Items, k: int) -> None:
-    """Refuse a k that no table of so many rows can have."""
+    """Refuse a k that does not fit the number of rows."""
     if not 1 <= k <= items.rows:
         raise ParameterError(f"k={k} does not fit a table of {items.rows} rows; "
                              f"give a k from 1 to {items.rows}")
 
 
 def _labels(y: npt.ArrayLike) -> tuple[Codes, Bools]:
-    """The classes, and the rows whose label may be looked at."""
+    """Return the classes, and the rows whose label may be looked at."""
     codes = np.asarray(y, np.int32)
     n1, n0 = np.count_nonzero(codes == 1), np.count_nonzero(codes == 0)
     if not n1 * n0:
@@ -199,7 +200,7 @@ def _labels(y: npt.ArrayLike) -> tuple[Codes, Bools]:
 
 
 def dense(items: Items, selected: Sequence[int]) -> Bools:
-    """Which rows hold each of these items."""
+    """Return which rows hold each of these items."""
     held = np.zeros((items.rows, len(selected)), np.bool_)
     for place, j in enumerate(selected):
         held[rows_of(items, j), place] = True

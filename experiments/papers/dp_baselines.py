@@ -53,7 +53,7 @@ class Synthetic:
 
 
 def sensitivity(n1: int, n0: int, accounting: Accounting) -> Fraction:
-    """The most by which one row moves the score of a column.
+    """Return the most by which one row moves the score of a column.
 
     >>> sensitivity(2, 4, "printed"), sensitivity(2, 4, "true")
     (Fraction(1, 2), Fraction(5, 36))
@@ -90,10 +90,10 @@ class Baseline:
     @property
     def step(self) -> Fraction:
         """The epsilon of one column's choice: its noise is Lap(2D/step), or exp(step H / 2D)."""
-        part = self.epsilon / (2 * self.columns)
+        share = self.epsilon / (2 * self.columns)
         if self.mechanism == "exponential":
-            return self.epsilon if self.accounting == "literal" else part
-        return {"literal": 2 * self.epsilon, "printed": 2 * part, "true": part}[self.accounting]
+            return self.epsilon if self.accounting == "literal" else share
+        return {"literal": 2 * self.epsilon, "printed": 2 * share, "true": share}[self.accounting]
 
     @property
     def scale(self) -> Fraction:
@@ -110,7 +110,7 @@ class Baseline:
         return self.columns * self.step + 2 / self.scale
 
     def choose(self, items: Items, y: npt.ArrayLike, rng: np.random.Generator) -> tuple[int, ...]:
-        """The N columns of the largest noisy HamDist, or N draws without replacement."""
+        """Return the N columns of the largest noisy HamDist, or draw N without replacement."""
         if self.columns > len(items):
             raise ParameterError(f"{self.columns} columns asked for, the table has {len(items)}")
         weight, pairs = hamdist_of_each(items, y)
@@ -134,16 +134,16 @@ class Baseline:
         size = 2 << len(selected)
         count = np.bincount(2 * cell + np.asarray(y), minlength=size)
         noisy = np.rint(count + rng.laplace(scale=float(self.scale), size=size))
-        made = np.repeat(np.arange(size), np.maximum(noisy, 0).astype(np.int64))
-        return Synthetic(selected, (made[:, None] // 2 & bits) > 0, made % 2)
+        rows = np.repeat(np.arange(size), np.maximum(noisy, 0).astype(np.int64))
+        return Synthetic(selected, (rows[:, None] // 2 & bits) > 0, rows % 2)
 
     def run(self, items: Items, y: npt.ArrayLike,
             random_state: int | np.random.Generator | None = None) -> Synthetic:
         """Choose, then publish.
 
         >>> method = Baseline("exponential", "printed", columns=1, epsilon=Fraction(1000))
-        >>> made = method.run(Items.dense([[1, 1], [1, 1], [0, 1]]), [1, 1, 0], random_state=0)
-        >>> made.selected, made.held.tolist(), made.y.tolist()
+        >>> synthetic = method.run(Items.dense([[1, 1], [1, 1], [0, 1]]), [1, 1, 0], random_state=0)
+        >>> synthetic.selected, synthetic.held.tolist(), synthetic.y.tolist()
         ((0,), [[False], [True], [True]], [0, 1, 1])
         """
         rng = np.random.default_rng(random_state)

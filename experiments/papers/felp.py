@@ -50,20 +50,20 @@ class FwellEN:
                                  "give a k from 1 and a beta above 0, up to 1")
 
     def samples(self, n: int, random_state: Seed = None) -> Ints:
-        """Which records are in each of the k samples: drawn with replacement."""
+        """Draw the records of each of the k samples with replacement."""
         rng = np.random.default_rng(random_state)
         return rng.integers(n, size=(self.k, math.ceil(self.beta * n)))
 
     def weights(self, X: npt.ArrayLike, y: npt.ArrayLike, samples: Ints) -> Floats:
-        """The mean of the samples' weights; neighbours are searched within a sample."""
+        """Return the mean of the samples' weights; neighbours are searched within a sample."""
         table, labels = np.asarray(X, np.float64), np.asarray(y)
         each = [fwell(table[r], labels[r], self.lam, self.reading) for r in samples]
-        found: Floats = np.mean(each, axis=0)
-        return found
+        mean: Floats = np.mean(each, axis=0)
+        return mean
 
 
 def stability(n: int, lam: float, beta: float) -> float:
-    """How far FWELL-EN is said to move when a record is left out; twice this is Lemma 1's bound.
+    """Return the stability that is printed; twice this is Lemma 1's bound.
 
     The share beta of lists that hold a record is an average over lists and samples without
     replacement: a list holds it or not, and then up to all of its places.

@@ -7,7 +7,7 @@ large.  `algorithm_1` is what is printed; `argmin` is what the analysis of it sp
 Not private, any of it: no noise is added here, and one record may be the hit or miss of all others.
 
 Where the papers are silent: among equally near records the first is taken; a record without a hit
-or without a miss has margin zero; how margins come to have length one is a part of `Variant`.
+or without a miss has margin zero; `Variant` says how margins get length one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def neighbours(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Ints, Ints]:
 
     Not private: they are other people's records.  The papers write them as if of x_i alone.
 
-    >>> [part.tolist() for part in neighbours([[0.0], [1.0], [5.0]], [0, 0, 1])]
+    >>> [rows.tolist() for rows in neighbours([[0.0], [1.0], [5.0]], [0, 0, 1])]
     [[1, 0, -1], [2, 2, 1]]
     """
     table, labels = _checked(X, y)
@@ -64,7 +64,7 @@ def neighbours(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Ints, Ints]:
 
 
 def margins(X: npt.ArrayLike, y: npt.ArrayLike, reading: Variant | None = None) -> Floats:
-    """The z of each record: how much nearer its hit is than its miss, column by column.
+    """Return the z of each record: its distance to the miss less that to the hit, by column.
 
     Not private: the printed proof supposes that z_i depends on x_i only, but where a record is the
     nearest of many, replacing it changes the margins of them all.
@@ -105,8 +105,8 @@ def algorithm_1(Z: npt.ArrayLike, lam: float) -> Floats:
     """
     z = _margins(Z, lam)
     w = np.ones(z.shape[1])
-    for one in z:
-        gradient = 2 * lam * w - _sigmoid(-one @ w) * one / len(z)
+    for margin in z:
+        gradient = 2 * lam * w - _sigmoid(-margin @ w) * margin / len(z)
         length = np.linalg.norm(gradient)
         if length > 0:
             w = w - gradient / length
@@ -115,7 +115,7 @@ def algorithm_1(Z: npt.ArrayLike, lam: float) -> Floats:
 
 def argmin(Z: npt.ArrayLike, lam: float, linear: npt.ArrayLike | None = None,
            extra: float = 0.0) -> Floats:
-    """The w of the smallest (1/n) sum log(1 + exp(-w.z)) + lam |w|^2, by Newton's method.
+    """Return the w of the smallest (1/n) sum log(1 + exp(-w.z)) + lam |w|^2, by Newton's method.
 
     `linear` and `extra` add linear.w + extra/2 |w|^2.  The papers call lam |w|^2 lam-strongly
     convex; it is 2 lam, so that their 2/(lambda n) would be twice too large, were each margin of

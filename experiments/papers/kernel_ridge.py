@@ -40,7 +40,7 @@ def least_squares(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, kernel: Kernel
 
 
 def gaussian(X: Floats, Z: Floats) -> Floats:
-    """The kernel exp(-|x - z|^2 / 2), whose kappa is 1.
+    """Return the kernel exp(-|x - z|^2 / 2), whose kappa is 1.
 
     >>> gaussian(np.zeros((1, 1)), np.ones((1, 1))).round(4).tolist()
     [[0.6065]]
@@ -50,7 +50,7 @@ def gaussian(X: Floats, Z: Floats) -> Floats:
 
 
 def projected(values: Floats, M: float) -> Floats:
-    """The operator pi: values cut to [-M, M].
+    """Apply the operator pi: cut values to [-M, M].
 
     >>> projected(np.array([-3.0, 0.5]), 1).tolist()
     [-1.0, 0.5]

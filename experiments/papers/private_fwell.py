@@ -31,7 +31,8 @@ CURVATURE = 0.25
 def printed_sensitivity(n: int, lam: float) -> float:
     """Corollary 1: 2/(lambda n), by which the weights are said to move at most.
 
-    Not private: hubs move them up to hundreds of times as far (see `docs/papers.md`).
+    Not private: a row that is the nearest neighbour of many moves them
+    hundreds of times as far (see `docs/papers.md`).
 
     >>> printed_sensitivity(100, 0.1)
     0.2
@@ -42,7 +43,7 @@ def printed_sensitivity(n: int, lam: float) -> float:
 
 
 def gamma_noise(d: int, rate: float, random_state: Seed = None) -> Floats:
-    """A vector of density proportional to exp(-rate |b|).
+    """Draw a vector of density proportional to exp(-rate |b|).
 
     Algorithm 2 lists the constant a of this density as a parameter; it is what makes the density
     integrate to one, and nobody can choose it.
@@ -77,7 +78,7 @@ def private_fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, epsilon: float
 
 
 def objective_budget(n: int, lam: float, epsilon: float) -> tuple[float, float]:
-    """What the noise in the objective may spend, and the convexity that is added to pay the rest.
+    """Return the epsilon of the noise in the objective, and the convexity that pays the rest.
 
     Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 2, with c = 1/4 and their Lambda = 2 lambda.
 

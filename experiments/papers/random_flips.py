@@ -70,7 +70,7 @@ def random_flips(items: Items, k: int, *, rule: Literal["member", "majority"] = 
 
 
 def _words(held: Bits) -> Words:
-    """Each row as whole words of 64 bits."""
+    """Pack each row into whole words of 64 bits."""
     packed = np.packbits(held, axis=1)
     out = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
     out[:, :packed.shape[1]] = packed

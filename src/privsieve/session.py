@@ -15,13 +15,7 @@ from privsieve.ledger.ledger import Ledger
 from privsieve.methods import demand_equal_rows
 from privsieve.methods.ridge import answers
 from privsieve.methods.ridge.answers import MOST_QUERIES, Memory, Task
-from privsieve.methods.ridge.dual import (
-    Basis,
-    Kernel,
-    Rounding,
-    coordinates,
-    target,
-)
+from privsieve.methods.ridge.dual import Basis, Kernel, Rounding, coordinates, target
 from privsieve.methods.ridge.features import Doubles
 from privsieve.methods.ridge.sensitivity import longest, sensitivity
 from privsieve.noise.streams import Noise

@@ -65,7 +65,8 @@ def test_the_schemas_name_every_argument(capsys):
 def test_a_call_reads_no_row_and_changes_no_file(folder, capsys):
     """A draft and plans leave every file as it was, and show no cell."""
     before = contents(folder)
-    assert 0 == call("domain", data="table.csv", target="ill", classes="0,1", unit="row")
+    assert 0 == call("domain", data="table.csv", target="ill", classes="0,1", unit="row",
+                     numbers=True)
     assert "[[column]]" in json.loads(capsys.readouterr().out)["draft"]
     assert 0 == call("plan", **PLAN, data=None)
     assert "0.5" == json.loads(capsys.readouterr().out)["cost"]

@@ -87,15 +87,15 @@ def hostile(tmp_path):
     return exported(path, table, roles, 5)
 
 
-def said_by_r(found):
+def said_by_r(counts):
     """What R has to say of an export."""
-    return str(found.level), str(found.rows), str(found.below)
+    return str(counts.level), str(counts.rows), str(counts.below)
 
 
 def of_arx(folder):
     """For each key variable of an export its hierarchy, and the level where k is counted."""
     settings = json.loads((folder / "settings.json").read_text())
-    return {one["name"]: (one["file"], one["lowest"]) for one in settings["keys"]}
+    return {key["name"]: (key["file"], key["lowest"]) for key in settings["keys"]}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -103,16 +103,16 @@ def test_every_counter_finds_our_k(tmp_path, seed):
     """Our k of a table is what pandas counts on its raw cells, and R, loops and our reader find."""
     path, table, roles = random_table(tmp_path, seed, target_known=seed % 2 == 1)
     known = [*roles.presences, *roles.both]
-    found = exported(path, table, roles, 5)
-    write_folder(tmp_path / "arx", arx(found))
-    write_folder(tmp_path / "sdc", sdcmicro(found, by_path=seed % 3 == 0))
+    export = exported(path, table, roles, 5)
+    write_folder(tmp_path / "arx", arx(export))
+    write_folder(tmp_path / "sdc", sdcmicro(export, by_path=seed % 3 == 0))
 
-    ours = found.level, found.below
+    ours = export.level, export.below
     assert ours == pandas_k(path, [*known, *(["ill"] if roles.target_known else [])], 5, CUTS)
     assert ours == loops_k(tmp_path / "arx", of_arx(tmp_path / "arx"), 5)
-    assert found.level == read_arx(tmp_path / "arx").settings.level
-    _, said, _ = rscript("sdc.R", cwd=tmp_path / "sdc")
-    assert [said_by_r(found)] == BASE.findall(said)
+    assert export.level == read_arx(tmp_path / "arx").settings.level
+    _, output, _ = rscript("sdc.R", cwd=tmp_path / "sdc")
+    assert [said_by_r(export)] == BASE.findall(output)
 
 
 def test_a_parquet_file_is_exported_as_its_lines(tmp_path):
@@ -120,25 +120,27 @@ def test_a_parquet_file_is_exported_as_its_lines(tmp_path):
     pd = pytest.importorskip("pandas")
     path, table, roles = random_table(tmp_path, 1, target_known=False)
     pd.read_csv(path, keep_default_na=False).to_parquet(tmp_path / "t.parquet")
-    lines, stored = (exported(one, table, roles, 5) for one in (path, tmp_path / "t.parquet"))
+    lines, stored = (exported(single_path, table, roles, 5)
+                     for single_path in (path, tmp_path / "t.parquet"))
 
     assert (lines.level, lines.below) == (stored.level, stored.below)
 
 
 def test_r_reads_hostile_names_as_they_are(tmp_path):
     """No name or level is code: R parses the script, and gives back the names and the count."""
-    found = hostile(tmp_path)
-    write_folder(tmp_path / "sdc", sdcmicro(found))
+    actual_script = hostile(tmp_path)
+    write_folder(tmp_path / "sdc", sdcmicro(actual_script))
     script = (tmp_path / "sdc" / "sdc.R").read_bytes()
     assert script.isascii()
-    given = rscript("-e", "e <- parse('sdc.R'); at <- which(vapply(e, function(x) identical(x[[2]],"
-                    " quote(columns)), NA))[1]; Sys.setlocale('LC_CTYPE', 'C.UTF-8');"
-                    " for (n in enc2utf8(eval(e[[at]][[3]]))) cat('<', n, '>\n', sep = '')",
-                    cwd=tmp_path / "sdc")[1]
+    parsed = rscript(
+        "-e", "e <- parse('sdc.R'); at <- which(vapply(e, function(x) identical(x[[2]],"
+                     " quote(columns)), NA))[1]; Sys.setlocale('LC_CTYPE', 'C.UTF-8');"
+                     " for (n in enc2utf8(eval(e[[at]][[3]]))) cat('<', n, '>\n', sep = '')",
+                     cwd=tmp_path / "sdc")[1]
 
-    assert [*HOSTILE, "ill"] == re.findall("^<(.*)>$", given, re.MULTILINE)
-    code, said, wrong = rscript("sdc.R", cwd=tmp_path / "sdc", env={**os.environ, "LC_ALL": "C"})
-    assert (1, [said_by_r(found)]) == (code, BASE.findall(said))
+    assert [*HOSTILE, "ill"] == re.findall("^<(.*)>$", parsed, re.MULTILINE)
+    code, output, wrong = rscript("sdc.R", cwd=tmp_path / "sdc", env={**os.environ, "LC_ALL": "C"})
+    assert (1, [said_by_r(actual_script)]) == (code, BASE.findall(output))
     assert "what follows needs sdcMicro" in wrong
 
 
@@ -146,7 +148,7 @@ def test_r_reads_hostile_names_as_they_are(tmp_path):
     ("cp1252", b"", True), ("utf-8", b"\xef\xbb\xbf", True), ("utf-8", b"", False),
     ("latin-1", b"", True)])
 def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
-    """In whatever way a file is written, R counts our k in it; and refuses a line that we skip."""
+    """R counts our k in a file in any format; and refuses a line that we skip."""
     cells = ['"say ""ü"", a;b"', "é", "é"]
     lines = ["größe;ödeme;ill"] * header + [f"{row % 7},5;{cells[row % 3]};{'ny'[row % 2]}"
                                             for row in range(90)]
@@ -155,30 +157,30 @@ def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
                     target=Label(names[2], ["n", "y"]), csv=Csv(";", ",", encoding, header))
     roles, known = Roles(both=tuple(names[:2]), target=names[2]), names[:2]
     path = tmp_path / "t.csv"
-    for at, more in enumerate(([], ["3,5", "2,5", "1,5"])):
-        path.write_bytes(mark + "\r\n".join([*lines, *more, ""]).encode(encoding))
+    for at, rows in enumerate(([], ["3,5", "2,5", "1,5"])):
+        path.write_bytes(mark + "\r\n".join([*lines, *rows, ""]).encode(encoding))
         items, _, _ = items_of(str(path), domain=Domain(domain.columns, csv=domain.csv),
                                columns=known)
-        found = exported(path, Labelled(items, np.zeros(items.rows, np.int32), (None,)), roles, 3,
-                         domain)
-        write_folder(tmp_path / f"sdc{at}", sdcmicro(found, by_path=True))
-        _, said, wrong = rscript("sdc.R", cwd=tmp_path / f"sdc{at}")
+        export = exported(path, Labelled(items, np.zeros(items.rows, np.int32), (None,)), roles, 3,
+                          domain)
+        write_folder(tmp_path / f"sdc{at}", sdcmicro(export, by_path=True))
+        _, output, wrong = rscript("sdc.R", cwd=tmp_path / f"sdc{at}")
 
-        assert ([] if more else [said_by_r(found)]) == BASE.findall(said)
-        assert ("in another way here" in wrong) == bool(more)
+        assert ([] if rows else [said_by_r(export)]) == BASE.findall(output)
+        assert ("in another way here" in wrong) == bool(rows)
 
 
 def test_javac_parses_hostile_names_as_they_are(tmp_path):
     """No name is code: javac's parser finds no error, our three methods, and each name whole."""
-    found = hostile(tmp_path)
+    names = hostile(tmp_path)
     limits = Limits.of(distinct=2, entropy="1.5", closeness="0.4", share="0.9")
-    write_folder(tmp_path / "arx", arx(found, limits))
+    write_folder(tmp_path / "arx", arx(names, limits))
     (tmp_path / "Parse.java").write_text(PARSE)
-    said = java(tmp_path / "Parse.java", tmp_path / "arx" / "Anonymize.java")
+    text = java(tmp_path / "Parse.java", tmp_path / "arx" / "Anonymize.java")
 
-    methods = re.findall("^method ([a-z]+)$", said, re.MULTILINE)
+    methods = re.findall("^method ([a-z]+)$", text, re.MULTILINE)
     assert ["main", "known", "save"] == methods
-    assert {*HOSTILE, "ill"} <= set(re.findall("^literal (.*)$", said, re.MULTILINE))
+    assert {*HOSTILE, "ill"} <= set(re.findall("^literal (.*)$", text, re.MULTILINE))
 
 
 def test_strings_are_ascii():
@@ -220,26 +222,26 @@ def test_spellings_of_flags_keep_our_groups(tmp_path):
             ["", "no", "y"], ["30", "1", "n"]]
     path = write_csv(tmp_path / "t.csv", rows)
     table = labelled(path, ("age", "smoker"), columns={"age": [18, 65], "smoker": None})
-    found = exported(path, table, Roles(both=("age", "smoker"), target="ill"), 1)
-    age, smoker = found.of("known")
+    export = exported(path, table, Roles(both=("age", "smoker"), target="ill"), 1)
+    age, smoker = export.of("known")
 
     assert ("<18", "18..65", ">=65", "missing") == age.levels.labels
     assert ("no", "1") == smoker.levels.labels
     assert [1, 1, 0, 0, 1] == [smoker.levels.group[code] for code in smoker.codes.tolist()]
-    assert 1 == found.level
+    assert 1 == export.level
 
 
 def test_what_is_read_is_what_was_written(tmp_path):
     """The reader of an export gives back settings and hierarchies, equal to those written."""
     for seed in range(4):
         path, table, roles = random_table(tmp_path, seed, target_known=seed > 1)
-        found = exported(path, table, roles, 3)
-        files = arx(found, Limits.of(distinct=2, entropy="1.5", closeness="0.25"))
+        export = exported(path, table, roles, 3)
+        files = arx(export, Limits.of(distinct=2, entropy="1.5", closeness="0.25"))
         write_folder(tmp_path / f"arx{seed}", files)
         read = read_arx(tmp_path / f"arx{seed}")
 
         assert files["settings.json"] == written(read.settings)
-        assert tuple(hierarchy_of(column, at) for at, column in enumerate(found.columns, 1)
+        assert tuple(hierarchy_of(column, at) for at, column in enumerate(export.columns, 1)
                      if column.role == "known") == read.hierarchies
         assert isinstance(read.settings, Settings)
 
@@ -263,7 +265,7 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edited_export_is_refused(tmp_path, name):
     """A folder for ARX that was edited is refused, with the file and the reason."""
-    file, pattern, text, said = EDITS[name]
+    file, pattern, text, full_text = EDITS[name]
     path, table, roles = random_table(tmp_path, 3, target_known=False)
     write_folder(tmp_path / "arx", arx(exported(path, table, roles, 3)))
     place = tmp_path / "arx" / file
@@ -272,7 +274,7 @@ def test_an_edited_export_is_refused(tmp_path, name):
     place.write_text(after, "utf-8")
 
     assert before != after
-    with pytest.raises(CheckFailed, match=said):
+    with pytest.raises(CheckFailed, match=full_text):
         read_arx(tmp_path / "arx")
 
 
@@ -286,9 +288,9 @@ def test_a_folder_is_private_new_and_whole(tmp_path):
     finally:
         os.umask(old)
 
-    found = {one: stat.S_IMODE(one.stat().st_mode) for one in [tmp_path / "out",
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "out",
                                                               *(tmp_path / "out").rglob("*")]}
-    assert {one: 0o700 if one.is_dir() else 0o600 for one in found} == found
+    assert {path: 0o700 if path.is_dir() else 0o600 for path in modes} == modes
     with pytest.raises(ParameterError, match="exists; nothing is overwritten"):
         write_folder(tmp_path / "out", files)
     with pytest.raises(ParameterError, match="cannot be made"):
@@ -324,37 +326,37 @@ def test_codes_for_missing_are_missing_in_every_tool(tmp_path):
         zip([0, 4, 9, 98, "99.0", ""] * 20, [1, 2, -9, "-9.0", ""] * 24, strict=True))]
     path = write_csv(tmp_path / "t.csv", [["pain", "score", "ward", "ill"], *rows])
     domain = parse(CODED)
-    found = table_of(str(path), "ill", Reading(domain=domain, columns=("pain", "ward"),
-                                               sensitive=("score",)))
-    table = Labelled(found.items, found.y, found.classes, "ill")
+    actual_table = table_of(str(path), "ill", Reading(domain=domain, columns=("pain", "ward"),
+                                                      sensitive=("score",)))
+    table = Labelled(actual_table.items, actual_table.y, actual_table.classes, "ill")
     roles = Roles(both=("pain", "ward"), sensitive=("score",), target="ill")
-    made = exported(path, table, roles, 3, domain)
-    pain, _, score, _ = made.columns
+    export = exported(path, table, roles, 3, domain)
+    pain, _, score, _ = export.columns
 
-    assert found.sensitive[0].values == score.levels.labels == ("1", "2", "missing")
+    assert actual_table.sensitive[0].values == score.levels.labels == ("1", "2", "missing")
     assert {"98", "99.0", ""} == {cell for cell, group in zip(
         pain.levels.cells, pain.levels.group, strict=True)
         if pain.levels.labels[group] == "missing"}
-    write_folder(tmp_path / "arx", arx(made))
+    write_folder(tmp_path / "arx", arx(export))
     with (tmp_path / "arx" / "data.csv").open() as file:
         assert {"1", "2", "missing"} == {line["score"] for line in csv.DictReader(
             file, delimiter=";")}
-    write_folder(tmp_path / "sdc", sdcmicro(made))
+    write_folder(tmp_path / "sdc", sdcmicro(export))
     script = tmp_path / "sdc" / "sdc.R"
     script.write_text(script.read_text().partition("if (!requireNamespace")[0]
                       + 'cat(sort(unique(dat$n1_pain)), sum(is.na(dat$n1_pain)), "\\n")\n'
                       + 'cat(levels(dat$v3_score), "\\n")\n')
-    _, said, _ = rscript("sdc.R", cwd=tmp_path / "sdc")
+    _, output, _ = rscript("sdc.R", cwd=tmp_path / "sdc")
 
-    assert ["0 4 9 60", "1 2 missing"] == [line.strip() for line in said.splitlines()[-2:]]
+    assert ["0 4 9 60", "1 2 missing"] == [line.strip() for line in output.splitlines()[-2:]]
 
 
 def test_limits_are_models_of_arx(tmp_path):
     """Each limit that ARX has becomes a model for each sensitive column; the other is named."""
     path, table, roles = random_table(tmp_path, 1, target_known=False)
-    found = exported(path, table, roles, 3)
+    export = exported(path, table, roles, 3)
     limits = Limits.of(distinct=2, entropy="1.5", closeness="0.25", share="0.8")
-    write_folder(tmp_path / "out", arx(found, limits))
+    write_folder(tmp_path / "out", arx(export, limits))
     settings = read_arx(tmp_path / "out").settings
     program = (tmp_path / "out" / "Anonymize.java").read_text()
 
@@ -365,7 +367,7 @@ def test_limits_are_models_of_arx(tmp_path):
             'OrderedDistanceTCloseness("income", 0.25d)', 'DistinctLDiversity("ill", 2)',
             'EntropyLDiversity("ill", 1.5d)', 'EqualDistanceTCloseness("ill", 0.25d)',
             ] == re.findall(r"addPrivacyModel\(new (.*)\);", program)
-    write_folder(tmp_path / "free", arx(found))
+    write_folder(tmp_path / "free", arx(export))
     assert ((), ("income", "ill")) == (read_arx(tmp_path / "free").settings.sensitive,
                                        read_arx(tmp_path / "free").settings.insensitive)
 
@@ -378,11 +380,11 @@ def test_the_command_writes_and_says_so(tmp_path, monkeypatch, cli):
                     target=Label("ill", ["n", "y"]), csv=Csv(delimiter=";", decimal=","))
     domain.to_toml(tmp_path / "domain.toml")
     monkeypatch.chdir(tmp_path)
-    for kind, more in (("sdcmicro", []), ("arx", []), ("sdcmicro", ["--by-path"])):
-        out = f"{kind}{len(more)}"
+    for kind, options in (("sdcmicro", []), ("arx", []), ("sdcmicro", ["--by-path"])):
+        out = f"{kind}{len(options)}"
         code, stdout, stderr = cli(
             "bridge", kind, "t.csv", "--out", out, "-k", 3, "--domain", "domain.toml", "--columns",
-            "age,ward", "--sensitive", "income", "--absences", "all", *more)
+            "age,ward", "--sensitive", "income", "--absences", "all", *options)
 
         assert (0, "") == (code, stdout), stderr
         assert "PRIVATE: not to be released" in stderr
@@ -390,9 +392,9 @@ def test_the_command_writes_and_says_so(tmp_path, monkeypatch, cli):
                                  r"columns, as \w+ counts; (\d+) rows in groups below k = 3",
                                  re.sub(r"\s+", " ", stderr)).groups()
         if kind == "sdcmicro":
-            said = rscript("sdc.R", cwd=tmp_path / out)[1]
-            assert [(level, "400", below)] == BASE.findall(said)
-            assert (tmp_path / out / "table.csv").exists() == (not more)
+            text = rscript("sdc.R", cwd=tmp_path / out)[1]
+            assert [(level, "400", below)] == BASE.findall(text)
+            assert (tmp_path / out / "table.csv").exists() == (not options)
         else:
             assert int(level) == read_arx(tmp_path / out).settings.level
 
@@ -422,11 +424,11 @@ def test_bad_input_is_one_sentence(tmp_path):
         (ParameterError, "at most 64", lambda: arx(exported(
             many, wide_table, Roles(both=tuple(wide)), 1))),
     ]
-    for kind, said, call in cases:
+    for kind, message, call in cases:
         with pytest.raises(kind) as error:
             call()
 
-        assert said in str(error.value)
+        assert message in str(error.value)
         assert "Zebe" not in str(error.value)
         assert 1 == len(re.findall(r"[.!?](\s|$)", f"{error.value}."))
 
@@ -436,9 +438,9 @@ def test_the_verb_refuses_odd_limits(kind, tmp_path, monkeypatch, capsys):
     """The verb itself writes the folder; a limit that is no number reaches no program."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b,ill\n" + "x,1,no\ny,0,yes\n" * 6)
-    asked = ["bridge", kind, "t.csv", "--target", "ill", "-k", "2", "--out", "out"]
+    arguments = ["bridge", kind, "t.csv", "--target", "ill", "-k", "2", "--out", "out"]
 
-    assert 2 == run([*asked, "--entropy-l", '1"); System.exit(1); ("'])
+    assert 2 == run([*arguments, "--entropy-l", '1"); System.exit(1); ("'])
     assert ("--entropy-l" in capsys.readouterr().err, False) == (True, (tmp_path / "out").exists())
-    assert 0 == run([*asked, "--entropy-l", "1.5"])
+    assert 0 == run([*arguments, "--entropy-l", "1.5"])
     assert (tmp_path / "out").is_dir()

@@ -33,11 +33,11 @@ R_COUNTS = ("a <- commandArgs(TRUE); d <- read.csv(a[1], sep = a[2], colClasses 
             "cat('k', min(table(do.call(paste, c(unname(d), sep = '\\r')))))")
 
 
-def checked(path, domain, known, capsys, *more):
+def checked(path, domain, known, capsys, *extra):
     """The k-anonymity that `privsieve check` finds among these columns."""
     capsys.readouterr()
     run(["check", str(path), "--domain", str(domain), "--columns", ",".join(known), "--json",
-         *more])
+         *extra])
     return json.loads(capsys.readouterr().out)["k_anonymity"]["level"]
 
 
@@ -51,8 +51,8 @@ def pandas_k(path, known, delimiter=","):
 
 def counted_in_r(path, places, delimiter=","):
     """The same by `table` of base R."""
-    said = rscript("-e", R_COUNTS, path, delimiter, *places)[1]
-    return int(re.fullmatch(r"k (\d+)", said)[1])
+    text = rscript("-e", R_COUNTS, path, delimiter, *places)[1]
+    return int(re.fullmatch(r"k (\d+)", text)[1])
 
 
 def as_arx(folder, seed):
@@ -61,11 +61,12 @@ def as_arx(folder, seed):
     read = read_arx(folder)
     lines = (folder / "data.csv").read_text("utf-8").splitlines()
     head, rows = lines[0].split(";"), [line.split(";") for line in lines[1:]]
-    for one in read.hierarchies:
-        level, at = rng.randint(one.key.lowest, one.key.highest), head.index(one.key.name)
-        shown = {line[0]: line[level] for line in one.lines}
-        rows = [[*row[:at], shown[row[at]], *row[at + 1:]] for row in rows]
-    places = [head.index(one.key.name) for one in read.hierarchies]
+    for hierarchy in read.hierarchies:
+        level, at = rng.randint(hierarchy.key.lowest,
+                                hierarchy.key.highest), head.index(hierarchy.key.name)
+        text = {line[0]: line[level] for line in hierarchy.lines}
+        rows = [[*row[:at], text[row[at]], *row[at + 1:]] for row in rows]
+    places = [head.index(hierarchy.key.name) for hierarchy in read.hierarchies]
     for row in rng.sample(rows, 7):
         for at in places:
             row[at] = "*"
@@ -120,12 +121,12 @@ def test_levels_of_other_forms_are_categories(tmp_path, capsys, monkeypatch):
 
 def test_what_was_not_generalised_is_refused(tmp_path):
     """A column with two ways to be missing, with too many levels, or a table without any level."""
-    for rows, said in (([["a"], ["*"], [""], ["x"]], "more than one way"),
-                       ([["a"], *([str(at)] for at in range(1001))], "more than 1000 levels"),
-                       ([["a", "b"], ["*", "*"], ["*", "*"]], "no column of the table")):
+    for rows, message in (([["a"], ["*"], [""], ["x"]], "more than one way"),
+                          ([["a"], *([str(at)] for at in range(1001))], "more than 1000 levels"),
+                          ([["a", "b"], ["*", "*"], ["*", "*"]], "no column of the table")):
         path = write_csv(tmp_path / "t.csv", rows)
 
-        with pytest.raises(SchemaError, match=said):
+        with pytest.raises(SchemaError, match=message):
             generalised(path)
 
 
@@ -147,14 +148,14 @@ def test_what_the_script_writes_is_read_back(tmp_path, capsys, library):
     roles = Roles(both=known, sensitive=("income",), target="ill")
     files = sdcmicro(exported(path, table, roles, 4))
     write_folder(tmp_path / "sdc", files)
-    code, _, said = rscript("sdc.R", cwd=tmp_path / "sdc", env=library)
+    code, _, output = rscript("sdc.R", cwd=tmp_path / "sdc", env=library)
 
-    assert (1, True) == (code, "fewer than k = 4 rows, and nothing was written" in said)
+    assert (1, True) == (code, "fewer than k = 4 rows, and nothing was written" in output)
     assert not (tmp_path / "sdc" / "result.csv").exists()
     script = files["sdc.R"].replace(b"# sdc <- localSuppression", b"sdc <- localSuppression")
     (tmp_path / "sdc" / "next.R").write_bytes(script)
-    code, out, said = rscript("next.R", cwd=tmp_path / "sdc", env=library)
-    assert (0, True) == (code, out.endswith("written: result.csv, domain.toml\n")), said
+    code, out, output = rscript("next.R", cwd=tmp_path / "sdc", env=library)
+    assert (0, True) == (code, out.endswith("written: result.csv, domain.toml\n")), output
     result, domain = tmp_path / "sdc" / "result.csv", tmp_path / "sdc" / "domain.toml"
     k = checked(result, domain, known, capsys)
     assert k == pandas_k(result, known) == counted_in_r(result, [1, 2, 3])

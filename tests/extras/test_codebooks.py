@@ -45,8 +45,8 @@ def book_of(folder, text, name="book.csv"):
 
 def test_a_line_for_each_variable(tmp_path):
     """Kinds, values, bounds, codes for missing, blocks and patterns; the label stands behind."""
-    told = entries_for(book_of(tmp_path, BOOK), COLUMNS)
-    text = draft([told[name] for name in COLUMNS if name in told], TableFacts(unit="row"))
+    entries = entries_for(book_of(tmp_path, BOOK), COLUMNS)
+    text = draft([entries[name] for name in COLUMNS if name in entries], TableFacts(unit="row"))
 
     assert [Number("age", 0, 120), Number("pain", 0, 10, missing_values=[98, 99]),
             Category("sex", [1, 2, 3]), Flag("smoker", true="ja", false="nein"),
@@ -55,15 +55,16 @@ def test_a_line_for_each_variable(tmp_path):
             Number("born")] == list(parse(text).columns)
     assert 'name = "age"  # Age at admission' in text
     assert 'names = ["q01..q03"]' in text
-    assert (ID, TEXT, "other") == (told["case"].why, told["remark"].why,
-                                   next(name for name in COLUMNS if name not in told))
+    assert (ID, TEXT, "other") == (entries["case"].why, entries["remark"].why,
+                                   next(name for name in COLUMNS if name not in entries))
 
 
 def test_a_name_stands_before_a_pattern(tmp_path):
     """What is said of one column is not overruled by what is said of many."""
-    told = entries_for(book_of(tmp_path, "name,low,high\nq*,1,5\nq2,0,9\n"), ["q1", "q2"])
+    entries = entries_for(book_of(tmp_path, "name,low,high\nq*,1,5\nq2,0,9\n"), ["q1", "q2"])
 
-    assert [(1, 5), (0, 9)] == [(one.facts["low"], one.facts["high"]) for one in told.values()]
+    assert [(1, 5), (0, 9)] == [(entry.facts["low"], entry.facts["high"])
+                                for entry in entries.values()]
 
 
 def test_all_faults_of_a_book(tmp_path):
@@ -74,12 +75,13 @@ def test_all_faults_of_a_book(tmp_path):
     with pytest.raises(DomainError) as caught:
         read(book_of(tmp_path, text))
 
-    said = str(caught.value).split("\n")
-    assert "the code book has 7 faults:" == said[0]
-    assert [f"line {j}: " for j in (2, 3, 4, 5, 6, 7, 9)] == [line[:8] for line in said[1:]]
-    for line, word in zip(said[1:], ("low is 'old'", "low must be the smaller", "kind is 'gender'",
-                                     "also on line 2", "listed twice", "a date such as",
-                                     "counts down"), strict=True):
+    faults = str(caught.value).split("\n")
+    assert "the code book has 7 faults:" == faults[0]
+    assert [f"line {j}: " for j in (2, 3, 4, 5, 6, 7, 9)] == [line[:8] for line in faults[1:]]
+    for line, word in zip(faults[1:],
+                          ("low is 'old'", "low must be the smaller", "kind is 'gender'",
+                                       "also on line 2", "listed twice", "a date such as",
+                                       "counts down"), strict=True):
         assert word in line
     for text, word in (("a,b\n1,2\n", "no column is called name"), ("", "no column is called name"),
                        ("name\nx\n", "does not name a column of the table")):
@@ -120,7 +122,7 @@ def test_a_sheet(tmp_path):
 
 def test_a_table_schema(tmp_path):
     """A Frictionless schema, alone or in a package."""
-    said = {"missingValues": ["", "-9"], "fields": [
+    schema = {"missingValues": ["", "-9"], "fields": [
         {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120},
          "title": "Age"},
         {"name": "sex", "type": "string", "constraints": {"enum": ["m", "f"]}},
@@ -131,8 +133,8 @@ def test_a_table_schema(tmp_path):
                 Proposal("sex", "category", {"values": ["m", "f"]}), Proposal("ill", "flag"),
                 Proposal("memo", "", why=TEXT), Proposal("day", "date", {"format": "%d.%m.%Y"})]
 
-    assert expected == read(book_of(tmp_path, json.dumps(said), "s.json"))
-    assert expected == read(book_of(tmp_path, json.dumps({"resources": [{"schema": said}]}),
+    assert expected == read(book_of(tmp_path, json.dumps(schema), "s.json"))
+    assert expected == read(book_of(tmp_path, json.dumps({"resources": [{"schema": schema}]}),
                                     "p.json"))
     for text in ("{}", "[", '{"fields": 1}', "[" * 100_000, '{"fields": [1]}'):
         with pytest.raises(SchemaError, match="not a Frictionless table schema"):
@@ -146,7 +148,7 @@ FRAME = pd.DataFrame({"age": [34.0, 99.0], "sex": [1.0, 2.0], "q1": [1.0, 5.0], 
 def test_a_dictionary_of_spss(tmp_path):
     """Value labels, user-missing codes, measures and variable labels; the rows do not matter."""
     pyreadstat = pytest.importorskip("pyreadstat")
-    found = []
+    columns = []
     for at, frame in enumerate((FRAME, FRAME[::-1] * 2)):
         path = tmp_path / f"{at}.sav"
         pyreadstat.write_sav(
@@ -156,14 +158,14 @@ def test_a_dictionary_of_spss(tmp_path):
                                    "ward": {"A": "North", "B": "South"}},
             missing_ranges={"age": [98, {"lo": 999, "hi": 999}], "sex": [9], "q1": [9]},
             variable_measure={"age": "scale", "sex": "nominal", "q1": "ordinal"})
-        found.append(read(path))
+        columns.append(read(path))
 
     assert [Proposal("age", "number", {"missing_values": [98, 999]}, says="Age in years"),
             Proposal("sex", "category", {"values": [1, 2]}),
             Proposal("q1", "number", {"low": 1, "high": 5, "missing_values": [9]},
                      says="I am content"),
             Proposal("ward", "category", {"values": ["A", "B"]}),
-            Proposal("id", "", why=ID)] == found[0] == found[1]
+            Proposal("id", "", why=ID)] == columns[0] == columns[1]
 
 
 def test_dictionaries_of_stata_and_sas(tmp_path):
@@ -173,7 +175,7 @@ def test_dictionaries_of_stata_and_sas(tmp_path):
     pyreadstat.write_dta(frame, str(tmp_path / "t.dta"), column_labels={"age": "Age"},
                          variable_value_labels={"sex": {1: "male", 2: "female"}})
     pyreadstat.write_xport(frame, str(tmp_path / "t.xpt"), column_labels={"age": "Age"})
-    stata, sas = ({one.name.lower(): one for one in read(tmp_path / name)}
+    stata, sas = ({variable.name.lower(): variable for variable in read(tmp_path / name)}
                   for name in ("t.dta", "t.xpt"))
 
     assert Proposal("sex", "category", {"values": [1, 2]}) == stata["sex"]
@@ -194,7 +196,7 @@ def real(name):
     pytest.importorskip("pyreadstat")
     if name not in REAL:
         pytest.skip("the example files of R are not here (Debian: r-cran-haven, r-cran-foreign)")
-    entries = {one.name: one for one in read(REAL[name])}
+    entries = {variable.name: variable for variable in read(REAL[name])}
     parse(draft(list(entries.values()), TableFacts(unit="row")))
     return entries
 
@@ -204,23 +206,24 @@ def real(name):
 def test_flowers_of_sas_spss_and_stata(name, sign):
     """Iris as three programs wrote it: the same columns and kinds; SPSS alone has its levels."""
     names = [f"Sepal{sign}Length", f"Sepal{sign}Width", f"Petal{sign}Length", f"Petal{sign}Width"]
-    found = real(name)
+    columns = real(name)
 
     assert [*([key.casefold(), "number"] for key in names), ["species", "category"]] == [
-        [key.casefold(), one.kind] for key, one in found.items()]
-    assert ({"values": [1, 2, 3]} if sign == "." else {}) == list(found.values())[-1].facts
-    assert not any(one.why for one in found.values())
+        [key.casefold(), column.kind] for key, column in columns.items()]
+    assert ({"values": [1, 2, 3]} if sign == "." else {}) == list(columns.values())[-1].facts
+    assert not any(column.why for column in columns.values())
 
 
 def test_odd_variables_of_spss():
     """Ranges of missing codes, texts with such codes, ends of a scale, a date."""
-    found = real("testdata.sav")
+    columns = real("testdata.sav")
 
     assert [{"missing_values": [1, 2]}, {"low": 1, "high": 5, "missing_values": [-1, 0]},
             {"values": [1, 2, 3, 4, 5]}, {"values": ["f", "m"]}, {"low": 1, "high": 5}] == [
-        found[key].facts for key in ("numeric_long_label", "factor_numeric", "factor_n_coded_miss",
-                                     "factor_s_coded_miss", "factor_n_undeclared")]
-    assert "date" == found["date"].kind
+        columns[key].facts for key in ("numeric_long_label", "factor_numeric",
+                                       "factor_n_coded_miss",
+                                       "factor_s_coded_miss", "factor_n_undeclared")]
+    assert "date" == columns["date"].kind
 
 
 def test_shapes_of_dates(tmp_path):
@@ -233,7 +236,8 @@ def test_shapes_of_dates(tmp_path):
         "day": "E8601DA", "at": "TIME8", "both": "DTDATE9"})
 
     for name in ("t.dta", "t.xpt"):
-        assert ["date", "number", "date", ""] == [one.kind for one in read(tmp_path / name)], name
+        assert ["date", "number", "date",
+                ""] == [variable.kind for variable in read(tmp_path / name)], name
         assert ID == read(tmp_path / name)[-1].why
 
 
@@ -253,11 +257,11 @@ def test_a_catalogue_of_sas_lies_beside_its_table(name, tmp_path, monkeypatch):
         read_sas7bdat=lambda path, **_: ({}, table),
         read_sas7bcat=lambda path, **_: (
             {}, SimpleNamespace(value_labels=labels[Path(path).name]))))
-    for one in ("t.sas7bdat", *labels):
-        (tmp_path / one).touch()
+    for single_name in ("t.sas7bdat", *labels):
+        (tmp_path / single_name).touch()
 
     assert [{"values": [1, 2]}, {"values": ["A"]}, {}, {}] == [
-        one.facts for one in read(tmp_path / "t.sas7bdat")]
+        variable.facts for variable in read(tmp_path / "t.sas7bdat")]
 
 
 def test_a_target_of_a_book(tmp_path):
@@ -273,10 +277,11 @@ def test_a_target_of_a_book(tmp_path):
 
 def test_a_label_of_yes_and_no_keeps_its_words(tmp_path):
     """The words of a yes/no variable are those of the target, whichever of them stands first."""
-    for said in ("ja|nein", "nein|ja"):
-        told = entries_for(book_of(tmp_path, f"name,kind,values\nage,number,\ny,yes/no,{said}\n"),
-                           ["age", "y"])
-        target = parse(draft([*told.values()], TableFacts("y", unit="row"))).target
+    for values in ("ja|nein", "nein|ja"):
+        entries = entries_for(book_of(tmp_path,
+                                      f"name,kind,values\nage,number,\ny,yes/no,{values}\n"),
+                              ["age", "y"])
+        target = parse(draft([*entries.values()], TableFacts("y", unit="row"))).target
 
         assert ("nein", "ja") == target.values
         assert [1, 0, 1, 0] == encoder(target)(["JA", "Nein", "1", "no"]).tolist()

@@ -105,7 +105,7 @@ def breast_cancer(folder):
     return {"unit": "row", "target": "target", "values-target": "0, 1"}
 
 
-def made(name):
+def make_table(name):
     """A table of the guides."""
     def make(folder):
         subprocess.run([sys.executable, str(ROOT / "examples" / "made_up.py"), name], cwd=folder,
@@ -118,8 +118,8 @@ def made(name):
     return make
 
 
-TABLES = {"breast cancer": breast_cancer, "survey": made("survey"),
-          "a hospital with people": made("visits")}
+TABLES = {"breast cancer": breast_cancer, "survey": make_table("survey"),
+          "a hospital with people": make_table("visits")}
 
 
 def spent(folder, population):
@@ -423,7 +423,7 @@ def test_the_whole_road(name, width, tmp_path, browser):
 
 def test_a_table_to_publish(tmp_path):
     """The other purpose: a table of yes/no columns, which costs no epsilon."""
-    made("survey")(tmp_path)
+    make_table("survey")(tmp_path)
     with serving(tmp_path) as (address, _):
         client = Client(address)
         client.post("/choose", file="table.csv")

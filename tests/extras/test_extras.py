@@ -144,11 +144,11 @@ NEEDED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "extra", "use"), NEEDED, ids=[one[0] for one in NEEDED])
+@pytest.mark.parametrize(("name", "extra", "use"), NEEDED, ids=[package[0] for package in NEEDED])
 def test_a_library_that_is_absent_is_named_with_its_extra(name, extra, use, monkeypatch, tmp_path):
     """One sentence says what is missing and how to install it; the extra brings that library."""
     monkeypatch.chdir(tmp_path)
-    for module in [one for one in sys.modules if one.split(".")[0] == name]:
+    for module in [module for module in sys.modules if module.split(".")[0] == name]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ParameterError) as error:
@@ -157,8 +157,8 @@ def test_a_library_that_is_absent_is_named_with_its_extra(name, extra, use, monk
     assert f'which is not installed: pip install "privsieve[{extra}]"' in str(error.value)
     assert extra in NAMES
     brought = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert any(one.startswith(name)
-               for one in brought["project"]["optional-dependencies"][extra])
+    assert any(package.startswith(name)
+               for package in brought["project"]["optional-dependencies"][extra])
 
 
 @pytest.mark.parametrize(("words", "verb"), [

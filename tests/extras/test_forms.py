@@ -50,16 +50,16 @@ def markdown(parts):
 
 
 @pytest.fixture
-def made(golden):
+def make_files(golden):
     """The two files of a release of each kind, by its name."""
     place, names = golden
-    return {name: tuple(json.loads((place / name / f"{one}.json").read_bytes())
-                        for one in ("release", "certificate")) for name in names}
+    return {name: tuple(json.loads((place / name / f"{single_name}.json").read_bytes())
+                        for single_name in ("release", "certificate")) for name in names}
 
 
 def read_entry(text):
     """The fields of an entry: a reader of our lines alone, which knows no other YAML."""
-    found = {}
+    entry = {}
     for line in text.splitlines():
         if line.lstrip().startswith("#"):
             continue
@@ -67,16 +67,16 @@ def read_entry(text):
         assert read, line
         name, value = read.groups()
         if value is not None:
-            found[name or "item"] = json.loads(value)
+            entry[name or "item"] = json.loads(value)
         else:
             assert name in GROUPS | LISTS, line
-    return found
+    return entry
 
 
-def is_entry(found):
+def is_entry(document):
     """Whether an entry has every field, of the type that it has to have."""
     for name, kind in FIELDS.items():
-        value = found[name]
+        value = document[name]
         if kind == "number":
             assert type(value) in (int, float), name
         elif kind == "day":
@@ -86,39 +86,39 @@ def is_entry(found):
             assert value, name
         else:
             assert value in kind, name
-    assert set(found) == {*FIELDS, "item"}
+    assert set(document) == {*FIELDS, "item"}
 
 
-def test_an_entry_has_its_fields(made):
+def test_an_entry_has_its_fields(make_files):
     """An entry holds each field of the registry with its type, and the amounts of the claim."""
-    private = [files for name, files in made.items() if name != "containment"]
+    private = [files for name, files in make_files.items() if name != "containment"]
     for release, certificate in [*private, *(true(kind) for kind in KINDS)]:
-        found = read_entry(entry(release, certificate))
+        actual_entry = read_entry(entry(release, certificate))
         claim = certificate["claim"]
 
-        is_entry(found)
-        assert float(claim["epsilon"]) == found["epsilon"]
-        assert float(claim["delta"]) == found["delta"]
-        assert (claim["delta"] == "0") == (found["variant_name"] == "Pure DP")
-        assert claim["unit"] == found["privacy_unit"]
+        is_entry(actual_entry)
+        assert float(claim["epsilon"]) == actual_entry["epsilon"]
+        assert float(claim["delta"]) == actual_entry["delta"]
+        assert (claim["delta"] == "0") == (actual_entry["variant_name"] == "Pure DP")
+        assert claim["unit"] == actual_entry["privacy_unit"]
 
 
-def test_an_output_has_its_fields(made):
+def test_an_output_has_its_fields(make_files):
     """results.json holds one output with the fields that the viewer reads, and every file."""
-    for files in made.values():
-        said = json.loads(results(*files, ["b", "a"]))
-        (uid, output), = said["results"].items()
+    for files in make_files.values():
+        document = json.loads(results(*files, ["b", "a"]))
+        (uid, output), = document["results"].items()
 
-        assert {"version", "results"} == set(said)
+        assert {"version", "results"} == set(document)
         assert {"uid", "status", "type", "properties", "files", "outcome", "command", "summary",
                 "timestamp", "comments", "exception"} == set(output)
         assert (uid, "review", "custom") == (output["uid"], output["status"], output["type"])
-        assert ["a", "b"] == [one["name"] for one in output["files"]]
+        assert ["a", "b"] == [file["name"] for file in output["files"]]
 
 
 def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
     """What lies beside a release is not listed as checked, and is named; each form says so."""
-    place, _made = charged
+    place, _files = charged
     for name in ("patients.csv", ".hidden"):
         (place / "out" / name).write_text("age\n41\n")
     for form_ in FORMS:
@@ -128,13 +128,13 @@ def test_a_file_that_nobody_checked_is_no_output(charged, capsys):
         if form_ == "acro":
             (output,) = json.loads(out)["results"].values()
 
-    assert {"certificate.json", "release.json"} <= {one["name"] for one in output["files"]}
-    assert "patients.csv" not in {one["name"] for one in output["files"]}
+    assert {"certificate.json", "release.json"} <= {file["name"] for file in output["files"]}
+    assert "patients.csv" not in {file["name"] for file in output["files"]}
     assert {f"Not checked, and not listed: {name}" for name in ("patients.csv", ".hidden")} == set(
         output["comments"][2:])
 
 
-def told(release, certificate):
+def read_lines(release, certificate):
     """A release in every form of text."""
     texts = [label(release, certificate), markdown(form(release, certificate)),
              results(release, certificate, []).decode(),
@@ -148,52 +148,52 @@ def told(release, certificate):
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_names_do_no_harm(text, tmp_path):
     """A hostile name ends no string, no line, no cell and no mark, and shows no control."""
-    made = selection(tmp_path)
-    release, certificate = (json.loads(json.dumps(dict(one))) for one in (
-        made.body, made.certificate))
+    new_release = selection(tmp_path)
+    release, certificate = (json.loads(json.dumps(dict(document))) for document in (
+        new_release.body, new_release.certificate))
     hurt = swapped(release, release["selected"][0], text), swapped(certificate, "clinic-2026", text)
-    usual = told(release, certificate)
+    usual = read_lines(release, certificate)
     both = publication(ROWS, ("a", "b", "c"), ("x", "y", "x", "x", "y", "x"), target="ill")
     opened = swapped(both[0], "a", text), swapped(both[1], "a", text)
-    for plain, one in (*zip(usual, told(*hurt), strict=True),
-                       *zip(told(*both), told(*opened), strict=True)):
-        assert len(plain.splitlines()) == len(one.splitlines())
-        assert re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\x00-\x08\x0b-\x1f]", one) is None
-    is_entry(read_entry(told(*hurt)[5]))
-    json.loads(told(*hurt)[2])
-    json.loads(told(*hurt)[3])
-    for shown in (told(*hurt)[1], told(*opened)[1]):
-        assert re.search(r"<|(?<!\\)[\[`]|://", shown) is None
+    for plain, value in (*zip(usual, read_lines(*hurt), strict=True),
+                       *zip(read_lines(*both), read_lines(*opened), strict=True)):
+        assert len(plain.splitlines()) == len(value.splitlines())
+        assert re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\x00-\x08\x0b-\x1f]", value) is None
+    is_entry(read_entry(read_lines(*hurt)[5]))
+    json.loads(read_lines(*hurt)[2])
+    json.loads(read_lines(*hurt)[3])
+    for texts in (read_lines(*hurt)[1], read_lines(*opened)[1]):
+        assert re.search(r"<|(?<!\\)[\[`]|://", texts) is None
         if clean(text):
-            bare = html.unescape(re.sub(r"\\([^a-z0-9\s])", r"\1", shown))
+            bare = html.unescape(re.sub(r"\\([^a-z0-9\s])", r"\1", texts))
             cut = clean(text) if len(clean(text)) <= 100 else f"{clean(text)[:99]}…"
             assert f"“{cut}”" in bare
 
 
-def test_the_page_and_the_text_say_the_same(made):
+def test_the_page_and_the_text_say_the_same(make_files):
     """One structure feeds both: each label and text of the form stands on the page, in order."""
-    for release, certificate in made.values():
+    for release, certificate in make_files.values():
         page = Page(page_of(release, certificate))
         words = page.words[page.words.rindex("Form to sign"):]
         at = 0
-        for part in form(release, certificate):
-            told = (part.caption, *(one for line in part.facts for one in line[:2]))
-            for said in map(words_of, told):
-                at = words.index(said.strip("."), at)
+        for section in form(release, certificate):
+            texts = (section.caption, *(text for line in section.facts for text in line[:2]))
+            for full_words in map(words_of, texts):
+                at = words.index(full_words.strip("."), at)
 
         assert "officer" in [value for _, key, value in page.attributes if key == "id"]
         assert "says that the result is anonymous" in words
         assert 1 == words.count("anonymous")
 
 
-def test_nothing_is_said_that_is_not_there(made):
+def test_nothing_is_said_that_is_not_there(make_files):
     """Fields that a release might hold by mistake reach no form."""
     planted = dict.fromkeys(("scores", "rows_read", "path", "user", "accuracy"), "SENTINEL-4711")
-    for release, certificate in made.values():
-        texts = told({**release, **planted}, certificate)
+    for release, certificate in make_files.values():
+        texts = read_lines({**release, **planted}, certificate)
 
-        assert texts == told(release, certificate)
-        assert not any("SENTINEL" in one or "/tmp" in one for one in texts)
+        assert texts == read_lines(release, certificate)
+        assert not any("SENTINEL" in text or "/tmp" in text for text in texts)
 
 
 @pytest.fixture
@@ -202,13 +202,13 @@ def charged(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     with Folder.create(tmp_path / "out") as folder:
-        made = selection(tmp_path, folder=folder)
-    return tmp_path, made
+        release = selection(tmp_path, folder=folder)
+    return tmp_path, release
 
 
 def test_the_ledger_says_the_sums(charged, capsys):
     """With the ledger, label and form say what was spent before, after, and is left today."""
-    place, _made = charged
+    place, _files = charged
     book = str(place / "budget.db")
     before = [str(place / "out"), "--ledger", book]
     assert 0 == run(["export", "officer", *before])
@@ -225,27 +225,27 @@ def test_the_ledger_says_the_sums(charged, capsys):
 
 def test_what_does_not_hold_is_not_exported(charged, capsys):
     """A changed folder gives exit code 7 and not a byte; a new file is written once."""
-    place, made = charged
+    place, files = charged
     folder = place / "out"
     assert 0 == run(["export", "acro", str(folder), "--out", str(place / "results.json")])
     assert 2 == run(["export", "acro", str(folder), "--out", str(place / "results.json")])
-    said = json.loads((place / "results.json").read_text())
-    (output,) = said["results"].values()
+    document = json.loads((place / "results.json").read_text())
+    (output,) = document["results"].values()
     assert ["certificate.json", "release.json", "report.html"] == [
-        one["name"] for one in output["files"]]
+        file["name"] for file in output["files"]]
 
     path = folder / "release.json"
     path.chmod(0o600)
-    path.write_bytes(made.bytes.replace(made.selected[0].encode(), b"other"))
+    path.write_bytes(files.bytes.replace(files.selected[0].encode(), b"other"))
     for form_ in FORMS:
         capsys.readouterr()
         assert 7 == run(["export", form_, str(folder)])
         assert "" == capsys.readouterr().out
 
 
-def test_what_leaves_beside_the_names_is_said(made):
+def test_what_leaves_beside_the_names_is_said(make_files):
     """Noisy counts of the classes belong to the object."""
-    release, certificate = made["selection"]
+    release, certificate = make_files["selection"]
     less = {name: value for name, value in release.items() if name != "class_counts"}
 
     assert "2 of 3 columns\n" in markdown(form(less, certificate))
@@ -253,17 +253,17 @@ def test_what_leaves_beside_the_names_is_said(made):
         markdown(form(release, certificate)))
 
 
-def test_a_weak_promise_is_called_weak(made):
+def test_a_weak_promise_is_called_weak(make_files):
     """Ranges that are not ideal are named in words, in the label and in the three tests."""
-    release, certificate = made["selection"]
-    for epsilon, said in (
+    release, certificate = make_files["selection"]
+    for epsilon, promise in (
             ("0.5", "limits what|limits how"), ("6", "limits weakly"), ("40", "limits in name")):
         claim = {**certificate["claim"], "epsilon": epsilon}
         text = markdown(form(release, {**certificate, "claim": claim}))
-        shown = label(release, {**certificate, "claim": claim})
+        page = label(release, {**certificate, "claim": claim})
 
-        assert 3 == len(re.findall(rf"\*\*: ({said})", text))
-        assert (epsilon != "0.5") == ("weak guarantee" in shown)
+        assert 3 == len(re.findall(rf"\*\*: ({promise})", text))
+        assert (epsilon != "0.5") == ("weak guarantee" in page)
 
 
 #: The Python of an environment that has mlcroissant, which is not one of our own.
@@ -331,9 +331,9 @@ def test_another_library_reads_the_metadata(golden, tmp_path, capsys):
         records["containment"])
 
 
-def test_a_record_of_minimisation_names_every_variable(made):
+def test_a_record_of_minimisation_names_every_variable(make_files):
     """Each variable has one row: named, left out or not named, with the reason."""
-    release, certificate = made["selection"]
+    release, certificate = make_files["selection"]
     settings = {**release["plan"]["settings"], "never": ["dose"], "always": ["age"]}
     text = markdown_text(minimisation(
         {**release, "selected": ["age", "sex"], "plan": {**release["plan"], "settings": settings}},
@@ -344,7 +344,7 @@ def test_a_record_of_minimisation_names_every_variable(made):
     assert re.search(r"^\| sex \| named \| by rule-sieve", text, re.MULTILINE)
     assert "sha256:0123 as maker" in text
     assert f"epsilon {certificate['claim']['epsilon']}" in text
-    for release_, certificate_ in made.values():
+    for release_, certificate_ in make_files.values():
         text = markdown_text(minimisation(release_, certificate_, None, {}))
         columns = release_["columns"] if "epsilon" in certificate_["claim"] else (
             certificate_["claim"]["roles"]["both"])

@@ -32,7 +32,7 @@ def fitted(method):
     """An estimator that has met the ward's table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return method.made(epsilon=5).fit(method.table())
+        return method.estimator(epsilon=5).fit(method.table())
 
 
 def words(display):
@@ -40,7 +40,7 @@ def words(display):
     from matplotlib.text import Text
 
     display.figure_.canvas.draw()
-    return [one.get_text() for one in display.figure_.findobj(Text) if one.get_text()]
+    return [text.get_text() for text in display.figure_.findobj(Text) if text.get_text()]
 
 
 @pytest.mark.parametrize("method", ESTIMATORS, ids=repr)
@@ -48,34 +48,34 @@ def test_every_plan_and_release_can_be_drawn(method):
     """Whatever the method: a figure of its plan and one of its release, on axes that were given."""
     from matplotlib import pyplot as plt
 
-    made = fitted(method)
+    estimator = fitted(method)
     _, axes = plt.subplots(1, 2)
-    plan = made.plan(rows=400).plot(axes[0])
-    if made.release_.body["kind"] == "selection":
+    plan = estimator.plan(rows=400).plot(axes[0])
+    if estimator.release_.body["kind"] == "selection":
         with pytest.raises(ParameterError, match="a choice of columns is a list of names"):
-            made.release_.plot(axes[1])
+            estimator.release_.plot(axes[1])
         return
-    release = made.release_.plot(axes[1])
+    release = estimator.release_.plot(axes[1])
 
     assert (axes[0], axes[1]) == (plan.ax_, release.ax_)
     assert isinstance(plan, PlanDisplay)
     assert isinstance(release, ReleaseDisplay)
     assert axes[0].figure is plan.figure_
-    again = ReleaseDisplay.from_estimator(made).plot()
+    again = ReleaseDisplay.from_estimator(estimator).plot()
     assert words(again)
-    assert PlanDisplay.from_estimator(made, rows=400).plan.json() == plan.plan.json()
+    assert PlanDisplay.from_estimator(estimator, rows=400).plan.json() == plan.plan.json()
 
 
 def test_a_forecast_is_drawn_at_its_place():
     """The points are those of the forecast; guessing and this plan are named with their figures."""
-    made = ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=20), k=2, epsilon="0.5", rows=3000)
-    shown = made.plot()
-    line = shown.ax_.get_lines()[0]
+    planned = ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=20), k=2, epsilon="0.5", rows=3000)
+    drawing = planned.plot()
+    line = drawing.ax_.get_lines()[0]
 
-    assert {float(cost): found for cost, found in made.forecast["by_cost"].items()} == dict(
+    assert {float(cost): share for cost, share in planned.forecast["by_cost"].items()} == dict(
         zip(*line.get_data(), strict=True))
-    assert f"guessing: {made.forecast['guessing_percent']} %" in words(shown)
-    assert f"this plan: {made.forecast['by_cost']['0.5']} %" in words(shown)
+    assert f"guessing: {planned.forecast['guessing_percent']} %" in words(drawing)
+    assert f"this plan: {planned.forecast['by_cost']['0.5']} %" in words(drawing)
 
 
 def test_weights_are_drawn_as_they_were_released():
@@ -85,28 +85,29 @@ def test_weights_are_drawn_as_they_were_released():
     X = np.random.default_rng(0).random((400, len(names)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = ps.OutputFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 0] > 0.5)
-    shown = made.release_.plot()
-    weights = dict(zip(names, ColumnWeights.read(made.release_.body).values.doubles, strict=True))
+        estimator = ps.OutputFWELL(1, epsilon=4, domain=domain).fit(X, X[:, 0] > 0.5)
+    drawing = estimator.release_.plot()
+    weights = dict(zip(names, ColumnWeights.read(estimator.release_.body).values.doubles,
+                       strict=True))
 
-    assert MOST == len(shown.ax_.patches)
-    labels = [one.get_text() for one in shown.ax_.get_yticklabels()]
+    assert MOST == len(drawing.ax_.patches)
+    labels = [label.get_text() for label in drawing.ax_.get_yticklabels()]
     assert all(bar.get_width() == weights[label.replace(r"\$", "$")]
-               for bar, label in zip(shown.ax_.patches, labels, strict=True))
-    assert "… and 1 more" in words(shown)
+               for bar, label in zip(drawing.ax_.patches, labels, strict=True))
+    assert "… and 1 more" in words(drawing)
 
 
 def test_a_model_is_drawn_with_its_names():
-    """The largest number of a linear model stands beside the column that carries it."""
+    """The largest number of a linear model is next to the column that carries it."""
     X = np.random.default_rng(0).random((4000, 4))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = ps.PrivateKernelRidge("linear", epsilon=9, domain=ps.Domain.box(
+        estimator = ps.PrivateKernelRidge("linear", epsilon=9, domain=ps.Domain.box(
             0.0, 1.0, target=(0, 1))).fit(X, X[:, 1])
-    shown = made.release_.plot()
+    drawing = estimator.release_.plot()
 
-    assert made.release_.columns[int(made.feature_importances_.argmax())] == (
-        shown.ax_.get_yticklabels()[0].get_text()) == "x1"
+    assert estimator.release_.columns[int(estimator.feature_importances_.argmax())] == (
+        drawing.ax_.get_yticklabels()[0].get_text()) == "x1"
 
 
 def test_what_cannot_be_drawn_is_refused():
@@ -132,6 +133,7 @@ try:
 except ps.errors.ParameterError as error:
     print(error)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             check=True)
 
-    assert 'pip install "privsieve[plot]"' in said.stdout
+    assert 'pip install "privsieve[plot]"' in process.stdout

@@ -1,4 +1,4 @@
-"""Laws of a shared ledger: a server keeps what a file keeps, whoever is killed."""
+"""Laws of a shared ledger: a server keeps what a file keeps, even if any side is killed."""
 
 import json
 import os
@@ -47,9 +47,9 @@ def base(postgres):
 @pytest.fixture
 def shared(postgres, base):
     """A shared ledger with 3 granted."""
-    made = Ledger(postgres.url(base), population="clinic-2026")
-    made.grant("3.0")
-    return made
+    ledger = Ledger(postgres.url(base), population="clinic-2026")
+    ledger.grant("3.0")
+    return ledger
 
 
 @pytest.fixture(params=["file", "server"])
@@ -114,12 +114,12 @@ def test_a_name_is_a_budget(place):
     with pytest.raises(LedgerError, match="is granted already"):
         Ledger(place, population="Clinic").grant(1)
     for name in ("c1inic", "cl-inic", "CLINIC."):
-        for act in (Ledger.introduce, Ledger.left, lambda one: one.reserve(Cost.of("0.1"), {})):
+        for act in (Ledger.introduce, Ledger.left, lambda call: call.reserve(Cost.of("0.1"), {})):
             with pytest.raises(LedgerError, match="clinic: these people are"):
                 act(Ledger(place, population=name))
     with pytest.raises(LedgerError, match="no such population"):
         Ledger(place, population="town").left()
-    assert ["Zoo", "clinic", "été"] == [one.population for one in populations(place)]
+    assert ["Zoo", "clinic", "été"] == [population.population for population in populations(place)]
 
 
 def test_a_request_pays_once(place):
@@ -149,14 +149,14 @@ def test_limits_are_raised_by_two(place):
 
 
 def test_publications_are_kept_in_order(place):
-    """What is published is noted beside, and whoever looked before another wrote is refused."""
+    """What is published is noted; a client that looked before another wrote is refused."""
     ledger = Ledger(place, population="clinic")
     ledger.introduce()
     first = ledger.publish("2026", ["a", "b"], 5, "items", claim={})
 
     with pytest.raises(LedgerError, match="while this was being prepared"):
         ledger.publish("2026", ["c"], 5, "items", claim={}, after=0)
-    assert [("a", "b")] == [one.columns for one in ledger.publications()]
+    assert [("a", "b")] == [publication.columns for publication in ledger.publications()]
     assert first.seq == ledger.publications()[0].seq
     assert ledger.verify_chain().valid
 
@@ -203,15 +203,15 @@ def test_a_url_holds_no_password(url):
     ("postgresql:///b?host=/run/postgresql", None), ("postgresql://[::1]:5432/b", None)])
 def test_a_server_elsewhere_proves_who_it_is(url, mode):
     """What is not this machine by its name needs verify-full, and a weaker word is refused."""
-    more = f"{url}{'&' if '?' in url else '?'}sslmode="
+    extra = f"{url}{'&' if '?' in url else '?'}sslmode="
 
     assert mode == server.transport(url)
     if mode:
-        assert Ledger(f"{more}verify-full", population="p").path
+        assert Ledger(f"{extra}verify-full", population="p").path
         with pytest.raises(ParameterError, match="verify-full"):
-            Ledger(f"{more}require", population="p")
+            Ledger(f"{extra}require", population="p")
     else:
-        assert Ledger(f"{more}disable", population="p").path
+        assert Ledger(f"{extra}disable", population="p").path
 
 
 def test_what_fails_is_said_without_the_server_s_words(postgres, base, tmp_path):
@@ -275,15 +275,15 @@ def test_a_release_is_paid_by_a_server(cli, tmp_path, postgres, base):
     """A release is charged, finished and verified; its folder notes the URL as it is."""
     ledger = Ledger(postgres.url(base), population="clinic", request="spring")
     ledger.grant(1)
-    made = ps.RuleSieve(1, epsilon="0.5", domain=ps.Domain.box(0, 1, columns=3), ledger=ledger)
-    made.fit([[0, 1, 1], [1, 0, 1]] * 50, [0, 1] * 50)
-    made.release_.save(tmp_path / "first")
+    sieve = ps.RuleSieve(1, epsilon="0.5", domain=ps.Domain.box(0, 1, columns=3), ledger=ledger)
+    sieve.fit([[0, 1, 1], [1, 0, 1]] * 50, [0, 1] * 50)
+    sieve.release_.save(tmp_path / "first")
 
     assert (Fraction(1, 2), ()) == (ledger.spent(), ledger.orphans())
     assert "| Remaining | epsilon 0.5 |" in cli("export", "label", tmp_path / "first", "--ledger",
                                                 ledger.path)[1]
     with pytest.raises(ParameterError, match="charged before"):
-        made.fit([[0, 1, 1], [1, 0, 1]] * 50, [0, 1] * 50)
+        sieve.fit([[0, 1, 1], [1, 0, 1]] * 50, [0, 1] * 50)
     with Folder.create(tmp_path / "out") as folder:
         note(folder, ledger, {})
     assert ledger.path == json.loads((tmp_path / "out" / "request.json").read_text())["ledger"]
@@ -297,30 +297,30 @@ def test_a_publication_is_noted_on_a_server(cli, postgres, base, tmp_path, monke
     Path("fewer.csv").write_text("\n".join(lines[:-1]))
     url = postgres.url(base)
 
-    def publish(out, *more, data="t.csv"):
+    def publish(out, *options, data="t.csv"):
         code, _out, err = cli("publish", data, "--target", "ill", "-k", "5", "--out", out,
-                              "--ledger", url, "--population", "p", "--snapshot", "2026", *more)
+                              "--ledger", url, "--population", "p", "--snapshot", "2026", *options)
         return code, " ".join(err.split())
 
-    one, other = (("--fingerprint-key", name, "--head", f"{name}.head")
-                  for name in ("one", "other"))
-    code, said = publish("first", "--first")
-    assert (2, True) == (code, "name its file with --fingerprint-key" in said)
+    first_key, other = (("--fingerprint-key", name, "--head", f"{name}.head")
+                        for name in ("one", "other"))
+    code, output = publish("first", "--first")
+    assert (2, True) == (code, "name its file with --fingerprint-key" in output)
     with psycopg.connect(url) as db:  # and nothing was noted for it
         assert [(None,)] == list(db.execute("SELECT to_regclass('privsieve.entry')"))
-    assert 0 == publish("first", "--first", *one)[0]
+    assert 0 == publish("first", "--first", *first_key)[0]
     assert 0o600 == Path("one").stat().st_mode & 0o777
     assert 0 == cli("verify", "first", "--ledger", url)[0]
     for wrong, words in ((other, "other, is not there"), (other, "is the key of another ledger")):
-        code, said = publish("second", *wrong)
-        assert (4, True) == (code, words in said), said
+        code, output = publish("second", *wrong)
+        assert (4, True) == (code, words in output), output
         Path("other").write_bytes(bytes(32))
         Path("other").chmod(0o600)
     Path("other").write_bytes(Path("one").read_bytes())  # as somebody carries it over
     assert 0 == publish("second", *other)[0]
-    assert 0 == publish("third", *one)[0]
-    code, said = publish("fourth", *one, data="fewer.csv")
-    assert (4, True) == (code, "not the one of which" in said), said
+    assert 0 == publish("third", *first_key)[0]
+    code, output = publish("fourth", *first_key, data="fewer.csv")
+    assert (4, True) == (code, "not the one of which" in output), output
     assert not Path("fourth").exists()
     assert 3 == len(Ledger(url, population="p").publications())
     assert cli("ledger", "verify", "--ledger", url, "--head", "one.head", "first", "third")[0] == 0
@@ -402,21 +402,21 @@ def test_roles_do_what_their_page_says(postgres, base, shared):
         db.execute(re.search(r"```sql\n(.*?)```", ROLES.read_text(), re.DOTALL)[1])
     reader, spender, granter = (Ledger(postgres.url(base, name), population="clinic-2026")
                                 for name in ("reader", "spender", "granter"))
-    more = {"epsilon": 4, "reason": "more", "by": ("A", "B")}
+    grant = {"epsilon": 4, "reason": "more", "by": ("A", "B")}
 
-    for one in (reader, spender, granter):
-        assert Fraction(3) == one.limit()
-        assert one.verify_chain().valid
+    for role in (reader, spender, granter):
+        assert Fraction(3) == role.limit()
+        assert role.verify_chain().valid
     entry = spender.reserve(Cost.of("0.5"), CLAIM)
     spender.commit(entry, DIGEST)
     spender.publish("2026", ["a"], 5, "containment", claim={})
-    granter.raise_limit(**more)
+    granter.raise_limit(**grant)
     Ledger(granter.path, population="town").grant(1)
     for refused in (lambda: reader.reserve(Cost.of("0.5"), CLAIM),
                     lambda: granter.reserve(Cost.of("0.5"), CLAIM),
-                    lambda: spender.raise_limit(**{**more, "epsilon": 5}),
+                    lambda: spender.raise_limit(**{**grant, "epsilon": 5}),
                     lambda: Ledger(spender.path, population="village").grant(1),
-                    lambda: reader.raise_limit(**{**more, "epsilon": 5})):
+                    lambda: reader.raise_limit(**{**grant, "epsilon": 5})):
         with pytest.raises(LedgerError, match="may not do that"):
             refused()
     assert (Fraction(4), Fraction(1, 2)) == (shared.limit(), shared.spent())
@@ -434,9 +434,9 @@ class _Lost:
     def __getattr__(self, name):
         return getattr(self.raw, name)
 
-    def execute(self, statement, given=None):
+    def execute(self, statement, arguments=None):
         if statement not in ("COMMIT", b"COMMIT"):
-            return self.raw.execute(statement, given)
+            return self.raw.execute(statement, arguments)
         if self.done:
             self.raw.execute("COMMIT")
         with self.postgres.root(self.base) as db:
@@ -538,7 +538,7 @@ def test_a_killed_server_keeps_what_it_acknowledged(tmp_path, postgres, base):
     time.sleep(2)
     for worker in workers:
         worker.send_signal(signal.SIGKILL)
-    said = [worker.communicate()[1] for worker in workers]
+    messages = [worker.communicate()[1] for worker in workers]
     charged, committed = _witnessed(tmp_path)
     wrong, requests = wrong_of(tmp_path, charged, committed, url)
     print(json.dumps({"charged": len(charged), "at the kill": before, "requests": len(requests)}))
@@ -546,24 +546,24 @@ def test_a_killed_server_keeps_what_it_acknowledged(tmp_path, postgres, base):
     assert [] == wrong
     assert before >= 20
     # Who was told of a failure was told in a sentence.
-    assert all("psycopg" not in one.rsplit("Traceback", 1)[-1].split("LedgerError")[-1]
-               for one in said)
+    assert all("psycopg" not in message.rsplit("Traceback", 1)[-1].split("LedgerError")[-1]
+               for message in messages)
 
 
 @pytest.fixture
 def unlocked(monkeypatch):
     """A planted fault: a writer reads what another one is changing."""
-    monkeypatch.setattr(server, "LOCKS", tuple(one.removesuffix(" FOR UPDATE")
-                                               for one in server.LOCKS))
+    monkeypatch.setattr(server, "LOCKS", tuple(lock.removesuffix(" FOR UPDATE")
+                                               for lock in server.LOCKS))
 
 
 def _at_once(url, monkeypatch):
     """Eight threads, three charges each: how many are made, and what else is said."""
     append = sql.append
 
-    def slowly(*given):
+    def slowly(*arguments):
         time.sleep(0.02)  # between what is read and what is written
-        return append(*given)
+        return append(*arguments)
 
     def ask(_):
         try:
@@ -582,17 +582,17 @@ def _at_once(url, monkeypatch):
 def test_a_writer_waits_for_another(postgres, base, monkeypatch):
     """Who comes while another one writes is refused for the budget alone."""
     Ledger(postgres.url(base), population="p").grant(1)
-    said = _at_once(postgres.url(base), monkeypatch)
+    waits = _at_once(postgres.url(base), monkeypatch)
 
-    assert {"charged": 10, "denied": 14} == said
+    assert {"charged": 10, "denied": 14} == waits
 
 
 @pytest.mark.parametrize("name", ["p", "other"])
 def test_one_writer_at_a_time(postgres, base, name):
     """A second writer waits for a lock, of the same people or of the chain, and goes on after."""
     url = postgres.url(base)
-    for one in ("p", "other"):
-        Ledger(url, population=one).grant(1)
+    for single_name in ("p", "other"):
+        Ledger(url, population=single_name).grant(1)
 
     def waiting():
         with postgres.root(base) as db:
@@ -612,6 +612,6 @@ def test_one_writer_at_a_time(postgres, base, name):
 def test_missing_locks_are_found(postgres, base, monkeypatch):
     """Without the row locks a sum forgets a charge, or writers collide: the tests have power."""
     Ledger(postgres.url(base), population="p").grant(1)
-    said = _at_once(postgres.url(base), monkeypatch)
+    waits = _at_once(postgres.url(base), monkeypatch)
 
-    assert set(said) - {"charged", "denied"} or not recount(postgres.url(base))[0].valid
+    assert set(waits) - {"charged", "denied"} or not recount(postgres.url(base))[0].valid

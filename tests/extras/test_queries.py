@@ -30,18 +30,18 @@ def table(tmp_path):
     """Some patients, and the path of a Parquet file of them."""
     rng = np.random.default_rng(0)
     n = 5000
-    made = pa.table({
+    columns = pa.table({
         "age": pa.array(rng.integers(0, 120, n), mask=rng.random(n) < .1),
         "smoker": rng.random(n) < .5, "ward": rng.choice(["A", "B", "C"], n),
         "day": pa.array(rng.integers(18000, 19000, n), pa.int32()).cast(pa.date32()),
         "ill": rng.integers(0, 2, n), "note": ["secret"] * n})
-    pq.write_table(made, tmp_path / "patients.parquet", row_group_size=700)
-    return made, tmp_path / "patients.parquet"
+    pq.write_table(columns, tmp_path / "patients.parquet", row_group_size=700)
+    return columns, tmp_path / "patients.parquet"
 
 
-def same(one, other):
+def same(first, other):
     """Whether two readings have the same codes, labels and places."""
-    return all(np.concatenate([getattr(b, name) for b in one]).tolist()
+    return all(np.concatenate([getattr(b, name) for b in first]).tolist()
                == np.concatenate([getattr(b, name) for b in other]).tolist()
                for name in ("codes", "label", "row"))
 
@@ -56,8 +56,8 @@ def base_of(path, *statements):
 
 def test_rows_of_a_query_are_those_of_its_file(table, tmp_path):
     """Parquet, a table of DuckDB and a view give the same codes in the same order, and again."""
-    made, path = table
-    expected = read(path, DOMAIN, rows=made.num_rows, strict=False)
+    columns, path = table
+    expected = read(path, DOMAIN, rows=columns.num_rows, strict=False)
     base = base_of(tmp_path / "clinic's.duckdb", f"CREATE TABLE patients AS SELECT * FROM '{path}'",
                    "CREATE VIEW known AS SELECT ill, age, smoker, ward, day FROM patients")
     attach = tmp_path / "clinic.sql"
@@ -70,15 +70,16 @@ def test_rows_of_a_query_are_those_of_its_file(table, tmp_path):
         unfinished = source.raw(["age"], 10)
         next(unfinished)
 
-        assert source.shape(count_rows=True).rows == made.num_rows
-        assert same(expected, read(source, DOMAIN, rows=made.num_rows, strict=False))
-        assert same(expected, read(source, DOMAIN, rows=made.num_rows, strict=False, batch_rows=99))
+        assert source.shape(count_rows=True).rows == columns.num_rows
+        assert same(expected, read(source, DOMAIN, rows=columns.num_rows, strict=False))
+        assert same(expected,
+                    read(source, DOMAIN, rows=columns.num_rows, strict=False, batch_rows=99))
 
 
 # --- what a cell can decide -----------------------------------------------------------------------
 
 ROWS, AT = 30, 17
-#: Of each column of a database, its type, and cells that may stand in one row.
+#: Of each column of a database, its type, and cells that one row may hold.
 CELLS = {
     "number": ("DOUBLE", ["'nan'", "'inf'", "'-inf'", "'-0.0'", "1e308", "NULL"]),
     "small": ("TINYINT", ["-128", "NULL"]),
@@ -118,7 +119,7 @@ def hostile_base(path, which=None):
         value = f"CAST({plain.get(kind, '(i % 2)')} AS {kind})"
         values.append(value if which is None else f"CASE WHEN i = {AT} THEN CAST("
                       f"{odd[which % len(odd)]} AS {kind}) ELSE {value} END")
-    columns = ", ".join(f"{one} {kind}" for one, (kind, _) in CELLS.items())
+    columns = ", ".join(f"{cell} {kind}" for cell, (kind, _) in CELLS.items())
     return base_of(path, f"CREATE TABLE t (id INTEGER, {columns}, list INT[])",
                    f"INSERT INTO t SELECT i, {', '.join(values)}, [i] FROM range({ROWS}) r(i)",
                    "CREATE VIEW v AS SELECT * EXCLUDE (list) FROM t")
@@ -150,7 +151,7 @@ def test_no_cell_of_a_database_decides(tmp_path):
     expected = readings()
 
     assert len(expected[0]) == len(expected[1]) == ROWS - 1
-    assert {len(found) for found in expected} > {0, ROWS - 1}
+    assert {len(answer) for answer in expected} > {0, ROWS - 1}
     for which in range(max(len(cells) for _, cells in CELLS.values())):
         assert expected == readings(which), which
 
@@ -258,14 +259,14 @@ def test_no_cell_decides_whether_there_is_a_release(odd_tables, query, neighbour
     refusal = FORMS[query]
     if refusal is None and "WHERE" in query and neighbours == "replace-one":
         refusal = "WHERE leaves it out"
-    found = [outcome("sql:" + query.format(**places), ledger, domain, connect=base)
-             for base, places in odd_tables]
+    answers = [outcome("sql:" + query.format(**places), ledger, domain, connect=base)
+               for base, places in odd_tables]
 
-    assert found[0] == found[1] == found[2]
+    assert answers[0] == answers[1] == answers[2]
     if refusal is None:
-        assert found[0] == ("released", Fraction(1, 100))
+        assert answers[0] == ("released", Fraction(1, 100))
     else:
-        assert (True, 0) == (refusal in found[0][0], found[0][1])
+        assert (True, 0) == (refusal in answers[0][0], answers[0][1])
 
 
 # --- what a query may say -------------------------------------------------------------------------
@@ -367,16 +368,16 @@ def test_other_queries_are_refused(clinic, words, ledger, cli, tmp_path):
                     neighbours="add-remove", rows=frame.num_rows)
     domain.to_toml(tmp_path / "d.toml")
     for query in REFUSED[words]:
-        said, spent = outcome(f"sql:{query}", ledger, domain, connect=clinic)
+        full_outcome, spent = outcome(f"sql:{query}", ledger, domain, connect=clinic)
 
-        assert words in said, query
-        assert (0, True) == (spent, said.count(". ") + said.count("\n") < 2)
-        code, _, told = cli(
+        assert words in full_outcome, query
+        assert (0, True) == (spent, full_outcome.count(". ") + full_outcome.count("\n") < 2)
+        code, _, output = cli(
             "select", f"sql:{query}", "--connect", clinic, "--domain", tmp_path / "d.toml",
             "--epsilon", "1", "--top", "1", "--ledger", ledger.path, "--population", "clinic",
             "--out", tmp_path / "out")
 
-        assert (3, True) == (code, words in " ".join(told.split())), query
+        assert (3, True) == (code, words in " ".join(output.split())), query
         assert ledger.spent() == 0
 
 
@@ -409,15 +410,15 @@ def test_conditions_hold_where_duckdb_has_them(tmp_path):
                    f"COPY t TO '{tmp_path}/t.parquet'")
     wheres = []
     for _ in range(40):
-        one, two, three = (conditions(rng) for _ in range(3))
+        first, two, three = (conditions(rng) for _ in range(3))
         wheres.append(rng.choice([
-            one, f"{one} AND NOT ({two} OR {three})", f"({one} AND {two}) AND {three}",
-            f"NOT NOT {one} OR {two} AND {three}"]))
+            first, f"{first} AND NOT ({two} OR {three})", f"({first} AND {two}) AND {three}",
+            f"NOT NOT {first} OR {two} AND {three}"]))
     with duckdb.connect(str(base)) as connection:
-        expected = [[i for (i,) in connection.execute(f"SELECT id FROM t WHERE {one}").fetchall()]
-                    for one in wheres]
+        expected = [[i for (i,) in connection.execute(f"SELECT id FROM t WHERE {where}").fetchall()]
+                    for where in wheres]
 
-    assert len({len(found) for found in expected}) > 20
+    assert len({len(answer) for answer in expected}) > 20
     for where, ids in zip(wheres, expected, strict=True):
         for place in ("t", f"'{tmp_path}/t.parquet'"):
             source = open_source(f"sql:SELECT id FROM {place} WHERE {where}",
@@ -468,9 +469,10 @@ def test_a_connection_that_does_not_open_is_refused(tmp_path):
     odd.write_text("")
     wrong.write_text("ATTACH 'nowhere/secret.db' AS clinic (READ_ONLY)")
     none.write_bytes(b"secret")
-    for path, said in ((odd, "ends in '.txt'"), (wrong, "cannot use"), (none, "cannot use"),
-                       (tmp_path / "b.sql", "does not exist")):
-        with pytest.raises(SchemaError, match=said) as failed:
+    for path, message in ((odd, "ends in '.txt'"), (wrong, "cannot use"),
+                          (none, "cannot use"),
+                          (tmp_path / "b.sql", "does not exist")):
+        with pytest.raises(SchemaError, match=message) as failed:
             open_source("sql:FROM t", connect=path)
         assert "secret" not in str(failed.value)
     with pytest.raises(SchemaError, match="a connection file is for a query"):
@@ -480,29 +482,29 @@ def test_a_connection_that_does_not_open_is_refused(tmp_path):
 def test_duckdb_takes_half_of_the_memory_at_most(tmp_path, monkeypatch):
     """Half of what is free; a connection file may say another limit."""
     monkeypatch.setattr(sql, "free_memory", lambda: 10**9)
-    said = "SELECT current_setting('memory_limit')"
+    query = "SELECT current_setting('memory_limit')"
     other = tmp_path / "limit.sql"
     other.write_text("SET memory_limit = '100MB'")
 
-    assert "476.8 MiB" == sql._connected(None).execute(said).fetchone()[0]
-    assert "95.3 MiB" == sql._connected(other).execute(said).fetchone()[0]
+    assert "476.8 MiB" == sql._connected(None).execute(query).fetchone()[0]
+    assert "95.3 MiB" == sql._connected(other).execute(query).fetchone()[0]
 
 
 def test_the_query_stands_in_the_release(table, tmp_path, cli, ledger):
     """Plan, release, certificate and page say it, and `verify` knows the field."""
-    made, path = table
+    columns, path = table
     Domain(DOMAIN.columns, target=DOMAIN.target, unit_declared=True, neighbours="add-remove",
-           rows=made.num_rows).to_toml(tmp_path / "domain.toml")
+           rows=columns.num_rows).to_toml(tmp_path / "domain.toml")
     out = tmp_path / "out"
     common = [f"sql:SELECT * FROM '{path}'\nWHERE age > 1", "--domain", tmp_path / "domain.toml",
               "--epsilon", "1", "--top", "2"]
-    code, *said = cli("plan", *common)
-    told = " ".join("".join(said).split())
+    code, *output = cli("plan", *common)
+    text = " ".join("".join(output).split())
 
-    assert (0, True, True) == (code, "WHERE age > 1" in told, "your word" in told), said
-    code, *said = cli("select", *common, "--ledger", ledger.path, "--population", "clinic",
-                      "--out", out)
-    assert code == 0, said
+    assert (0, True, True) == (code, "WHERE age > 1" in text, "your word" in text), output
+    code, *output = cli("select", *common, "--ledger", ledger.path, "--population", "clinic",
+                        "--out", out)
+    assert code == 0, output
     for name in ("release.json", "certificate.json"):
         assert "WHERE age > 1" in (out / name).read_text()
     page = " ".join((out / "report.html").read_text().split())

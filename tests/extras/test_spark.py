@@ -46,7 +46,8 @@ SECRET = "the-cell-of-somebody"
 ROWS = 400
 MODES = ("local[2]", "local-cluster[2,1,1024]", "connect")
 #: One pass, and several (`test_spark_cluster` has every method).
-PASSES = {one.name: one for one in ESTIMATORS if one.name in ("noisy-top-k", "rule-sieve")}.values()
+PASSES = {estimator.name: estimator for estimator in ESTIMATORS
+          if estimator.name in ("noisy-top-k", "rule-sieve")}.values()
 
 
 class Spark:
@@ -98,9 +99,9 @@ def spark(request, tmp_path_factory):
     with (tmp_path_factory.getbasetemp().parent / "connect").open("w") as port:
         if request.param == "connect":
             fcntl.flock(port, fcntl.LOCK_EX)
-        made = Spark(request.param, tmp_path_factory.mktemp("spark"))
-        yield made
-        made.session.stop()
+        new_spark = Spark(request.param, tmp_path_factory.mktemp("spark"))
+        yield new_spark
+        new_spark.session.stop()
     gc.collect()
     # Spark takes Ctrl-C for itself, and keeps it.
     signal.signal(signal.SIGINT, interrupted)
@@ -110,9 +111,9 @@ def spark(request, tmp_path_factory):
 def ward(tmp_path_factory):
     """The ward of the laws, in three files."""
     folder = tmp_path_factory.mktemp("ward")
-    for part, rows in enumerate(np.array_split(np.arange(ROWS), 3)):
+    for piece, rows in enumerate(np.array_split(np.arange(ROWS), 3)):
         pq.write_table(pa.Table.from_pandas(table(ROWS).iloc[rows], preserve_index=False),
-                       folder / f"{part}.parquet")
+                       folder / f"{piece}.parquet")
     return folder
 
 
@@ -122,31 +123,31 @@ def plan():
     return ps.NoisyTopK(2, epsilon=1, domain=WARD).plan(rows=ROWS)
 
 
-def of_codes(rows, _key, _found):
+def of_codes(rows, _key, _before):
     """A sum that looks at no place of a row."""
     return sum((batch.codes.astype(np.int64).sum(axis=0) + 65536 * int(batch.label.sum())
                 for batch in rows), np.zeros(4, np.int64))
 
 
-def of_places(rows, key, found):
+def of_places(rows, key, _before):
     """One that does, and looks at the sum before it."""
     total = np.zeros(4, np.int64)
     for batch in rows:
         weight = (batch.row * np.uint64(key % 97) + batch.unit).astype(np.int64)
         total += (weight[:, None] * batch.codes % 1009).sum(axis=0)
-    return total * (found[0][0] % 7 + 1)
+    return total * (_before[0][0] % 7 + 1)
 
 
-def of_secret(rows, _key, _found):
+def of_secret(rows, _key, _before):
     """A stage that says what it saw."""
     if rows:
         raise ValueError(f"{SECRET} {rows[0].codes[:3].tolist()}")
     return np.zeros(1, np.int64)
 
 
-def of_list(stage, part, key, found):
+def of_list(stage, piece, key, totals):
     """A stage that takes a list of batches."""
-    return stage([part] if len(part) else [], key, found)
+    return stage([piece] if len(piece) else [], key, totals)
 
 
 def added_up(plan, *stages, placed=False):
@@ -158,15 +159,15 @@ def added_up(plan, *stages, placed=False):
         return (0, 1)
 
     return replace(plan, mechanism=mechanism, summarise=Stages(
-        tuple(partial(of_list, one) for one in stages), len(plan.domain.columns),
+        tuple(partial(of_list, stage) for stage in stages), len(plan.domain.columns),
         placed=placed)), kept
 
 
 def summary(plan, X, *stages, placed=False):
-    """What some stages come to over a table."""
+    """The sums of some stages over a table."""
     plan, kept = added_up(plan, *stages, placed=placed)
     fitting.fit(plan, open_source(X), noise=replay(3))
-    return [part.tolist() for part in kept[0]]
+    return [piece.tolist() for piece in kept[0]]
 
 
 @pytest.mark.parametrize("method", PASSES, ids=str)
@@ -193,22 +194,22 @@ def test_places_are_those_of_the_files(spark, ward, plan):
 def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
         spark, ward, plan, ledger, tmp_path):
     """A lost executor's parts are made again, and each is in the sum once."""
-    def deadly(rows, key, found):
+    def deadly(rows, key, totals):
         if rows:
             with contextlib.suppress(FileExistsError):
                 with (tmp_path / "killed").open("x") as file:
-                    # Whoever started the one that starts workers.
+                    # The process that started the one that starts workers.
                     executor = Path(f"/proc/{os.getppid()}/stat").read_text().split()[3]
                     file.write(Path(f"/proc/{executor}/cmdline").read_text())
                 os.kill(int(executor), signal.SIGKILL)
-        return of_codes(rows, key, found)
+        return of_codes(rows, key, totals)
 
     expected = summary(plan, table(ROWS)[[*WARD.names, "back"]], of_codes)
-    made, kept = added_up(plan, deadly)
-    release = fitting.fit(made, open_source(spark.read(ward)), ledger=ledger)
+    total, kept = added_up(plan, deadly)
+    release = fitting.fit(total, open_source(spark.read(ward)), ledger=ledger)
 
     assert "CoarseGrainedExecutorBackend" in (tmp_path / "killed").read_text()
-    assert expected == [part.tolist() for part in kept[0]]
+    assert expected == [piece.tolist() for piece in kept[0]]
     assert release.certificate is not None
     assert ledger.spent() == 1
     assert len(ledger.charges()) == 1
@@ -217,14 +218,14 @@ def test_an_executor_that_is_killed_changes_nothing_and_is_charged_once(
 def test_no_text_of_a_worker_reaches_the_driver(spark, ward, plan, ledger, capfd, caplog):
     """What a worker raises has the one text of a release that failed, and is printed nowhere."""
     caplog.set_level(logging.DEBUG)
-    made, _ = added_up(plan, of_secret)
+    total, _ = added_up(plan, of_secret)
     with pytest.raises(ReleaseFailed) as failed:
-        fitting.fit(made, open_source(spark.read(ward)), ledger=ledger)
+        fitting.fit(total, open_source(spark.read(ward)), ledger=ledger)
 
     assert (failed.value.__cause__, failed.value.__context__) == (None, None)
     assert str(failed.value) == str(ReleaseFailed())
-    said = capfd.readouterr()
-    assert SECRET not in said.out + said.err + caplog.text + spark.printed()
+    output = capfd.readouterr()
+    assert SECRET not in output.out + output.err + caplog.text + spark.printed()
 
 
 def test_no_text_of_spark_reaches_the_driver(spark, plan, tmp_path, capfd, caplog, monkeypatch):
@@ -242,8 +243,8 @@ def test_no_text_of_spark_reaches_the_driver(spark, plan, tmp_path, capfd, caplo
         summary(plan, frame, of_codes)
 
     assert (failed.value.__cause__, failed.value.__context__) == (None, None)
-    said = capfd.readouterr()
-    assert SECRET not in said.out + said.err + caplog.text + spark.printed()
+    output = capfd.readouterr()
+    assert SECRET not in output.out + output.err + caplog.text + spark.printed()
 
 
 # The only modes whose driver has a log of the JVM.
@@ -276,7 +277,7 @@ def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, led
 def test_a_frame_that_fits_no_domain_is_refused(spark, ward):
     """Columns that are not there, types that cannot be read, queries that compute."""
     frame = spark.read(ward)
-    made = ps.NoisyTopK(2, epsilon=1, domain=WARD)
+    estimator = ps.NoisyTopK(2, epsilon=1, domain=WARD)
     for rows, text in ((frame.drop("age"), "'age' is not in the table"),
                        (frame.withColumn("ward", frame["age"]), "with the value 'A'"),
                        (frame.selectExpr("*", "array(age) a").drop("age"), "computes"),
@@ -284,9 +285,9 @@ def test_a_frame_that_fits_no_domain_is_refused(spark, ward):
                        (frame.selectExpr("age + 1 age"), "computes"),
                        (frame.where("age / stay > 1"), "computes")):
         with pytest.raises(SchemaError, match=text):
-            made.fit(rows)
+            estimator.fit(rows)
     with pytest.raises(SchemaError, match="under the name"):
-        made.fit(frame, table(ROWS)["back"])
+        estimator.fit(frame, table(ROWS)["back"])
     with pytest.raises(SchemaError, match="whose summary is a sum"):
         ps.inspect(frame, domain=WARD)
 

@@ -25,7 +25,7 @@ from privsieve.summaries.stages import Stages
 
 ROWS = 400
 #: Every method of the laws whose summary is a sum.
-SUMS = [one for one in ESTIMATORS if isinstance(one.plan().summarise, Stages)]
+SUMS = [estimator for estimator in ESTIMATORS if isinstance(estimator.plan().summarise, Stages)]
 
 
 class Frame:
@@ -33,8 +33,8 @@ class Frame:
 
     def __init__(self, parts, at=None):
         self.parts, self.at = parts, at
-        one = [[pa.record_batch({"id": [0]})]]
-        self.sparkSession = SimpleNamespace(range=lambda *_: Frame(one))
+        batches = [[pa.record_batch({"id": [0]})]]
+        self.sparkSession = SimpleNamespace(range=lambda *_: Frame(batches))
 
     @classmethod
     def of(cls, frame, tasks):
@@ -47,15 +47,15 @@ class Frame:
                                                tasks)])
 
     def selectExpr(self, *wanted):  # noqa: N802  # Spark's
-        names = [one.rsplit(" ", 1)[0].strip("`") for one in wanted]
-        return Frame([[part.select(names) for part in parts] for parts in self.parts])
+        names = [column.rsplit(" ", 1)[0].strip("`") for column in wanted]
+        return Frame([[piece.select(names) for piece in parts] for parts in self.parts])
 
     def mapInArrow(self, of, _schema):  # noqa: N802  # Spark's
-        made = []
+        batches = []
         for at, parts in enumerate(self.parts):
             sys.modules["pyspark"].TaskContext.at = at
-            made.append(list(of(iter(parts))))
-        return Frame(made)
+            batches.append(list(of(iter(parts))))
+        return Frame(batches)
 
     def repartition(self, number, _column):
         rows = [row for parts in self.parts for row in parts]
@@ -92,17 +92,17 @@ class OneFile(Cluster):
         return {"one": 0}
 
 
-def of_list(stage, part, key, found):
+def of_list(stage, piece, key, totals):
     """A stage that takes a list of batches."""
-    return stage([part] if len(part) else [], key, found)
+    return stage([piece] if len(piece) else [], key, totals)
 
 
 def added_up(*stages, placed=False):
     """A summary of stages of our own."""
-    return Stages(tuple(partial(of_list, one) for one in stages), 4, placed=placed)
+    return Stages(tuple(partial(of_list, stage) for stage in stages), 4, placed=placed)
 
 
-def of_codes(rows, _key, _found):
+def of_codes(rows, _key, _before):
     """A sum that looks at cells alone."""
     return sum((batch.codes.astype(np.int64).sum(axis=0) for batch in rows), np.zeros(4, np.int64))
 
@@ -150,7 +150,7 @@ def all_rows(method):
 def test_a_task_that_fails_sends_a_mark(plan, fault):
     """Whatever is raised in a task, its text stays there, and the release fails as any other."""
 
-    def failing(rows, _key, _found):
+    def failing(rows, _key, _before):
         if rows:
             raise fault
         return np.zeros(1, np.int64)
@@ -167,14 +167,14 @@ def test_a_task_that_fails_sends_a_mark(plan, fault):
 
 def test_no_part_is_added_twice():
     """An answer whose partition came before, or that has no numbers, gives the mark."""
-    one = Pass(of_codes, 7)
-    good = one.of([])
+    task = Pass(of_codes, 7)
+    good = task.of([])
 
     for parts, answers in (((1, 1), (good, good)), ((1, 2), (good, b""))):
-        sent = [clusters._sent(part, 0, answer)
-                for part, answer in zip(parts, answers, strict=True)]
-        [made] = clusters._add(sent, one)
-        assert made.to_pylist()[0]["s"] == b""
+        sent = [clusters._sent(piece, 0, answer)
+                for piece, answer in zip(parts, answers, strict=True)]
+        [total] = clusters._add(sent, task)
+        assert total.to_pylist()[0]["s"] == b""
 
 
 def test_the_public_number_of_rows_comes_out(plan):
@@ -229,14 +229,14 @@ def test_a_step_that_no_row_can_stop(step, plain):
 
 
 def test_what_travels_is_what_was_sent():
-    """Numbers of any size and type, in whatever a summary is made of."""
+    """Numbers of any size and type, in any part of a summary."""
     sent = {"a": (1 << 80, None, np.array([True])),
             "b": [np.zeros((2, 0), np.uint16), np.array([[1 << 70], [2]])]}
-    found = read(written(sent), sent)
+    table = read(written(sent), sent)
 
-    assert (1 << 80, None) == found["a"][:2]
-    assert found["a"][2].tolist() == [True]
-    assert (found["b"][0].shape, found["b"][0].dtype) == ((2, 0), np.uint16)
-    assert found["b"][1].tolist() == [[1 << 70], [2]]
+    assert (1 << 80, None) == table["a"][:2]
+    assert table["a"][2].tolist() == [True]
+    assert (table["b"][0].shape, table["b"][0].dtype) == ((2, 0), np.uint16)
+    assert table["b"][1].tolist() == [[1 << 70], [2]]
     with pytest.raises(AssertionError):
         written(0.5)

@@ -1,6 +1,6 @@
 """Law: exploring.  The page for who chooses k says what is true of each k, and is for its holder.
 
-What a stranger finds is recounted by loops; an area is honest: labels that say nothing give a half.
+What an attacker finds is recounted by loops; an area is honest: labels without meaning give a half.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FLAGS = ("--presences-only", "age,ward")
 DRAWN, LONG = (3, 5), 6000
 
 
-def made(rows=160, width=9, seed=1, classes=2, sources=None):
+def run_explore(rows=160, width=9, seed=1, classes=2, sources=None):
     """Rows whose class follows the first columns."""
     rng = np.random.default_rng(seed)
     held = rng.random((rows, width)) < np.linspace(0.25, 0.6, width)
@@ -66,18 +66,18 @@ def made(rows=160, width=9, seed=1, classes=2, sources=None):
     return Labelled(Items.dense(held), y.astype(np.int32), tuple(range(classes)), "ill", sources)
 
 
-def rule_of(table, **more):
+def rule_of(table, **options):
     """A rule for this table."""
-    return Rule(**{"k": 5, "classes": len(table.classes), **more})
+    return Rule(**{"k": 5, "classes": len(table.classes), **options})
 
 
 def rows_of(items):
     """Rows as sets of items, for loops."""
-    found = [set() for _ in range(items.rows)]
+    rows = [set() for _ in range(items.rows)]
     for j in range(len(items)):
         for row in items.indices[items.indptr[j]:items.indptr[j + 1]]:
-            found[row].add(j)
-    return found
+            rows[row].add(j)
+    return rows
 
 
 # --- the curve
@@ -92,7 +92,7 @@ def unjudged(monkeypatch):
 @pytest.fixture(scope="module", params=["presences", "absences", "three classes"])
 def drawn(request):
     """A table, the ways, and their curve, where no choice is judged."""
-    table = made(classes=3 if request.param == "three classes" else 2)
+    table = run_explore(classes=3 if request.param == "three classes" else 2)
     absent = np.arange(9) % 2 == 0 if request.param == "absences" else None
     ways = profile_ways(rule_of(table, absent=absent))
     with pytest.MonkeyPatch.context() as patch:
@@ -101,15 +101,15 @@ def drawn(request):
 
 
 def test_each_choice_keeps_its_k_by_loops(drawn):
-    """The smallest crowd of each choice is that of loops, and at least k."""
-    table, ways, found = drawn
-    assert [(way.name, k) for way in ways for k in DRAWN] == [(p.way, p.k) for p in found.points]
-    for point in found.points:
+    """The smallest group of each choice is that of loops, and at least k."""
+    table, ways, points = drawn
+    assert [(way.name, k) for way in ways for k in DRAWN] == [(p.way, p.k) for p in points.points]
+    for point in points.points:
         rule = next(way.rule for way in ways if way.name == point.way)
-        chosen = found.choices[point.way, point.k].selected
+        chosen = points.choices[point.way, point.k].selected
         rows, all_of = rows_of(table.items), set(chosen)
         crowds = [group(rows, i, all_of, rule) for i in range(len(rows))]
-        shares = [max(np.bincount(table.y[list(one)])) / len(one) for one in crowds]
+        shares = [max(np.bincount(table.y[list(group)])) / len(group) for group in crowds]
 
         assert min(map(len, crowds)) == point.level
         assert point.level >= point.k
@@ -120,40 +120,40 @@ def test_each_choice_keeps_its_k_by_loops(drawn):
 
 def test_strangers_are_counted_by_loops(drawn):
     """Rows below k, and alone, are those of loops, with the class and without it."""
-    table, _, found = drawn
-    for point in found.points:
-        part = table.items.take(found.choices[point.way, point.k].selected)
-        rows = rows_of(part)
+    table, _, points = drawn
+    for point in points.points:
+        own_rows = table.items.take(points.choices[point.way, point.k].selected)
+        rows = rows_of(own_rows)
         for known, has, every in (
                 (False, point.attackers.has, point.attackers.every),
                 (True, point.attackers.has_class, point.attackers.every_class)):
             fits = [[[h for h in range(len(rows)) if (not known or table.y[h] == table.y[i])
                       and same(rows[i], rows[h])] for i in range(len(rows))]
                     for same in (set.__le__, set.__eq__)]
-            for one, crowds in zip((has, every), fits, strict=True):
+            for fit, crowds in zip((has, every), fits, strict=True):
                 sizes = [len(crowd) for crowd in crowds]
-                assert sum(size < point.k for size in sizes) == one.below
-                assert sizes.count(1) == one.alone
+                assert sum(size < point.k for size in sizes) == fit.below
+                assert sizes.count(1) == fit.alone
 
 
 def test_what_a_column_costs_is_the_level_without_it(drawn):
-    """Without each chosen column the smallest crowd is that of loops, and no smaller."""
-    table, ways, found = drawn
+    """Without each chosen column the smallest group is that of loops, and no smaller."""
+    table, ways, points = drawn
     for way in ways:
         rule = dataclasses.replace(way.rule, k=3)
-        chosen = found.choices[way.name, 3].selected
+        chosen = points.choices[way.name, 3].selected
         for cost in costs(table, rule, chosen):
             rest = {j for j in chosen if table.items.origin[j] != cost.name}
             rows = rows_of(table.items)
             level = min(len(group(rows, i, rest, rule)) for i in range(len(rows)))
 
             assert level == cost.without
-            assert level >= found.points[0].k
+            assert level >= points.points[0].k
 
 
 def test_a_curve_ends_in_time_and_says_what_is_missing(monkeypatch):
     """What there is no time for is left, and said; what was reached is the same as with time."""
-    table = made()
+    table = run_explore()
     ways = profile_ways(rule_of(table))
     clock = iter(range(10_000))
     monkeypatch.setattr(exploring, "monotonic", lambda: float(next(clock)))
@@ -178,7 +178,7 @@ def test_a_curve_ends_in_time_and_says_what_is_missing(monkeypatch):
 @pytest.mark.parametrize(("seconds", "judged"), [(5.5, False), (6.5, True)])
 def test_a_choice_is_judged_if_there_is_time_for_all_folds(monkeypatch, seconds, judged):
     """Where a choice took a second, five more are needed to judge it, or it is not begun."""
-    table, clock = made(), [0.0]
+    table, clock = run_explore(), [0.0]
     few = profile_ways(rule_of(table), ["few"])[0]
 
     def choose(table, rule, marked):
@@ -198,7 +198,7 @@ def vars_of(noun):
 
 def test_ctrl_c_keeps_what_was_reached():
     """Somebody who ends the search gets the points of by then."""
-    table, seen = made(), []
+    table, seen = run_explore(), []
     few = profile_ways(rule_of(table), ["few"])[0]
 
     def choose(table, rule, marked):
@@ -207,14 +207,14 @@ def test_ctrl_c_keeps_what_was_reached():
             raise KeyboardInterrupt
         return few.choose(table, rule, marked)
 
-    found = curve(table, [Way("few", few.rule, choose)], KS, 5, LONG)
-    assert [3, 5] == [point.k for point in found.points]
-    assert "Somebody ended the search (Ctrl-C)." == found.unreached[0]
+    points = curve(table, [Way("few", few.rule, choose)], KS, 5, LONG)
+    assert [3, 5] == [point.k for point in points.points]
+    assert "Somebody ended the search (Ctrl-C)." == points.unreached[0]
 
 
 def test_k_is_cut_to_what_the_table_has():
     """No k above the rows, the sources, or (where the class is known) the smallest class."""
-    table = made(rows=60)
+    table = run_explore(rows=60)
     small = dataclasses.replace(table, y=(np.arange(60) < 7).astype(np.int32))
     three = dataclasses.replace(table, sources=(np.arange(60) % 3).astype(np.int32))
 
@@ -229,17 +229,17 @@ def test_k_is_cut_to_what_the_table_has():
 
 @pytest.mark.usefixtures("unjudged")
 def test_sources_are_counted_where_rows_are_of_persons():
-    """Crowds, strangers and folds are of sources, where a person has several rows."""
+    """Groups, attackers and folds are of sources, where a person has several rows."""
     sources = (np.arange(160) // 4).astype(np.int32)
-    table = made(sources=sources)
-    found = curve(table, profile_ways(rule_of(table)), (2, 5), 5, LONG)
+    table = run_explore(sources=sources)
+    points = curve(table, profile_ways(rule_of(table)), (2, 5), 5, LONG)
     by_source = {int(s): set(folds(table)[sources == s]) for s in range(40)}
 
-    assert {1} == {len(one) for one in by_source.values()}
-    assert {"few", "strict"} == {point.way for point in found.points}
-    assert any("most, k = 2: " in text and "sources" in text for text in found.unreached)
-    for point in found.points:
-        rows, of = rows_of(table.items.take(found.choices[point.way, point.k].selected)), point
+    assert {1} == {len(source) for source in by_source.values()}
+    assert {"few", "strict"} == {point.way for point in points.points}
+    assert any("most, k = 2: " in text and "sources" in text for text in points.unreached)
+    for point in points.points:
+        rows, of = rows_of(table.items.take(points.choices[point.way, point.k].selected)), point
         sizes = [len({int(sources[h]) for h in range(160) if rows[i] <= rows[h]})
                  for i in range(160)]
         assert sum(size < of.k for size in sizes) == of.attackers.has.below == 0
@@ -248,12 +248,12 @@ def test_sources_are_counted_where_rows_are_of_persons():
 @pytest.mark.parametrize("method", ["greedy", "maximal", "exact"])
 def test_a_method_is_explored_as_it_publishes(method):
     """Where a method is named the curve is that of the method."""
-    table = made(rows=80, width=6)
+    table = run_explore(rows=80, width=6)
     way = method_way(rule_of(table), method, "mutual-information", 60)
-    found = curve(table, [way], (2, 5), 5, LONG)
+    points = curve(table, [way], (2, 5), 5, LONG)
 
-    assert [(method, 2), (method, 5)] == [(point.way, point.k) for point in found.points]
-    assert all(point.level >= point.k and point.area for point in found.points)
+    assert [(method, 2), (method, 5)] == [(point.way, point.k) for point in points.points]
+    assert all(point.level >= point.k and point.area for point in points.points)
 
 
 # --- the honest area
@@ -281,7 +281,7 @@ def test_labels_that_say_nothing_give_a_half():
 
 def test_no_choice_sees_the_rows_that_judge_it():
     """Each fold is chosen without its labels: another label there changes no choice."""
-    table, seen = made(), []
+    table, seen = run_explore(), []
     honest_area(table, lambda marked: seen.append(marked) or publishable(
         replace(table, marked=marked), rule_of(table), "strict"))
 
@@ -296,9 +296,9 @@ def test_no_choice_sees_the_rows_that_judge_it():
 
 def test_folds_follow_from_the_place_of_a_row():
     """The same place is in the same fold in any table, and folds are about equal."""
-    many = folds(made(rows=5000))
+    many = folds(run_explore(rows=5000))
 
-    assert many[:160].tolist() == folds(made()).tolist()
+    assert many[:160].tolist() == folds(run_explore()).tolist()
     assert 5 == len(np.unique(many))
     assert np.bincount(many).min() > 900
 
@@ -309,7 +309,7 @@ def test_an_area_is_that_of_all_rows_one_by_one():
     from sklearn.metrics import roc_auc_score
 
     for classes in (2, 3):
-        table = made(rows=500, width=5, classes=classes)
+        table = run_explore(rows=500, width=5, classes=classes)
         dense = np.zeros((500, 5))
         for row, held in enumerate(rows_of(table.items)):
             dense[row, list(held)] = 1
@@ -324,7 +324,7 @@ def test_an_area_is_that_of_all_rows_one_by_one():
 
 def test_what_cannot_be_judged_is_not(monkeypatch):
     """One class, a fold without two classes, a choice too large: no area; no column: a half."""
-    table = made()
+    table = run_explore()
     nobody = dataclasses.replace(table, y=np.zeros(160, np.int32))
     rare = dataclasses.replace(table, y=(np.arange(160) == 0).astype(np.int32))
     none = exploring.profile_ways(rule_of(table))[0]
@@ -343,9 +343,9 @@ def test_what_cannot_be_judged_is_not(monkeypatch):
 # --- the page
 
 
-def told(text="age", **more):
-    """A page with a stranger's text wherever one can stand."""
-    asked = ExploreSettings(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
+def explore_page(text="age", **options):
+    """A page with an outsider's text wherever a text can be."""
+    settings = ExploreSettings(k=5, named=True, way="few", rows=100, items=9, columns=4, classes=2,
                   both=(text, "b"), presences=("c",), sensitive=(text,), target=text,
                   published=True, limits=("--max-share",))
     of = Attackers(Findable(0, 0), Findable(3, 1), Findable(8, 2), Findable(9, 4))
@@ -353,19 +353,19 @@ def told(text="age", **more):
                          Area(0.7 + k / 100, 0.7, 0.9, 5) if k < 8 else None)
                    for way in ("few", "most") for k in KS if (way, k) != ("most", 8))
     return Explored(**{
-        "settings": asked, "ks": KS, "ways": ("few", "most"), "points": points,
+        "settings": settings, "ks": KS, "ways": ("few", "most"), "points": points,
         "names": (text, "b", "c"), "costs": (ColumnCost(text, 9, 2), ColumnCost("b", 6, 1)),
         "shut": (Shut(text, 4, 3, 0), Shut("d", 2, 9, 1)), "passed_over": 2,
         "population": Population(1000, (Uniques("few", 1, 4, 0.4, 0.4, 0.03),
                                         Uniques("all columns", 0, 4, 0.0, None, None))),
         "unreached": ("most: no columns were chosen at k = 8, for want of time.",),
-        "seconds": 60, **more})
+        "seconds": 60, **options})
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_page_is_harmless(text):
     """No script, no reference outside, nothing of a name that runs; it is marked as private."""
-    page = harmless(explored_page(told(text)))
+    page = harmless(explored_page(explore_page(text)))
 
     assert "DO NOT RELEASE" in page.words
     assert page.titles[0].startswith("PRIVATE, do not release")
@@ -377,7 +377,7 @@ def test_the_page_is_harmless(text):
 
 def test_the_page_says_its_figures():
     """Every figure of the nouns that a steward needs stands on the page, and what is missing."""
-    words = harmless(explored_page(told())).words
+    words = harmless(explored_page(explore_page())).words
 
     for fact in ("100 rows, 4 columns", "2 (3)", "0.750", "0.700\u20130.900", "not reached",
                  "2 (3; cut)",
@@ -394,7 +394,7 @@ def test_the_page_says_its_figures():
 
 def test_a_page_of_nothing_is_a_page():
     """Where no column fits, nothing is drawn that is not there, and the page says it."""
-    empty = told(points=(), costs=(), shut=(), names=(), population=None)
+    empty = explore_page(points=(), costs=(), shut=(), names=(), population=None)
     words = harmless(explored_page(empty)).words
 
     assert "At k = 5 no column fits (few)." in words
@@ -404,7 +404,7 @@ def test_a_page_of_nothing_is_a_page():
 
 def test_nouns_print_nothing():
     """What the page holds is not shown by a repr."""
-    assert "4711" not in repr(told("4711"))
+    assert "4711" not in repr(explore_page("4711"))
 
 
 # --- the command
@@ -448,15 +448,15 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     assert "k of 2, 3, 5, 8, 10, 11, 20, 50, 100; greedy." in page.words
     assert "The table holds 200 of 2,000 people: 10 %." in page.words
     assert "and of dose, smoker also what it lacks" in page.words
-    said = capsys.readouterr()
-    assert "" == said.out
-    assert "PRIVATE: not to be released" in said.err
+    output = capsys.readouterr()
+    assert "" == output.out
+    assert "PRIVATE: not to be released" in output.err
 
 
 def test_what_is_refused_leaves_no_file(here):
     """A file that exists, a k that cannot be, too few people: one sentence, and no new file."""
     Path("old.html").write_text("mine")
-    for more, says in (
+    for options, says in (
             (("--out", "old.html", "-k", 5), "exists; nothing is overwritten"),
             (("--out", "new.html", "-k", 201), "k is 201; with 200 rows it can be 2 to 200"),
             (("--out", "new.html", "-k", 1), "k is 1; with 200 rows"),
@@ -464,7 +464,7 @@ def test_what_is_refused_leaves_no_file(here):
             (("--out", "new.html", "--population-size", 9), "give at least 200"),
             (("--out", "new.html", "--source", "age", "--population-size", 900), "--source")):
         with pytest.raises(ParameterError, match=says):
-            call(*more)
+            call(*options)
         assert {"t.csv", "old.html"} == files()
     assert "mine" == Path("old.html").read_text()
     with pytest.raises(ParameterError, match="of at least two classes"):
@@ -488,7 +488,7 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
 @pytest.mark.usefixtures("here", "unjudged")
 def test_a_way_that_cannot_be_gone_is_refused_with_its_reason():
     """Where the profile that was asked for is refused, no page is left behind."""
-    table = made(rows=60, sources=(np.arange(60) % 30).astype(np.int32))
+    table = run_explore(rows=60, sources=(np.arange(60) % 30).astype(np.int32))
     page = command.EachOptions(k=5, out="one.html")
     with pytest.raises(ParameterError, match=r"most, k = 5: .*sources are counted in 'few'"):
         command.explore(table, rule_of(table), SetOptions(profile="most"), page)
@@ -497,12 +497,13 @@ def test_a_way_that_cannot_be_gone_is_refused_with_its_reason():
 
 def test_a_sensitive_column_is_said_and_never_chosen():
     """What must not be learned is named on the page."""
-    table = made()
+    table = run_explore()
     secret = Sensitive("income", np.zeros(160, np.int32), ("low",))
-    asked = command._settings_of(dataclasses.replace(table, sensitive=(secret,)),
+    settings = command._settings_of(dataclasses.replace(table, sensitive=(secret,)),
                            rule_of(table, labelled=True), SetOptions(closeness="0.3"), named=False)
 
-    assert (("income",), True, ("--closeness",)) == (asked.sensitive, asked.known, asked.limits)
+    assert (("income",), True, ("--closeness",)) == (settings.sensitive, settings.known,
+                                                     settings.limits)
 
 
 # --- the document
@@ -516,7 +517,7 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {})
     line = re.search(r"^privsieve explore (.*)$", text, re.MULTILINE)[1]
     seen = []
-    monkeypatch.setattr(command, "explored_page", lambda told: seen.append(told) or b"page")
+    monkeypatch.setattr(command, "explored_page", lambda facts: seen.append(facts) or b"page")
     monkeypatch.setattr(command, "_ways", lambda rule, options: profile_ways(rule, ["few"]))
     listed = (2, 11, 100)  # of nine; a choice that changes is seen at one of them
     monkeypatch.setattr(command, "ks_of", lambda *_: listed)
@@ -539,7 +540,7 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
 def test_thresholds_of_others_are_the_same_in_page_and_document():
     """The page and docs/k-anonymity.md name the same k, and the same sources."""
     text = (Path(__file__).parents[2] / "docs" / "k-anonymity.md").read_text(encoding="utf-8")
-    page = harmless(explored_page(told())).words
+    page = harmless(explored_page(explore_page())).words
 
     for k, source in (("3", "OECD Glossary of Statistical Terms"), ("5", "Cell Size Precedents"),
                       ("10", "10 threshold rule"), ("11", "CMS Cell Size Suppression Policy"),

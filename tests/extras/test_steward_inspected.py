@@ -18,28 +18,28 @@ from test_report import harmless
 
 def page_of(columns, folder):
     """A page with whatever it can say, and these names and texts wherever one can stand."""
-    one, two, three = columns
-    lines = [f"{one};{two};{three};d;y"] + [
+    first, two, three = columns
+    lines = [f"{first};{two};{three};d;y"] + [
         f'{at / 7:.2f};{two if at % 3 else "A"};{at};0{1 + at % 9}.02.2020;{three if at % 4 else 1}'
         for at in range(80)] + ["", '"', "1;2"]
     path = folder / "looked.csv"
     path.write_text("\n".join(lines).replace(".", ","), encoding="cp1252")
     path.write_text(path.read_text(encoding="cp1252").replace(",02,", ".02."), encoding="cp1252")
-    domain = Domain([Number(one, 0, 1000), Category(two, ["A", "B", "ä"]), Number(three),
-                     Date("d", "2020-01-01", "2021-01-01"), Number(one[:100] + "gone")],
+    domain = Domain([Number(first, 0, 1000), Category(two, ["A", "B", "ä"]), Number(three),
+                     Date("d", "2020-01-01", "2021-01-01"), Number(first[:100] + "gone")],
                     target=Label("y", [0, 1]))
-    return inspected_page(inspect(path, domain).told())
+    return inspected_page(inspect(path, domain).json())
 
 
 @pytest.mark.parametrize("columns", [("age", "ward", "n"), ("<script>", "&amp", 'x" onload="'),
                                      ("W" * 100, "a_b" * 30, "<b>" * 30)])
 def test_the_page(tmp_path, columns):
-    """The page is harmless whatever stands in a table, and says what was found and where."""
+    """The page is harmless for any table, and says what was found and where."""
     page = harmless(page_of(columns, tmp_path))
 
-    for said in ("PRIVATE · ABOUT THE ROWS OF A TABLE · DO NOT RELEASE", "STOP.", "read from the",
+    for text in ("PRIVATE · ABOUT THE ROWS OF A TABLE · DO NOT RELEASE", "STOP.", "read from the",
                  "with an open quote", "line 83", "labels are not read", "Columns that the table"):
-        assert said in page.words
+        assert text in page.words
     assert page.titles[0].startswith("PRIVATE")
 
 

@@ -37,9 +37,9 @@ def by_hand(sizes, people):
     ([1, 1, 1, 5, 40], 60), ([1, 2, 2, 2, 7], 1000)])
 def test_the_estimate_of_zayatz_is_bayes_rule(sizes, people):
     """The share is that of the formula in exact fractions, for small tables."""
-    found = zayatz(np.array(sizes), people)
+    estimate = zayatz(np.array(sizes), people)
 
-    assert float(by_hand(sizes, people)) == pytest.approx(found, abs=1e-9)
+    assert float(by_hand(sizes, people)) == pytest.approx(estimate, abs=1e-9)
 
 
 def intruded(cells, fraction):
@@ -60,9 +60,9 @@ def intruded(cells, fraction):
 def test_the_chance_of_a_right_match_is_that_of_the_simulation(cells, fraction):
     """With every row taken out once, data intrusion simulation gives its formula."""
     size = [cells.count(cell) for cell in set(cells)]
-    found = data_intrusion(size.count(1), size.count(2), float(fraction))
+    chance = data_intrusion(size.count(1), size.count(2), float(fraction))
 
-    assert float(intruded(cells, fraction)) == pytest.approx(found)
+    assert float(intruded(cells, fraction)) == pytest.approx(chance)
 
 
 def populations():
@@ -130,12 +130,12 @@ def test_the_truth_is_counted_row_by_row():
 def test_what_has_no_unique_has_no_estimate():
     """Of no unique row nothing is estimated; of a whole population everything is certain."""
     pairs, row = Items.dense([[1], [1], [0], [0]]), Items.dense([[1]])
-    none, whole, one = (estimate_uniques(pairs, 9), estimate_uniques(Items.dense([[1], [0]]), 2),
-                        estimate_uniques(row, 5))
+    none, whole, single = (estimate_uniques(pairs, 9), estimate_uniques(Items.dense([[1], [0]]), 2),
+                           estimate_uniques(row, 5))
 
     assert (0, 2, 0.0, None, None) == (none.alone, none.pairs, none.unique, none.share, none.right)
     assert (2, 2.0, 1.0, 1.0) == (whole.alone, whole.unique, whole.share, whole.right)
-    assert (1, 1.0, 1.0) == (one.alone, one.share, one.right)
+    assert (1, 1.0, 1.0) == (single.alone, single.share, single.right)
 
 
 def test_a_population_is_not_smaller_than_its_sample():
@@ -146,21 +146,21 @@ def test_a_population_is_not_smaller_than_its_sample():
         estimate_uniques(Items.dense(np.zeros((0, 2))), 3)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_journalist(part):
-    """The crowd of a row are the rows of the population: its equals, or all that hold it."""
-    for items, rows, _, _, rng in tables(part):
+@pytest.mark.parametrize("own_chosen", PARTS)
+def test_journalist(own_chosen):
+    """The matches of a row are the rows of the population: its equals, or all that hold it."""
+    for items, rows, _, _, rng in tables(own_chosen):
         chosen = sorted(rng.choice(len(rows), int(rng.integers(1, len(rows) + 1)), replace=False))
         matrix = np.array([[j in row for j in range(len(items))] for row in rows])
-        found = in_population(Items.dense(matrix[chosen]), items)
+        risk = in_population(Items.dense(matrix[chosen]), items)
 
         assert [[len(naive.equals(rows, i)) for i in chosen],
-                [len(naive.group(rows, i)) for i in chosen]] == [one.tolist() for one in found]
+                [len(naive.group(rows, i)) for i in chosen]] == [row.tolist() for row in risk]
 
 
-@pytest.mark.parametrize(("people", "said"), [([[1, 0, 1]] * 2, "lacks rows"),
-                                              ([[1, 0]], "other columns")])
-def test_another_population(people, said):
+@pytest.mark.parametrize(("people", "population"), [([[1, 0, 1]] * 2, "lacks rows"),
+                                                    ([[1, 0]], "other columns")])
+def test_another_population(people, population):
     """A population holds the rows of the table, under its columns."""
-    with pytest.raises(SchemaError, match=said):
+    with pytest.raises(SchemaError, match=population):
         in_population(Items.dense([[1, 0, 0]]), Items.dense(people))

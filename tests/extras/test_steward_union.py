@@ -36,10 +36,11 @@ def privsieve(tmp_path, monkeypatch, cli):
         code, out, err = cli(*args)
         return code, out, " ".join(err.split())
 
-    def publish(out, columns, *more, data="t.csv", k=20):
-        found = call("publish", data, "--target", "ill", "-k", k, "--columns", columns, "--method",
-                     "greedy", "--weights", "even", "--out", out, *more)
-        assert 0 == found[0], found[2]
+    def publish(out, columns, *options, data="t.csv", k=20):
+        publication = call("publish", data, "--target", "ill", "-k", k, "--columns", columns,
+                           "--method",
+                           "greedy", "--weights", "even", "--out", out, *options)
+        assert 0 == publication[0], publication[2]
 
     call.publish = publish
     publish("one", "a,b", "--publish-target")
@@ -50,7 +51,7 @@ def privsieve(tmp_path, monkeypatch, cli):
 def folder(cells, y, columns, claim, order):
     """A publication of these columns, its rows in this order."""
     names = [f"c{j}" for j in columns]
-    texts = {"ill": tuple(str(one) for one in y[order])} if claim["target"] else {}
+    texts = {"ill": tuple(str(label) for label in y[order])} if claim["target"] else {}
     return Verified("f", claim, Items.dense(cells[order][:, columns], names), texts)
 
 
@@ -74,13 +75,13 @@ def publications(rng):
 
 def smallest(cells, y, folders):
     """The smallest group of all columns together, from the definition."""
-    claims = [one.claim for one in folders]
-    chosen = sorted({int(name[1:]) for one in claims for name in one["columns"]})
-    absent = np.array([any(f"c{j}" in one["absent"] for one in claims)
+    claims = [folder.claim for folder in folders]
+    chosen = sorted({int(name[1:]) for claim in claims for name in claim["columns"]})
+    absent = np.array([any(f"c{j}" in claim["absent"] for claim in claims)
                        for j in range(cells.shape[1])])
     rule = Rule(k=1, classes=2, absent=absent,
-                model="k-anonymity" if any(one["model"] == "k-anonymity" for one in claims)
-                else "containment", labelled=any(one.known for one in folders))
+                model="k-anonymity" if any(claim["model"] == "k-anonymity" for claim in claims)
+                else "containment", labelled=any(folder.known for folder in folders))
     return min(size for size, _ in groups(cells, y, rule, chosen))
 
 
@@ -90,12 +91,12 @@ def test_bounds_hold_the_truth():
     narrow = above = 0
     for _ in range(160):
         cells, y, folders = publications(rng)
-        found = bounds(folders)
+        limits = bounds(folders)
         level = smallest(cells, y, folders)
-        narrow += found.lowest == found.highest
-        above += found.lowest > 1
+        narrow += limits.lowest == limits.highest
+        above += limits.lowest > 1
 
-        assert found.lowest <= level <= found.highest
+        assert limits.lowest <= level <= limits.highest
         assert differing(folders) is None
     assert narrow > 20
     assert above > 20
@@ -103,26 +104,26 @@ def test_bounds_hold_the_truth():
 
 def test_bounds_are_reached():
     """Each bound is the truth for some table that gives the same two folders."""
-    one, other = np.array([1, 1, 0, 0]), np.array([1, 1, 0, 0])
-    found, seen = None, set()
+    first, other = np.array([1, 1, 0, 0]), np.array([1, 1, 0, 0])
+    union, seen = None, set()
     for order in ([0, 1, 2, 3], [0, 2, 1, 3]):
-        cells = np.stack([one, other[order]], axis=1)
+        cells = np.stack([first, other[order]], axis=1)
         folders = [folder(cells, np.zeros(4, int), [j], claimed([f"c{j}"]), np.arange(4))
                    for j in range(2)]
-        found = bounds(folders)
+        union = bounds(folders)
         seen.add(smallest(cells, np.zeros(4, int), folders))
 
-    assert seen == {found.lowest, found.highest} == {1, 2}
+    assert seen == {union.lowest, union.highest} == {1, 2}
 
 
 def test_too_much_to_compare(monkeypatch):
     """Where there is too much to compare the bounds are wider, and hold all the same."""
     rng = np.random.default_rng(29)
-    made = [publications(rng) for _ in range(30)]
-    tight = [bounds(folders) for _, _, folders in made]
+    publications_drawn = [publications(rng) for _ in range(30)]
+    tight = [bounds(folders) for _, _, folders in publications_drawn]
     for limit in ("MOST", "MOST_KEPT"):
         monkeypatch.setattr(union, limit, 8)
-        for (cells, y, folders), narrow in zip(made, tight, strict=True):
+        for (cells, y, folders), narrow in zip(publications_drawn, tight, strict=True):
             wide = bounds(folders)
 
             assert wide.lowest <= narrow.lowest <= smallest(cells, y, folders) <= narrow.highest
@@ -137,10 +138,10 @@ def test_the_count_is_the_definition():
         cells, y, folders = publications(rng)
         table = table_of(cells, y, classes=2)
         level = smallest(cells, y, folders)
-        found = counted({None: table, "ill": table}, folders, level + 1)
+        union = counted({None: table, "ill": table}, folders, level + 1)
 
-        assert (level, 0) == (found.level, found.poor)
-        assert found.below > 0
+        assert (level, 0) == (union.level, union.poor)
+        assert union.below > 0
         assert 0 == counted({None: table, "ill": table}, folders, level).below
 
 
@@ -162,10 +163,10 @@ def test_folders_of_other_rows():
         rows, now = (sorted((*row, *([label] if texts else [])) for row, label in
                             zip(some[:, at].tolist(), y.tolist(), strict=True))
                      for some in (cells, changed))
-        found = differing([first, other])
-        apart += found is not None
+        differences = differing([first, other])
+        apart += differences is not None
 
-        assert (rows == now) == (found is None)
+        assert (rows == now) == (differences is None)
         fewer = differing([first, folder(cells, y, columns, second.claim, less)])
         assert (1, 0) == (fewer.only_first, fewer.only_second)
     assert 25 < apart < 150
@@ -179,10 +180,10 @@ def test_folders_alone(privsieve):
     assert (0, "") == (code, err)
     assert "level between" in " ".join(out.split())
     assert "may leave groups below k = 20" in " ".join(out.split())
-    found = json.loads(privsieve("union", "one", "two", "--json")[1])
+    document = json.loads(privsieve("union", "one", "two", "--json")[1])
 
-    assert (20, False, 2) == (found["k"], found["counted"], len(found["folders"]))
-    assert found["lowest"] < 20 <= found["highest"]
+    assert (20, False, 2) == (document["k"], document["counted"], len(document["folders"]))
+    assert document["lowest"] < 20 <= document["highest"]
     alone = json.loads(privsieve("union", "two", "--json")[1])
     claim = json.loads(Path("two/certificate.json").read_text())["claim"]
     assert claim["level"] == alone["lowest"] == alone["highest"]
@@ -203,17 +204,17 @@ def test_certainly_below(privsieve):
 
 def test_folders_with_their_table(privsieve):
     """With the table the level is counted, for all of its targets, under the strictest rule."""
-    found = json.loads(privsieve("union", "t.csv", "one", "two", "--json")[1])
+    document = json.loads(privsieve("union", "t.csv", "one", "two", "--json")[1])
     text = Path("t.csv").read_text().splitlines()
     head, rows = text[0].split(","), [line.split(",") for line in text[1:]]
-    names = sorted({name for one in ("one", "two") for name in json.loads(
-        Path(one, "certificate.json").read_text())["claim"]["columns"]})
+    names = sorted({name for single_name in ("one", "two") for name in json.loads(
+        Path(single_name, "certificate.json").read_text())["claim"]["columns"]})
     cells = np.array([[int(row[head.index("ward")] == name[5:]) if "=" in name
                        else int(row[head.index(name)]) for name in names] for row in rows])
     y = np.array([row[-1] == "yes" for row in rows]).astype(int)
-    claims = [json.loads(Path(one, "certificate.json").read_text())["claim"]
-              for one in ("one", "two")]
-    absent = {name for one in claims for name in one["absent"]}
+    claims = [json.loads(Path(name, "certificate.json").read_text())["claim"]
+              for name in ("one", "two")]
+    absent = {name for claim in claims for name in claim["absent"]}
 
     def fits(mine, other):
         return all(other[j] if mine[j] else not (other[j] and name in absent)
@@ -223,7 +224,7 @@ def test_folders_with_their_table(privsieve):
                     for other, label in zip(cells, y, strict=True))
                 for mine, own in zip(cells, y, strict=True))
 
-    assert (True, level, level) == (found["counted"], found["lowest"], found["highest"])
+    assert (True, level, level) == (document["counted"], document["lowest"], document["highest"])
     code, _out, err = privsieve("union", "t.csv", "one", "two", "-k", level + 1)
     assert (7, True) == (code, f"leave a group of {level} rows, below k" in err), err
     assert 0 == privsieve("union", "t.csv", "one", "two", "-k", level)[0]
@@ -289,7 +290,7 @@ def test_a_folder_with_what_is_no_file(privsieve, spoil):
     assert (3, True) == (code, "release.json is missing, is a link or is not JSON" in err), err
 
 
-@pytest.mark.parametrize(("args", "code", "said"), [
+@pytest.mark.parametrize(("args", "code", "message"), [
     (("t.csv", "minus.csv"), 2, "give one table, or folders"),
     (("t.csv", "minus.csv", "one"), 2, "at most one table"),
     (("empty",), 2, "holds no certificate.json"),
@@ -298,14 +299,14 @@ def test_a_folder_with_what_is_no_file(privsieve, spoil):
     (("one", "nothing.csv"), 3, "does not exist"),
     (("bare",), 2, "holds no published table"),
 ])
-def test_refusals(privsieve, args, code, said):
+def test_refusals(privsieve, args, code, message):
     """What cannot be checked is refused in one sentence, and nothing is printed before."""
     Path("empty").mkdir()
     Path("bare").mkdir()
     shutil.copy("one/certificate.json", "bare")
-    found, out, err = privsieve("union", *args)
+    actual_code, out, err = privsieve("union", *args)
 
-    assert (code, "", True) == (found, out, said in err), err
+    assert (code, "", True) == (actual_code, out, message in err), err
 
 
 def test_parquet_and_texts(privsieve):
@@ -313,6 +314,6 @@ def test_parquet_and_texts(privsieve):
     privsieve.publish("p", "c,ward", "--publish-target")
 
     assert 0 == privsieve("union", "p", "two")[0]
-    found = [json.loads(privsieve("union", "one", name, "--json")[1]) for name in ("p", "two")]
-    assert [(one["lowest"], one["highest"]) for one in found] == [
-        (found[0]["lowest"], found[0]["highest"])] * 2
+    documents = [json.loads(privsieve("union", "one", name, "--json")[1]) for name in ("p", "two")]
+    assert [(document["lowest"], document["highest"]) for document in documents] == [
+        (documents[0]["lowest"], documents[0]["highest"])] * 2

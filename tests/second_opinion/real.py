@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from privsieve.release import figure
 
-#: What leaves stands on a grid that is so many binary places finer than its sensitivity.
+#: What leaves is on a grid that is this number of binary places finer than its sensitivity.
 FINENESS = 16
 #: How far a figure in floats may be off, relatively.
 _NEAR = 1e-9
@@ -45,7 +45,7 @@ class Between(NamedTuple):
         return Between(rising(self.low), rising(self.high))
 
 
-def said(text: str, span: Between, written: Callable[[float], str] = figure) -> bool:
+def agrees(text: str, span: Between, written: Callable[[float], str] = figure) -> bool:
     """Whether a text is how a figure of the span is written.
 
     >>> said("0.3333", Between.about(1 / 3)), said("0.3334", Between.about(1 / 3))
@@ -66,13 +66,13 @@ def power(value: float) -> int:
 
 
 def exponents(d: int, moved: Between, *, norm: int = 2) -> set[int]:
-    """The exponents that a grid of d numbers may have, which a neighbour moves by so much.
+    """The exponents that a grid of d numbers may have, which a neighbour moves by this length.
 
     >>> exponents(4, Between.about(3.0))
     {-17}
     """
-    more = math.sqrt(d) if norm == 2 else d
-    return {power(end) - FINENESS - power(more * (1 + 1e-15)) - 1 for end in moved}
+    reach = math.sqrt(d) if norm == 2 else d
+    return {power(end) - FINENESS - power(reach * (1 + 1e-15)) - 1 for end in moved}
 
 
 def used(d: int, moved: Between, exponent: int, *, norm: int = 2) -> Between:
@@ -147,8 +147,8 @@ def reach(r: float) -> Between:
     def square(a: float, b: float) -> float:
         if a < 0 or b < 0 or a + b > math.pi:
             return 0.0
-        one, two = (1 / (1 + math.exp(-min(700.0, r * math.cos(x)))) for x in (a, b))
-        return one * one + two * two - 2 * one * two * math.cos(a + b)
+        first, two = (1 / (1 + math.exp(-min(700.0, r * math.cos(x)))) for x in (a, b))
+        return first * first + two * two - 2 * first * two * math.cos(a + b)
 
     steps = [math.pi * i / 24 for i in range(25)]
     best, a, b = max((square(a, b), a, b) for a in steps for b in steps if b <= a)

@@ -97,14 +97,14 @@ class Facts:
     @property
     def settings(self) -> Mapping[str, Any]:
         """The settings of the plan."""
-        found: Mapping[str, Any] = self.plan["settings"]
-        return found
+        actual_settings: Mapping[str, Any] = self.plan["settings"]
+        return actual_settings
 
     @property
     def forecast(self) -> Mapping[str, Any]:
         """The forecast of the release."""
-        found: Mapping[str, Any] = self.release["forecast"]
-        return found
+        actual_forecast: Mapping[str, Any] = self.release["forecast"]
+        return actual_forecast
 
     @property
     def epsilon(self) -> Fraction:

@@ -16,7 +16,7 @@ from typing import Any
 from privsieve.check.reasons import failed
 from privsieve.public.columns import Category, Flag, Number
 from privsieve.release import figure
-from second_opinion.real import Between, exponents, said, used
+from second_opinion.real import Between, agrees, exponents, used
 from second_opinion.recount import Facts, warned
 from second_opinion.recount_model import PURE_NOISE, longest, moved
 
@@ -42,7 +42,7 @@ def reasons(facts: Facts) -> Iterator[str]:
     if queries is None or answers is None or how is None:
         yield "a session's release does not hold queries and answers"
         return
-    asked, kept = len(queries), settings["kept"]
+    wanted_queries, kept = len(queries), settings["kept"]
     yield from failed({
         "answers are planned for a target that is no number": isinstance(domain.target, Number),
         "a session protects one row that is replaced":
@@ -52,11 +52,11 @@ def reasons(facts: Facts) -> Iterator[str]:
         "the release does not name all columns":
             list(release["selected"]) == list(domain.names),
         "the release does not hold the planned queries, with one answer each":
-            asked == len(answers) == settings["queries"],
+            wanted_queries == len(answers) == settings["queries"],
         "a query is no record of the domain": all(_is_record(query, facts) for query in queries),
         "the numbers of the release are not as many as planned":
-            len(release["values"]["q"]) == kept and 1 <= kept <= asked
-            and (how != "one" or asked == 1),
+            len(release["values"]["q"]) == kept and 1 <= kept <= wanted_queries
+            and (how != "one" or wanted_queries == 1),
         "an answer is no number as it is written":
             all(repr(float(text)) == text for text in answers)
             and repr(float(settings.get("gamma", "1.0"))) == settings.get("gamma", "1.0"),
@@ -64,7 +64,8 @@ def reasons(facts: Facts) -> Iterator[str]:
             ("points" in settings) == (how == "batch"),
         "no session is paid for with a delta": not facts.delta,
     })
-    if not isinstance(domain.target, Number) or not all(_is_record(one, facts) for one in queries):
+    if not isinstance(domain.target,
+                      Number) or not all(_is_record(query, facts) for query in queries):
         return
     yield from _noise(facts)
     yield from _answers(facts)
@@ -72,8 +73,8 @@ def reasons(facts: Facts) -> Iterator[str]:
 
 def _is_record(query: Sequence[int], facts: Facts) -> bool:
     columns = facts.columns
-    most = [1 if isinstance(one, Flag) else one.levels - 1 if isinstance(one, Category)
-            else MISSING for one in columns]
+    most = [1 if isinstance(column, Flag) else column.levels - 1 if isinstance(column, Category)
+            else MISSING for column in columns]
     return len(query) == len(columns) and all(
         code <= top for code, top in zip(query, most, strict=True))
 
@@ -91,10 +92,10 @@ def _noise(facts: Facts) -> Iterator[str]:
     S = used(d, wide, exponent if exponent in on_grid else min(on_grid), norm=norm)
     each = S.times({"one": math.sqrt(2) / epsilon, "batch": math.sqrt(d + 1) / epsilon}[how])
     if how == "batch":
-        most = max(_kernel(settings, facts)(one, one)
-                   for one in map(_point_of(facts), release["queries"]))
+        most = max(_kernel(settings, facts)(query, query)
+                   for query in map(_point_of(facts), release["queries"]))
         each = each.times(math.sqrt(most + NUGGET))
-    error = each.through(lambda one: math.sqrt(one * one + lam))
+    error = each.through(lambda x: math.sqrt(x * x + lam))
     known = {"noise_each": each.times(_half(facts.domain.target)), "noise_prediction": each,
              "expected_error": error, "longest": Between.about(longest(lam), near)}
     yield from warned(facts, each.low, PURE_NOISE)
@@ -102,29 +103,29 @@ def _noise(facts: Facts) -> Iterator[str]:
         "the law of the noise is not the one of the answers":
             release["noise"]["law"] == LAWS[how],
         "the amount of noise is not the one of the claimed epsilon":
-            said(release["noise"]["each"], known["noise_each"], shown),
+            agrees(release["noise"]["each"], known["noise_each"], write_figure),
         "the grid of the numbers does not follow from their sensitivity": exponent in on_grid,
         "the forecast does not follow from the plan":
             forecast.keys() == known.keys()
-            and all(said(forecast[name], span, shown) for name, span in known.items())
+            and all(agrees(forecast[name], span, write_figure) for name, span in known.items())
             and forecast["noise_each"] == release["noise"]["each"],
     })
 
 
 def sensitivity(lam: float, m: int, settings: Mapping[str, Any]) -> Between:
     """How far one record moves the numbers, with what rounding of the solver adds."""
-    one = moved(lam, m)
+    moved_by = moved(lam, m)
     lost = m * 2.0**-48 + 9 * m * m * 2.0**-53 * (1 + m * lam)
     solver = lost / (m * lam) * math.sqrt(1 / lam)
     value = 3 * (2.0**-48 + m * 2.0**-53) / lam
     if settings["answers"] == "one":
-        return Between.about(min(2.0, one + 2 * (solver + value)))
+        return Between.about(min(2.0, moved_by + 2 * (solver + value)))
     n = settings["kept"]
     inverse = math.sqrt(2 / NUGGET)
     pointwise = inverse * math.sqrt(n) * value
     triangle = inverse * 2 * n * 2.0**-53 * math.sqrt(1.1 * n)
-    more = solver + pointwise + 2 * triangle * (longest(lam) + solver + pointwise)
-    return Between.about(one + 2 * more)
+    solver_error = solver + pointwise + 2 * triangle * (longest(lam) + solver + pointwise)
+    return Between.about(moved_by + 2 * solver_error)
 
 
 def _answers(facts: Facts) -> Iterator[str]:
@@ -149,22 +150,22 @@ def _answers(facts: Facts) -> Iterator[str]:
     if not recounted(facts.release, facts.plan):
         return
     rows = factor(queries, points, _kernel(settings, facts))
-    yield from failed({_ANSWER: _made(rows, numbers, facts)})
+    yield from failed({_ANSWER: _make(rows, numbers, facts)})
 
 
-def _made(rows: Sequence[Sequence[float]], numbers: Sequence[float], facts: Facts) -> bool:
+def _make(rows: Sequence[Sequence[float]], numbers: Sequence[float], facts: Facts) -> bool:
     """Whether the answers are those that rows of a factor make of the released numbers.
 
     Rounding in a factor is as much of an answer as the numbers are large.
     """
     near, target = NEAR * (1 + math.hypot(*numbers)), facts.domain.target
 
-    def made(text: str, row: Sequence[float]) -> bool:
+    def new_numbers(text: str, row: Sequence[float]) -> bool:
         middle = math.fsum(map(mul, row, numbers))
         low, high = (original(middle + off, target) for off in (-near, near))
         return _is_answer(text, min(max(float(text), low), high), NEAR)
 
-    return all(map(made, facts.release["answers"], rows))
+    return all(map(new_numbers, facts.release["answers"], rows))
 
 
 def _is_answer(text: str, value: float, near: float) -> bool:
@@ -174,10 +175,10 @@ def _is_answer(text: str, value: float, near: float) -> bool:
 
 def recounted(release: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
     """Whether the answers of a session's release are recounted; or there are none."""
-    settings, asked = plan["settings"], len(release["queries"])
+    settings, queries = plan["settings"], len(release["queries"])
     if settings["answers"] == "one":
         return True
-    return bool(asked * settings["kept"]**2 <= MOST_PRODUCTS)
+    return bool(queries * settings["kept"]**2 <= MOST_PRODUCTS)
 
 
 def notes(release: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
@@ -216,13 +217,13 @@ def _kernel(settings: Mapping[str, Any], facts: Facts) -> Any:
     """How alike two points are."""
     if settings["kernel"] == "rbf":
         gamma = float(settings["gamma"]) / (2 * HALF)**2
-        return lambda one, other: math.exp(
-            -gamma * sum((a - b)**2 for a, b in zip(one, other, strict=True)))
-    length = sum(1 if isinstance(one, Flag) else 2 if isinstance(one, Category)
-                 else 4 if one.missing_level else 1 for one in facts.columns)
+        return lambda value, other: math.exp(
+            -gamma * sum((a - b)**2 for a, b in zip(value, other, strict=True)))
+    length = sum(1 if isinstance(column, Flag) else 2 if isinstance(column, Category)
+                 else 4 if column.missing_level else 1 for column in facts.columns)
     degree, whole = settings.get("degree", 1), HALF**2 * (1 + length)
-    return lambda one, other: float(Fraction(
-        HALF**2 + sum(a * b for a, b in zip(one, other, strict=True)), whole))**degree
+    return lambda value, other: float(Fraction(
+        HALF**2 + sum(a * b for a, b in zip(value, other, strict=True)), whole))**degree
 
 
 def _half(target: Any) -> float:
@@ -242,6 +243,6 @@ def original(middle: float, target: Any) -> float:
     return float(min(max(value, low), high))
 
 
-def shown(value: float) -> str:
+def write_figure(value: float) -> str:
     """A figure as a session says it."""
     return figure(value, _DIGITS, "g")

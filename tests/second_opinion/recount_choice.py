@@ -48,7 +48,7 @@ class Wished:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], domain: Domain) -> Wished:
-        """Read public wishes; names that are none are refused."""
+        """Read public choices; names that are none are refused."""
         groups: Mapping[str, Sequence[str]] = settings.get("groups") or {}
         members = [name for columns in groups.values() for name in columns]
         out = list(settings.get("never", ()))
@@ -82,7 +82,7 @@ class Wished:
         out = set(self.settings.get("never", ()))
         if not out:
             return self.domain
-        return Domain(tuple(one for one in self.domain.columns if one.name not in out))
+        return Domain(tuple(column for column in self.domain.columns if column.name not in out))
 
 
 def reasons(facts: Facts) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _branches(choice: Wished) -> Iterator[str]:
     joint = ASKED.get(str(settings.get("joint", "none")))
     return failed({
         "the planned branches are not in order, or not those that were asked for":
-            named == [one for one in BRANCHES if one in named]
+            named == [branch for branch in BRANCHES if branch in named]
             and (joint is None or named == ["one race"] or {*named} <= {*joint}),
     })
 
@@ -149,33 +149,34 @@ def _cost(choice: Wished, epsilon: Fraction) -> Iterator[str]:
 # --- forecasts ----------------------------------------------------------------------------------
 
 def _forecast(facts: Facts, first: Wished) -> Iterator[str]:
-    told, votes = facts.forecast, facts.method == "block-fwell"
-    found, costs = told["found_percent"], told["by_cost"]
+    forecast, votes = facts.forecast, facts.method == "block-fwell"
+    percent, costs = forecast["found_percent"], forecast["by_cost"]
     guessed = int(100 * (first.sought / first.items))
-    shares = [found[gap] for gap in (VOTE_GAPS if votes else GAPS) if gap in found]
+    shares = [percent[gap] for gap in (VOTE_GAPS if votes else GAPS) if gap in percent]
     own = [cost for cost in costs if cost not in COSTS]
     epsilon = decimal(-(-facts.epsilon * EPSILON_UNITS // 1))
     yield from failed({
-        "the forecast speaks of other gaps than its method":
-            set(found) == set(VOTE_GAPS if votes else GAPS),
+        "the forecast has other gaps than its method":
+            set(percent) == set(VOTE_GAPS if votes else GAPS),
         "the usual gap of the forecast is another one":
-            told["usual_gap"] == ("0.2" if votes else "0.1"),
+            forecast["usual_gap"] == ("0.2" if votes else "0.1"),
         "the forecast of guessing does not follow from the number of columns":
-            told["guessing_percent"] == guessed,
+            forecast["guessing_percent"] == guessed,
         "the forecast finds less where a gap is larger, or than by guessing":
-            all(one <= other for one, other in zip([guessed - 1, *shares], shares, strict=False)),
-        "the forecast speaks of other costs than its own":
+            all(share <= other for share,
+                other in zip([guessed - 1, *shares], shares, strict=False)),
+        "the forecast has other costs than its own":
             set(COSTS) <= set(costs) and len(own) <= 1
             and (not facts.epsilon or not own or own == [epsilon]
                  or first.certain),
         "the forecast contradicts itself at the claimed epsilon":
-            first.certain or costs.get(epsilon) == found.get(told["usual_gap"]),
+            first.certain or costs.get(epsilon) == percent.get(forecast["usual_gap"]),
         "the forecast names another number of columns than the plan":
-            told.get("names") == (first.k if "at_most" in first.settings else None),
+            forecast.get("names") == (first.k if "at_most" in first.settings else None),
         "fewer columns are advised where they were asked for":
-            "advice" not in told or "at_most" not in first.settings,
+            "advice" not in forecast or "at_most" not in first.settings,
         "the forecast does not say which columns cannot be found":
-            told.get("after_coding") == _coded(first),
+            forecast.get("after_coding") == _coded(first),
     })
 
 
@@ -183,8 +184,8 @@ def _coded(choice: Wished) -> str | None:
     if "branches" not in choice.settings:
         return after_coding(choice.kept) if choice.items else None
     # rules read numbers around 0, or the bound that is nearest to it
-    columns = [replace(one, near=sorted((one.low, 0.0, one.high))[1])
-               if isinstance(one, Number) and one.scale == "linear" and one.low is not None
-               and one.near is None else one
-               for one in choice.kept.columns]
+    columns = [replace(column, near=sorted((column.low, 0.0, column.high))[1])
+               if isinstance(column, Number) and column.scale == "linear" and column.low is not None
+               and column.near is None else column
+               for column in choice.kept.columns]
     return after_coding(replace(choice.kept, columns=columns)) if choice.items else None

@@ -10,7 +10,7 @@ from typing import Any
 from privsieve.check.reasons import failed
 from privsieve.public.columns import Category, Column, Date, Number
 from privsieve.release import figure
-from second_opinion.real import Between, exponents, gaussian_sigma, said, used
+from second_opinion.real import Between, agrees, exponents, gaussian_sigma, used
 from second_opinion.recount import Facts, warned
 
 #: The map of each kernel, by its name in a release.
@@ -105,24 +105,24 @@ def _noise(facts: Facts, slots: int, width: int) -> Iterator[str]:
         each = S.times(sigma)
         length = each.times(math.sqrt(width))
     prediction = each.times(math.sqrt(slots) / OVER_ONE)
-    error = prediction.through(lambda one: math.sqrt(one * one + lam))
+    error = prediction.through(lambda x: math.sqrt(x * x + lam))
     known = {"noise_each": each, "noise_length": length, "noise_prediction": prediction,
              "expected_error": error, "longest": Between.about(longest(lam) * unit)}
     yield from warned(facts, prediction.low, PURE_NOISE)
     yield from failed({
         "the law of the noise is not the one of the claimed delta": release["noise"]["law"] == law,
         "the amount of noise is not the one of the claimed epsilon":
-            said(release["noise"]["each"], each, shown),
+            agrees(release["noise"]["each"], each, write_figure),
         "the grid of the numbers does not follow from their sensitivity": exponent in on_grid,
         "the release does not hold one number for each feature":
             len(release["values"]["q"]) == width,
         "the forecast does not follow from the plan":
             forecast.keys() == known.keys()
-            and all(said(forecast[name], span, shown) for name, span in known.items()),
+            and all(agrees(forecast[name], span, write_figure) for name, span in known.items()),
     })
 
 
-def shown(value: float) -> str:
+def write_figure(value: float) -> str:
     """A figure as a formula says it.
 
     >>> shown(0.0312345), shown(0.0000312345)

@@ -13,14 +13,14 @@ from typing import Any
 from privsieve.check.reasons import failed
 from privsieve.public.columns import Category, Date, Flag, Label, Number
 from privsieve.release import figure
-from second_opinion.real import Between, said
+from second_opinion.real import Between, agrees
 from second_opinion.recount import Facts, warned
 
 #: Codes of a column; one less where missing is a level of its own.
 CODES = 65536
 #: Bins of a number that a mapping does not name.
 BINS = 8
-#: A table of which fewer than so many cells can be named is hardly one.
+#: Fewer cells than this can hardly be called a table.
 FEW = 10
 #: The largest noise of a count, and cells of a whole table and of one of named cells.
 MOST_NOISE, MOST_WHOLE, MOST_NAMED = 2**30, 2**20, 2**53 - 1
@@ -46,37 +46,37 @@ class CodeAxis:
     (9, ['0.0', '13.75020981155108', '27.50041962310216'])
     """
 
-    part: Any
+    column: Any
     bins: int
 
     @classmethod
-    def of(cls, part: Any, bins: int | Mapping[str, int]) -> CodeAxis:
+    def of(cls, column: Any, bins: int | Mapping[str, int]) -> CodeAxis:
         """The axis of a column, or of the target."""
-        if not isinstance(part, Number | Date):
-            return cls(part, 0)
-        return cls(part, bins.get(part.name, BINS) if isinstance(bins, Mapping) else bins)
+        if not isinstance(column, Number | Date):
+            return cls(column, 0)
+        return cls(column, bins.get(column.name, BINS) if isinstance(bins, Mapping) else bins)
 
     @property
     def cells(self) -> int:
         """How many cells it has."""
         if self.bins:
-            return self.bins + bool(self.part.missing_level)
-        if isinstance(self.part, Label):
-            return len(self.part.values)
-        assert isinstance(self.part, Category | Flag)
-        levels: int = self.part.levels
+            return self.bins + bool(self.column.missing_level)
+        if isinstance(self.column, Label):
+            return len(self.column.values)
+        assert isinstance(self.column, Category | Flag)
+        levels: int = self.column.levels
         return levels
 
     def edges(self) -> list[str]:
         """Where the bins begin, and where the last one ends, as texts."""
-        used = CODES - self.part.missing_level
+        used = CODES - self.column.missing_level
         starts = [-(-b * used // self.bins) for b in range(self.bins + 1)]
-        if isinstance(self.part, Date):
+        if isinstance(self.column, Date):
             low, high = ((end - _EPOCH) / dt.timedelta(days=1)
-                         for end in (self.part.low, self.part.high))
+                         for end in (self.column.low, self.column.high))
             return [_moment(edge) for edge in _even(low, high, starts, used)]
-        low, high = self.part.ends
-        if self.part.scale == "log":
+        low, high = self.column.ends
+        if self.column.scale == "log":
             return [repr(_uneven(low, high, code)) for code in starts]
         return [repr(edge) for edge in _even(low, high, starts, used)]
 
@@ -98,8 +98,8 @@ def _uneven(low: float, high: float, code: int) -> float:
 
 
 def _moment(day: float) -> str:
-    made = (_EPOCH + dt.timedelta(microseconds=round(day * _DAY))).isoformat()
-    return made.removesuffix("T00:00:00")
+    moment = (_EPOCH + dt.timedelta(microseconds=round(day * _DAY))).isoformat()
+    return moment.removesuffix("T00:00:00")
 
 
 def reasons(facts: Facts) -> Iterator[str]:
@@ -111,7 +111,7 @@ def reasons(facts: Facts) -> Iterator[str]:
     yield from failed({
         "a table is of named columns, or of columns that were chosen": named == (choice is None),
         "the columns of the plan are not in the domain, or not in its order":
-            not named or (columns == [one for one in names if one in set(columns)]
+            not named or (columns == [name for name in names if name in set(columns)]
                           and len(columns) == k),
         "the choice before the table is for another number of columns":
             choice is None or (choice["settings"]["k"] == k < len(names)
@@ -136,19 +136,19 @@ def reasons(facts: Facts) -> Iterator[str]:
 def _cells(facts: Facts, target: Any) -> Iterator[str]:
     settings, release = facts.settings, facts.release
     cells, selected, bins = release["cells"], list(release["selected"]), settings["bins"]
-    parts = [part for part in facts.columns if part.name in set(selected)]
-    known = {part.name: part for part in (*facts.columns, target) if part is not None}
-    axes = [CodeAxis.of(part, bins) for part in (*parts, *([target] if target else []))]
-    graded = {axis.part.name: axis.edges() for axis in axes if axis.bins}
+    parts = [column for column in facts.columns if column.name in set(selected)]
+    known = {column.name: column for column in (*facts.columns, target) if column is not None}
+    axes = [CodeAxis.of(column, bins) for column in (*parts, *([target] if target else []))]
+    graded = {axis.column.name: axis.edges() for axis in axes if axis.bins}
     return failed({
         "the columns of the table are not those of the plan": selected == (
-            [part.name for part in parts] if settings["columns"] is None
+            [axis.name for axis in parts] if settings["columns"] is None
             else settings["columns"]),
         "bins are planned for what has levels":
             not isinstance(bins, Mapping) or all(
                 isinstance(known.get(name), Number | Date) for name in bins),
         "the axes of the table are not its columns and the target":
-            cells["names"] == [axis.part.name for axis in axes],
+            cells["names"] == [axis.column.name for axis in axes],
         "the shape of the table does not follow from its columns":
             list(cells["shape"]) == [axis.cells for axis in axes],
         "the edges of the bins do not follow from the domain":
@@ -159,8 +159,8 @@ def _cells(facts: Facts, target: Any) -> Iterator[str]:
 def _largest(facts: Facts, target: Any) -> int:
     """Cells of the table, or of the largest one that could have been chosen."""
     bins, columns = facts.settings["bins"], facts.settings["columns"]
-    parts = [part for part in facts.columns if columns is None or part.name in set(columns)]
-    sizes = sorted((CodeAxis.of(part, bins).cells for part in parts), reverse=True)
+    parts = [column for column in facts.columns if columns is None or column.name in set(columns)]
+    sizes = sorted((CodeAxis.of(axis, bins).cells for axis in parts), reverse=True)
     kept = sizes[:facts.settings["k"]]
     return math.prod(chain(kept, [CodeAxis.of(target, bins).cells] if target else []))
 
@@ -180,7 +180,7 @@ def _noise(facts: Facts, mean: Fraction, target: Any) -> Iterator[str]:
     place = cells["place"]
     yield from failed({
         "the amount of noise is not the one of the claimed epsilon":
-            said(release["noise"]["each"], Between.about(each), _two),
+            agrees(release["noise"]["each"], Between.about(each), _two),
         "the forecast of the noise is not the noise":
             forecast["noise_each"] == release["noise"]["each"],
         "the threshold is not the one of the claimed delta":
@@ -193,11 +193,11 @@ def _noise(facts: Facts, mean: Fraction, target: Any) -> Iterator[str]:
         "the table has more cells than may be released":
             size <= (MOST_WHOLE if least is None else MOST_NAMED),
         "the forecast of the error does not follow from the noise":
-            said(forecast["expected_error"], error, _two) if least is None
+            agrees(forecast["expected_error"], error, _two) if least is None
             and "expected_error" in forecast else
             (least is None) == ("expected_error" in forecast),
     })
-    if place != "all" and any(one >= other for one, other in pairwise(place)):
+    if place != "all" and any(bound >= other for bound, other in pairwise(place)):
         yield "the places of the cells are not in order"
 
 
@@ -213,7 +213,7 @@ def threshold(mean: Fraction, most: int, delta: Fraction) -> int:
     """
     by, spent = float(mean), float(delta)
     q = math.exp(-1 / by)
-    found = [rows - by * math.log((1 + q) * spent / times)
-             for rows, times in ((1, most), (most, 1))]
-    found += [rows - by * math.log((1 + q) * -math.expm1(-rows / by)) for rows in (1, most)]
-    return max(most + 1, *(math.ceil(one) for one in found))
+    limits = [rows - by * math.log((1 + q) * spent / times)
+              for rows, times in ((1, most), (most, 1))]
+    limits += [rows - by * math.log((1 + q) * -math.expm1(-rows / by)) for rows in (1, most)]
+    return max(most + 1, *(math.ceil(limit) for limit in limits))

@@ -15,12 +15,12 @@ from privsieve.check.reasons import failed
 from second_opinion.real import (
     FINENESS,
     Between,
+    agrees,
     exponents,
     gaussian_sigma,
     power,
     radius,
     reach,
-    said,
     solver_error,
     used,
 )
@@ -71,25 +71,25 @@ def reasons(facts: Facts) -> Iterator[str]:
     yield from _noise(facts, sized(facts))
 
 
-def _noise(facts: Facts, made: Sized) -> Iterator[str]:
+def _noise(facts: Facts, numbers: Sized) -> Iterator[str]:
     forecast, release = facts.forecast, facts.release
-    longest = made.longest or Between.about(radius(float(Fraction(facts.settings["lam"]))))
+    longest = numbers.longest or Between.about(radius(float(Fraction(facts.settings["lam"]))))
     second = facts.settings.get("second_ridge")
-    yield from warned(facts, made.length.low, longest.high)
+    yield from warned(facts, numbers.length.low, longest.high)
     yield from failed({
         "the law of the noise is not the one of the claimed delta":
-            release["noise"]["law"] == made.law,
+            release["noise"]["law"] == numbers.law,
         "the amount of noise is not the one of the claimed epsilon":
-            said(release["noise"]["each"], made.each),
+            agrees(release["noise"]["each"], numbers.each),
         "the forecast of the noise is not the noise":
             forecast["noise_each"] == release["noise"]["each"]
-            and said(forecast["noise_length"], made.length),
+            and agrees(forecast["noise_length"], numbers.length),
         "the forecast of the weights does not follow from the ridge":
-            said(forecast["longest"], longest),
+            agrees(forecast["longest"], longest),
         "the grid of the numbers does not follow from their sensitivity":
-            release["values"]["exponent"] in made.exponents,
+            release["values"]["exponent"] in numbers.exponents,
         "the second ridge does not follow from the claimed epsilon":
-            second is None or (made.second is not None and said(second, made.second)),
+            second is None or (numbers.second is not None and agrees(second, numbers.second)),
         "the release does not hold one weight for each column":
             len(release["values"]["q"]) == len(facts.columns),
     })
@@ -126,8 +126,8 @@ def sized(facts: Facts) -> Sized:
     sigma = gaussian_sigma(epsilon, delta)
     # a delta is spent only where it makes the noise shorter
     law = "gaussian" if sigma**2 * epsilon**2 < d * (1 + 1e-9) else "gamma-norm"
-    one = Between.about(1.0)
-    each = Between(S.low * sigma * one.low, S.high * sigma * one.high)
+    unit = Between.about(1.0)
+    each = Between(S.low * sigma * unit.low, S.high * sigma * unit.high)
     return Sized(law, each, each.times(math.sqrt(d)), known)
 
 
@@ -146,23 +146,23 @@ def _objective(lam: float, rows: int, facts: Facts) -> Sized:
     second = float(facts.epsilon) * SECOND
     epsilon = float(facts.epsilon) - second
     volume = math.log1p(0.25 / (rows * 2 * lam) / times) * times
-    left, more = epsilon - volume, 0.0
+    left, rest = epsilon - volume, 0.0
     if left < epsilon / 2:
         grown = math.expm1(epsilon / (2 * times)) * rows * times
-        left, more = epsilon / 2, max(0.0, 0.25 / grown - 2 * lam)
-    half = lam + more / 2
+        left, rest = epsilon / 2, max(0.0, 0.25 / grown - 2 * lam)
+    half = lam + rest / 2
     near = solver_error(half, rows * times, d, 1 / (2 * half))
     per = (math.isqrt(d) + 1) / (4 * rows * half)
     # the power of two may be told one too small
     away = [near + per * 2.0 ** (power(near / per) - at - FINENESS) for at in (1, 0)]
     fine = exponents(d, Between(2 * away[0] * (1 - 1e-9), 2 * away[1] * (1 + 1e-9)))
-    moved = [used(d, Between.about(2 * one), one_k) for one in away for one_k in fine]
+    moved = [used(d, Between.about(2 * distance), one_k) for distance in away for one_k in fine]
     first = 1 / (left * rows * half)
-    scale = Between((first + min(one.low for one in moved) / second) * (1 - 1e-9),
-                 (first + max(one.high for one in moved) / second) * (1 + 1e-9))
+    scale = Between((first + min(distance.low for distance in moved) / second) * (1 - 1e-9),
+                 (first + max(distance.high for distance in moved) / second) * (1 + 1e-9))
     coarse = [power(scale.low * (math.isqrt(d) + 1)) + at - FINENESS for at in (0, 1)]
-    known = {max(one, other) for one in fine for other in coarse}
+    known = {max(noise, other) for noise in fine for other in coarse}
     return Sized("gamma-norm", scale.times(math.sqrt(d + 1)), scale.times(d), known,
-                 Between.about(2 * (half - lam)) if more else Between(0.0, 0.0),
+                 Between.about(2 * (half - lam)) if rest else Between(0.0, 0.0),
                  Between.about(radius(half)))
 

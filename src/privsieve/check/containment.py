@@ -12,12 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from privsieve.check.certificate import (
-    RELEASE_FORMAT,
-    PublicationRelease,
-    bound,
-    demand_fields,
-)
+from privsieve.check.certificate import RELEASE_FORMAT, PublicationRelease, bound, demand_fields
 from privsieve.check.reasons import Unreadable, failed
 from privsieve.check.table import Disclosed, Opened, limit_notes, limit_reasons, weigh
 from privsieve.public import attackers

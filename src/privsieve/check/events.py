@@ -12,15 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from privsieve.check.reasons import Unreadable
-from privsieve.public.event import (
-    Additive,
-    Either,
-    Event,
-    Gaussian,
-    Objective,
-    RaceEvent,
-    Together,
-)
+from privsieve.public.event import Additive, Either, Event, Gaussian, Objective, RaceEvent, Together
 
 #: The largest relative error of an amount in floats.
 NEAR = 1e-6

@@ -103,7 +103,8 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
     facts = public.facts(csv)
     if file.levels:
         levels = load("source", "levels")(Path(data), csv)
-        text, entries = to_toml(levels), [Proposal(part.name, part.kind) for part in levels.columns]
+        text = to_toml(levels)
+        entries = [Proposal(column.name, column.kind) for column in levels.columns]
     else:
         source, book = open_source(data, csv=csv), None
         if code_book is not None:

@@ -35,34 +35,34 @@ def command(data: str, *, domain: File, private_output: File | None = None) -> O
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("what inspect shows is private and stdout is not a terminal; "
                              "give --private-output FILE to keep it in a file")
-    found = inspect(data, Domain.from_toml(domain))
+    inspection = inspect(data, Domain.from_toml(domain))
     if private_output is None:
-        return Outcome(found.told(), lambda: _show(found.lines()))
+        return Outcome(inspection.json(), lambda: _show(inspection.lines()))
     as_json = click.get_current_context().params["as_json"]
     with new_file(private_output, "of --private-output") as write:
-        write(_written(found, private_output, as_json=as_json))
+        write(_written(inspection, private_output, as_json=as_json))
     words.say("written", f"{private_output}{PRIVATE}")
     return None
 
 
-def _written(found: Inspection, path: str, *, as_json: bool) -> bytes:
+def _written(inspection: Inspection, path: str, *, as_json: bool) -> bytes:
     if as_json or path.lower().endswith(".json"):
-        return canonical(found.told()) + b"\n"
+        return canonical(inspection.json()) + b"\n"
     if path.lower().endswith((".html", ".htm")):
-        page: bytes = load("export", "inspection")(found.told())
+        page: bytes = load("export", "inspection")(inspection.json())
         return page
-    return "\n".join([*found.lines(), ""]).encode()
+    return "\n".join([*inspection.lines(), ""]).encode()
 
 
 def _show(lines: Sequence[str]) -> None:
     """Lines that fit the terminal; through a pager where they are more than it holds."""
     wide, high = shutil.get_terminal_size()
-    told = [row for at, line in enumerate(lines)
+    rows = [row for at, line in enumerate(lines)
             for row in _fitted(line, min(wide, 100) - 1, apart=at > 1)]
-    if len(told) < high:
-        click.echo("\n".join(told))
+    if len(rows) < high:
+        click.echo("\n".join(rows))
     else:
-        click.echo_via_pager("\n".join([*told, ""]))
+        click.echo_via_pager("\n".join([*rows, ""]))
 
 
 def _fitted(line: str, width: int, *, apart: bool = False) -> list[str]:

@@ -235,7 +235,7 @@ def smallest_group(masks: Masks, rows: Ints) -> int:
 def distinct_masks(items: Items) -> tuple[Masks, Ints]:
     """Return the distinct patterns of at most 64 items, and the rows of each.
 
-    >>> [part.tolist() for part in distinct_masks(Items.dense([[1, 0], [1, 1], [1, 0]]))]
+    >>> [masks.tolist() for masks in distinct_masks(Items.dense([[1, 0], [1, 1], [1, 0]]))]
     [[[1], [3]], [2, 1]]
     """
     mask = np.zeros(items.rows, np.uint64)

@@ -402,8 +402,8 @@ def closed(table: Labelled, rule: Rule, selected: Sequence[int]) -> dict[str, Js
 
     >>> items = Items.dense([[1, 1], [1, 0], [1, 0]], ["age", "ill"])
     >>> table = Labelled(items, np.zeros(3, np.int32), ("all",))
-    >>> found = closed(table, Rule(k=2, classes=1), [0])
-    >>> found["closed"], found["passed_over"]
+    >>> closure = closed(table, Rule(k=2, classes=1), [0])
+    >>> closure["closed"], closure["passed_over"]
     ([['ill', 1, 1, 0]], 0)
     """
     items, rest = table.items, [j for j in range(len(table.items)) if j not in selected]

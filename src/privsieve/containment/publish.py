@@ -34,14 +34,7 @@ from privsieve.containment.choose import Choice
 from privsieve.containment.knowledge import Knowledge, kept_rows
 from privsieve.containment.labelled import Codes, Labelled, Roles, rows_of
 from privsieve.containment.limits import NONE, Limits, disclosures, published
-from privsieve.containment.measures import (
-    MOST_COLUMNS,
-    MOST_PAIRS,
-    Hub,
-    crowd,
-    gains,
-    hub_of,
-)
+from privsieve.containment.measures import MOST_COLUMNS, MOST_PAIRS, Hub, crowd, gains, hub_of
 from privsieve.containment.publishable import demand_some
 from privsieve.containment.snapshot import (
     Seal,
@@ -234,8 +227,8 @@ def facts(table: Projection, claim: Mapping[str, Any]) -> dict[str, Json]:
 
     >>> table = Projection(("x0", "x1"), np.array([[1, 1], [1, 0], [1, 0]], np.uint8))
     >>> claim = {"k": 2, "absent": [], "model": "containment", "roles": {"target_known": False}}
-    >>> found = facts(table, claim)
-    >>> found["items"], found["strangers"]["known"]["bins"]
+    >>> claim_facts = facts(table, claim)
+    >>> claim_facts["items"], claim_facts["strangers"]["known"]["bins"]
     ([['x0', 3, 1], ['x1', 1, 3]], [[1, 1, 1], [2, None, 2]])
     """
     items, k = Items.dense(table.cells, table.names), claim["k"]

@@ -77,11 +77,11 @@ def fingerprint(table: Labelled, claim: Mapping[str, Any], seal: Seal) -> str:
     The whole table counts, also rows that do not leave.
 
     >>> y, seal = np.zeros(3, np.int32), Seal(b"0" * 32, "clinic", "2026")
-    >>> one, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
+    >>> first, other = (Labelled(Items.dense(rows, ["a", "b"]), y, (None,))
     ...               for rows in ([[1, 0], [1, 1], [0, 1]], [[0, 1], [1, 1], [1, 1]]))
     >>> claim = {"l_diversity": 1, "target": None, "sensitive": [],
     ...          "limits": {"share": None, "entropy": None, "closeness": None}}
-    >>> [fingerprint(one, {**claim, "columns": [name]}, seal)
+    >>> [fingerprint(first, {**claim, "columns": [name]}, seal)
     ...  == fingerprint(other, {**claim, "columns": [name]}, seal) for name in ("a", "b")]
     [True, False]
     """

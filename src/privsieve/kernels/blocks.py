@@ -113,7 +113,7 @@ def _demand_ballot(rows: Rows, kinds: U16 | None, tau: int) -> None:
 
 @kernel(_demand_blocks)
 def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
-    """The sum of the votes of all blocks, for each column.
+    """Return the sum of the votes of all blocks, for each column.
 
     kinds : two rows of 0 or 65535, by column: any two codes are all of the grid apart (categories);
         code 65535 is, from any other (missing).  None: all columns are plain numbers.
@@ -129,7 +129,7 @@ def block_votes(rows: Rows, blocks: Blocks, kinds: U16 | None, tau: int) -> I64:
 
 @kernel(_demand_moving_blocks)
 def block_moves(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I32:
-    """What each block would vote by: the sums over its rows, a row of integers for each block.
+    """Return a row of integers for each block: the sums over its rows, by which it votes.
 
     >>> codes = np.array([[0, 0], [2, 0], [0, 2], [2, 1], [1, 1], [0, 1]], np.uint16)
     >>> rows = Rows(codes, np.array([0, 0, 1, 1, 0, 1], np.int32), np.arange(7))
@@ -141,7 +141,7 @@ def block_moves(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I32:
 
 @kernel(_demand_reference)
 def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) -> I64:
-    """The sum of the votes of all units, whose hits and misses are rows of the reference.
+    """Return the sum of the votes of all units, whose hits and misses are rows of the reference.
 
     >>> rows = Rows(np.array([[0, 5]], np.uint16), np.array([1], np.int32), np.array([0, 1]))
     >>> known = Rows(np.array([[0, 5], [9, 5]], np.uint16), np.array([1, 0], np.int32),
@@ -154,7 +154,7 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
 
 @kernel(_demand_moving_units)
 def reference_moves(rows: Rows, reference: Rows, kinds: U16 | None) -> I32:
-    """What each unit would vote by, whose hits and misses are rows of the reference.
+    """Return by what each unit would vote, with hits and misses in the reference.
 
     >>> rows = Rows(np.array([[0, 5]], np.uint16), np.array([1], np.int32), np.array([0, 1]))
     >>> known = Rows(np.array([[0, 5], [9, 5]], np.uint16), np.array([1, 0], np.int32),
@@ -166,7 +166,7 @@ def reference_moves(rows: Rows, reference: Rows, kinds: U16 | None) -> I32:
 
 
 def deal(codes: U16, place: I64, out: U16) -> U16:
-    """Rows from columns: row `place[i]` of `out` becomes column i of `codes`; returns `out`.
+    """Scatter columns to rows: row `place[i]` of `out` becomes column i of `codes`.
 
     >>> some = np.array([[1, 2], [3, 4]], np.uint16)
     >>> deal(some, np.array([1, 0]), np.empty((2, 2), np.uint16)).tolist()
@@ -194,7 +194,7 @@ def _deal(codes: U16, place: I64, out: U16) -> None:
 
 
 def _block_sums(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I64:
-    """The sums of the rows of each block."""
+    """Return the sums of the rows of each block."""
     codes, label, starts = rows
     order, cuts = blocks
     # The rows of each block, one after another, and the unit of each.
@@ -221,7 +221,7 @@ def _block_sums(rows: Rows, blocks: Blocks, kinds: U16 | None) -> I64:
 
 
 def _reference_sums(rows: Rows, reference: Rows, kinds: U16 | None) -> I64:
-    """The sums of the rows of each unit, against the reference."""
+    """Return the sums of the rows of each unit, against the reference."""
     codes, label, starts = rows
     known, known_label, _ = reference
     sums = np.zeros((len(starts) - 1, codes.shape[1]), np.int64)
@@ -238,7 +238,7 @@ def _reference_sums(rows: Rows, reference: Rows, kinds: U16 | None) -> I64:
 
 
 def _gap(a: U16, b: U16, kinds: U16 | None) -> I64:
-    """How far codes are apart, by column (the last axis)."""
+    """Return the distance of codes, by column (the last axis)."""
     far: I64 = np.abs(a.astype(np.int64) - b)
     if kinds is None:
         return far
@@ -259,14 +259,14 @@ def _distances(x: U16, kinds: U16 | None) -> I64:
 
 
 def _nearest(far: I64, may: Bools) -> I64:
-    """The first of the nearest that may be, and -1 where none may."""
+    """Return the first of the nearest that may be, and -1 if none may."""
     masked = np.where(may, far, FAR)
     nearest_rows: I64 = np.where(may.any(axis=-1), masked.argmin(axis=-1), -1)
     return nearest_rows
 
 
 def _summed(x: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64:
-    """The sums of the rows of each of some blocks of one length."""
+    """Return the sums of the rows of each of some blocks of one length."""
     each = np.arange(len(x))[:, None] * x.shape[1]
     flat = x.reshape(len(x) * x.shape[1], x.shape[2])
     z = _leaning(flat, flat, (np.where(hit < 0, -1, hit + each)).ravel(),
@@ -283,6 +283,6 @@ def _leaning(x: U16, others: U16, hit: I64, miss: I64, kinds: U16 | None) -> I64
 
 
 def _votes(sums: I64, tau: int) -> I64:
-    """The sum of the votes by these sums."""
+    """Return the sum of the votes by these sums."""
     voted: I64 = (np.clip(sums, -tau, tau) if tau else np.sign(sums)).sum(axis=0)
     return voted

@@ -95,7 +95,7 @@ extension, _reason = _load()
 
 
 def implementation() -> Literal["native", "numpy"]:
-    """Which implementation serves.
+    """Return which implementation serves.
 
     >>> implementation() in {"native", "numpy"}
     True
@@ -113,14 +113,14 @@ def reason() -> str:
 
 
 def native(twin: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The kernel in C++ that has a twin's name; the twin, where there is none."""
+    """Return the kernel in C++ of a twin's name; the twin if there is none."""
     return kernel(lambda *_, **__: None)(twin)
 
 
 def kernel(
     demand: Callable[Arguments, Sequence[object] | None],
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """The same, of arguments that `demand` refuses where they do not fit.
+    """Return the same, for arguments that `demand` has checked.
 
     What `demand` gives, if anything, is how the one in C++ takes them.
 
@@ -377,7 +377,7 @@ def demand_signs(
 
 
 def demand_triples(planes: U64, *rest: Any) -> tuple[object, ...]:
-    """The same for products of three: there is more work to share."""
+    """Check the same for products of three: there is more work to share."""
     return *demand_signs(planes, *rest)[:-1], threads_for(planes.size * len(planes)**2 // WORD)
 
 
@@ -426,7 +426,7 @@ def demand_total(name: str, values: npt.NDArray[Any]) -> None:
 
 
 def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
-    """The weight of each class.
+    """Return the weight of each class.
 
     >>> class_sums(np.array([0, 2, 2, 3]), np.array([5, 1, 7])).tolist()
     [6, 0, 7]
@@ -445,7 +445,7 @@ def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
 
 
 def demand_column_sums(runs: Runs, top: int, labellings: I64) -> None:
-    """The same for each column of runs, whose counts are from 0 to `top`."""
+    """Check the same for each column of runs, with counts from 0 to `top`."""
     # The product is an upper bound, and nearly always small enough.
     row = int(np.abs(labellings.astype(np.float64)).sum(axis=1).max(initial=0))
     if row * max(1, int(np.diff(runs[0]).max(initial=0)) * top) < LARGEST_SUM:
@@ -462,7 +462,7 @@ def demand_column_rows(runs: Runs, top: int, most: int) -> None:
 
 
 def _sums(runs: Runs) -> npt.NDArray[np.float64]:
-    """The counts of each column, by class."""
+    """Return the counts of each column, by class."""
     indptr, _, count = runs
     held = np.diff(indptr) > 0
     sums = np.zeros((len(held), count.shape[1]))
@@ -472,7 +472,7 @@ def _sums(runs: Runs) -> npt.NDArray[np.float64]:
 
 
 def plane_words(starts: I64) -> I64:
-    """Where each class begins in a plane of signs, and the end: whole 256 bits, in words of 64.
+    """Return where each class begins in a plane of signs, and the end, in words of 64 bits.
 
     >>> plane_words(np.array([0, 3, 300])).tolist()
     [0, 4, 12]

@@ -59,7 +59,7 @@ class Covers:
     @classmethod
     def each(cls, items: Cells, y: I32, weights: I64 | None, facts: list[int],
              absent: list[int]) -> Covers:
-        """The columns of a table: its items, one by one."""
+        """Return the columns of a table: its items, one by one."""
         k, l_diversity, suppress, classes, _, _, equal, labelled = facts[:8]
         columns = [EqualItems(1 if weights is None else int(weights[j]), bool(equal or absent[j]),
                               bits(items[1][a:b], len(y)), (j,))
@@ -72,7 +72,7 @@ class Covers:
     @classmethod
     def of(cls, items: Cells, y: I32, weights: I64 | None, facts: list[int],
            absent: list[int]) -> Covers:
-        """The columns of a table; equal ones, and complements whose absence is known, as one."""
+        """Return the columns of a table; equal ones, and known complements, as one."""
         every = cls.each(items, y, weights, facts, absent)
         suppress = min(every.suppress, len(y) - 1)  # somebody stays
         full, merged = (1 << len(y)) - 1, dict[tuple[bool, int], EqualItems]()
@@ -101,12 +101,12 @@ class Covers:
         return (sum(sizes) ** 2 - sum(n * n for n in sizes)) // 2
 
     def root(self) -> State | None:
-        """The empty set, if it keeps the rule."""
+        """Return the empty set, if it keeps the rule."""
         full = (1 << self.rows) - 1
         return self._peel(State([(full, full)], full))
 
     def keeps(self, s: State, x: int) -> bool:
-        """Whether the rule holds with one more column."""
+        """Return whether the rule holds with one more column."""
         column = self.columns[x]
         for _, cover in s.patterns:
             parts = (cover & column.rows, cover & ~column.rows if column.absent else 0)
@@ -116,7 +116,7 @@ class Covers:
         return not column.rows or bool(column.rows & s.stay)
 
     def add(self, s: State, x: int) -> State | None:
-        """One more column; None if too many rows would have to be left out."""
+        """Add a column; return None if too many rows would have to be left out."""
         column, parts = self.columns[x], []
         for own, cover in s.patterns:
             if own & ~column.rows:
@@ -128,11 +128,11 @@ class Covers:
         return None if peeled is None or self._wasted(peeled) else peeled
 
     def group(self, rows: int) -> bool:
-        """Whether these rows are a group that is large and diverse enough."""
+        """Return whether these rows are a group that is large and diverse enough."""
         return not rows & ~self._crowded(rows)
 
     def _crowded(self, cover: int) -> int:
-        """The rows of a cover whose group is large and diverse enough, if this is it."""
+        """Return a cover's rows in groups that are large and diverse enough, if this is it."""
         parts = [c & cover for c in self.classes]
         if self.l_diversity > 1 and sum(1 for held in parts if held) < self.l_diversity:
             return 0
@@ -148,21 +148,21 @@ class Covers:
                    for a, b in halves)
 
     def errors(self, s: State, x: int) -> int:
-        """With one more column: rows outside the majority of their pattern, or in a small one."""
+        """Count errors with one more column: rows outside of majorities, or in small patterns."""
         parts = [held for own, _ in s.patterns for held in self._halves(own, x)]
         return sum(sum(known) - max(known) * (held.bit_count() >= self.k)
                    for held in parts for known in [self._classes(held)])
 
     def _halves(self, own: int, x: int) -> tuple[int, int]:
-        """The rows of a pattern that hold a column, and the others."""
+        """Return the rows of a pattern that hold a column, and the others."""
         return own & self.columns[x].rows, own & ~self.columns[x].rows
 
     def _classes(self, rows: int) -> list[int]:
-        """Rows of each class, of those whose class may be used for scores."""
+        """Count rows of each class, of those whose class may be used for scores."""
         return [(c & rows).bit_count() for c in self.scored]
 
     def _wasted(self, s: State) -> bool:
-        """Whether all rows that hold some column are left out."""
+        """Return whether all rows that hold some column are left out."""
         held = [self.columns[x].rows for x in s.columns]
         return any(rows and not rows & s.stay for rows in held)
 
@@ -180,7 +180,7 @@ class Covers:
 
 
 def bits(some: I32 | I64, rows: int) -> int:
-    """Some rows as an integer.
+    """Return some rows as an integer.
 
     >>> bits(np.array([0, 2]), 3)
     5
@@ -206,7 +206,7 @@ def lazy_distinct(
 
 
 def class_errors(items: Cells, y: I32, candidates: I64, prefix: I64, facts: I64, absent: U8) -> I64:
-    """Each step counts all errors."""
+    """Count all errors at each step."""
     choice = _Choice(items, y, facts, absent)
     return choice.grown(lambda: choice.best_first(
         prefix.tolist(), candidates.tolist(), lambda s, x: -choice.covers.errors(s, x), -inf))
@@ -221,7 +221,7 @@ class _Choice:
         self.accepted: list[int] = []
 
     def grown(self, grow: Callable[[], None]) -> I64:
-        """What is accepted; a last -1: the user ended it."""
+        """Return what is accepted; a last -1: the user ended it."""
         empty = self.covers.root()
         if empty is None:
             return np.empty(0, np.int64)
@@ -243,7 +243,7 @@ class _Choice:
         return True
 
     def in_order(self, order: list[int]) -> None:
-        """One item after the other; what does not fit is passed over, or ends the choice."""
+        """Try one item after the other; pass over what does not fit, or end there."""
         for item in order:
             if not self.accept(item) and not self.skip:
                 return

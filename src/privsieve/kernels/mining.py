@@ -98,7 +98,7 @@ class Top(NamedTuple):
 def all_maximal(
     items: Cells, rows: int, k: int, cap: int = 1 << 20, seconds: float | None = None
 ) -> Sets | None:
-    """All maximal sets of support k or more, in lexicographic order.
+    """Return all maximal sets of support k or more, in lexicographic order.
 
     Return None if there are more than `cap`, or if the time is not enough: never a part of them.
 
@@ -116,7 +116,7 @@ def top_maximal(
     items: Cells, y: I32, weights: I64, rule: TopRule, seconds: float | None = None,
     listener: Callable[[Top], None] | None = None,
 ) -> Top:
-    """The `r` heaviest maximal sets of those that keep k and l-diversity.
+    """Return the `r` heaviest maximal sets of those that keep k and l-diversity.
 
     Items of weight 0 are in no set.  Of equal weight, the lexicographically smaller set is first.
     With l-diversity a set is maximal if no item can join it and leave a cover of k rows and l
@@ -193,7 +193,7 @@ def _top(raw: tuple[Any, ...]) -> Top:
 
 
 def _nothing(weights: I64) -> Top:
-    """What is known before a search."""
+    """Return what is known before a search."""
     none = np.zeros(0, np.int64)
     sets = Sets(np.zeros(1, np.int64), np.zeros(0, np.int32), none)
     return Top(sets, none, sum(weights.tolist()), 0, "limit")
@@ -209,7 +209,7 @@ def _patience(nodes: int) -> Iterator[int]:
 
 
 def _better(a: Top, b: Top) -> Top:
-    """Of two searches that ended early, the one that found more, with the bound of both."""
+    """Return the better of two searches that ended early, with the bound of both."""
     shared = max(a, b, key=lambda top: top.value.tolist())
     return shared._replace(bound=min(a.bound, b.bound), nodes=a.nodes + b.nodes, ended=b.ended)
 
@@ -307,17 +307,17 @@ class _Miner:
             self.extend(0, full, [(1 << j, covers[j]) for j in order], [])
 
     def keeps(self, cover: int) -> bool:
-        """Whether the cover has enough rows, of enough classes."""
+        """Return whether the cover has enough rows, of enough classes."""
         return cover.bit_count() >= self.rule.k and (
             self.rule.l_diversity == 1
             or sum(1 for c in self.classes if c & cover) >= self.rule.l_diversity)
 
     def weight_of(self, items: int) -> int:
-        """The weight of a set."""
+        """Return the weight of a set."""
         return sum(self.weight[j] for j in _places(items))
 
     def least(self) -> int:
-        """What a set must weigh."""
+        """Return the least weight of a set."""
         full = len(self.heaviest) == self.rule.r
         return max(self.rule.least, self.heaviest[0] if full else 0)
 
@@ -350,7 +350,7 @@ class _Miner:
             self.extend(joint, held, below, [bits for bits in known if joint & ~bits == 0])
 
     def store(self, items: int, support: int) -> None:
-        """A maximal set is found."""
+        """Store a maximal set."""
         if len(self.maximal) == self.cap:
             raise _EndedError
         self.maximal.append((items, support))

@@ -46,7 +46,7 @@ HELD = 1 << 17
 
 
 def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:
-    """The rows ``(hit, miss)`` nearest to each row; -1 where there is none.
+    """Return the rows ``(hit, miss)`` nearest to each row; -1 where there is none.
 
     >>> X = np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 1.0], [9.0, 9.0]])
     >>> hit, miss = nearest(X, np.array([0, 0, 1, 2], np.int32), "manhattan")
@@ -58,7 +58,7 @@ def nearest(X: F64, label: I32, metric: Metric) -> tuple[I64, I64]:
 
 
 def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I64]:
-    """The same in samples: row i is in sample r where ``drawn[i, r]``; -1 where it is not.
+    """Search in samples: row i is in sample r if ``drawn[i, r]``; -1 where it is not.
 
     >>> X, label = np.array([[0.0], [3.0], [1.0], [9.0]]), np.array([0, 0, 0, 1], np.int32)
     >>> drawn = np.array([[True, True], [True, True], [True, False], [False, True]])
@@ -83,7 +83,7 @@ def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I
 def _search(
     X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int
 ) -> tuple[I64, I64]:
-    """One search; what is no table of such numbers is refused."""
+    """Search once; refuse what is no table of such numbers."""
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
     demand_array("X", X, np.float64, 2)
@@ -105,7 +105,7 @@ def _search(
 def _nearest(
     X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int
 ) -> tuple[I64, I64] | None:
-    """Some rows at a time, against all.
+    """Search some rows at a time, against all.
 
     Bit r of ``drawn[i]`` says whether row i is in sample r.  None where a number is refused.
     """
@@ -129,14 +129,14 @@ def _nearest(
 
 
 def _taken(X: F64, metric: Metric) -> bool:
-    """Whether all numbers are such that a distance is told between them."""
+    """Return whether distances between all numbers can be told."""
     if metric == "hamming":
         return bool(((X == 0) | (X == 1)).all())
     return not X.size or bool(np.abs(X).max() <= LARGEST)  # not so for NaN
 
 
 def _distances(columns: F64, rows: I64, metric: Metric) -> F64:
-    """From these rows to all, column by column from the left."""
+    """Return distances from these rows to all, column by column from the left."""
     far = np.zeros((len(rows), columns.shape[1]))
     for column in columns:
         gap = column[rows, None] - column
@@ -149,7 +149,7 @@ def _distances(columns: F64, rows: I64, metric: Metric) -> F64:
 
 
 def _first(far: F64, among: Bools) -> I64:
-    """The first of the nearest in each line, among those marked; -1 if none is in reach."""
+    """Return the first of the nearest in each line, among those marked; -1 if none."""
     left = np.where(among, far, np.inf)
     best = left.argmin(axis=1)
     return np.where(left[np.arange(len(far)), best] < np.inf, best, -1)

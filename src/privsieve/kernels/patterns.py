@@ -94,7 +94,7 @@ class PatternTable(NamedTuple):
 @kernel(lambda indptr, indices, y, classes: (
     indptr, indices, y, _demand((indptr, indices), y, classes)))
 def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
-    """Rows of each class that hold each item: int64[d, classes].
+    """Count rows of each class that hold each item: int64[d, classes].
 
     >>> toy = np.array([0, 2, 3]), np.array([0, 2, 1], np.int32)
     >>> class_counts(*toy, np.array([0, 1, 1], np.int32), 2).tolist()
@@ -120,7 +120,7 @@ def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
 
 
 def finished(accepted: I64) -> tuple[I64, bool]:
-    """What was accepted, and whether the choice came to its end.
+    """Return what was accepted, and whether the choice was completed.
 
     >>> finished(np.array([4, 2, -1]))
     (array([4, 2]), False)
@@ -171,7 +171,7 @@ def pattern_table(items: Cells, y: I32, classes: int, absent: Bools | None = Non
     """Patterns of the rows on all of these items: project first.
 
     >>> toy, y = (np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)), np.zeros(3, np.int32)
-    >>> [part.tolist() for part in pattern_table(toy, y, 1)]
+    >>> [array.tolist() for array in pattern_table(toy, y, 1)]
     [[[1], [3], [0]], [[1], [1], [1]], [0, 1, 2]]
     """
     classes = _demand(items, y, classes)
@@ -218,7 +218,7 @@ def _demand_around(masks: U64, counts: I64, wanted: U64, rows: I64) -> None:
 
 @kernel(_demand_around)
 def around(masks: U64, counts: I64, wanted: U64, rows: I64) -> tuple[I64, I64]:
-    """Who surrounds whom: the table of `superset_counts` against other masks, both ways.
+    """Count the supersets of masks among others, both ways, as `superset_counts`.
 
     For each asked mask the sums of the counts of all masks that contain it: int64[A, C].  For each
     mask of the table the `rows` of the asked masks that it contains: int64[P].
@@ -242,7 +242,7 @@ def around(masks: U64, counts: I64, wanted: U64, rows: I64) -> tuple[I64, I64]:
 
 @kernel(_demand_table)
 def superset_counts(masks: U64, counts: I64) -> I64:
-    """For each mask the sum of the counts of all masks that contain it: int64[P, C].
+    """Sum for each mask the counts of all masks that contain it: int64[P, C].
 
     >>> superset_counts(np.array([[1], [3], [0]], np.uint64), np.array([[1], [1], [1]])).tolist()
     [[2], [1], [3]]
@@ -253,7 +253,7 @@ def superset_counts(masks: U64, counts: I64) -> I64:
 def peel(
     masks: U64, counts: I64, k: int, l_diversity: int = 1, *, labelled: bool = False
 ) -> Bools:
-    """Which rows stay when all whose group is too small leave, again and again: bool[P, C].
+    """Return which rows stay if all in too small groups leave, repeatedly: bool[P, C].
 
     What stays is the largest set of rows that keeps k and `l_diversity`.  Rows leave by pattern,
     and by pattern and class if `labelled`: then k rows of the class must stay in the group.
@@ -290,7 +290,7 @@ def _known(absent: Bools | None, items: int) -> U8:
 
 
 def rule_facts(items: Cells, y: I32, order: I64, rule: Rule) -> tuple[I64, U8]:
-    """The rule as the kernels take it.
+    """Return the rule as the kernels take it.
 
     (k, l, suppress, classes, codes, skip, equal, labelled), absent.
     """
@@ -322,5 +322,5 @@ def _demand(items: Cells, y: I32, codes: int) -> int:
 
 
 def _sizes(**sizes: int) -> list[int]:
-    """Numbers of rows or classes that a rule names; kernels compare sums with them."""
+    """Return the numbers of rows or classes of a rule; kernels compare sums with them."""
     return [demand_whole(name, size, 0, 1 << 62) for name, size in sizes.items()]

@@ -81,7 +81,7 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
     The count is int32, and int64 with weights.
 
     >>> codes, starts = np.array([[5, 5, 2]], np.uint16), np.array([0, 2, 3])
-    >>> [part.tolist() for part in runs(codes, starts)]
+    >>> [values.tolist() for values in runs(codes, starts)]
     [[0, 2], [2, 5], [[0, 1], [2, 0]]]
     """
     return runs_together([(codes, starts, weight)])
@@ -89,10 +89,10 @@ def runs(codes: U16, starts: I64, weight: I64 | None = None) -> Runs:
 
 @kernel(demand_parts)
 def runs_together(parts: Sequence[ClassRows]) -> Runs:
-    """The runs of several sets of rows together, in one table: what `merge_runs` makes of each.
+    """Merge the runs of several sets of rows into one table, as `merge_runs` does.
 
-    >>> part = np.array([[5, 2]], np.uint16), np.array([0, 1, 2]), None
-    >>> [one.tolist() for one in runs_together([part, part])]
+    >>> values = np.array([[5, 2]], np.uint16), np.array([0, 1, 2]), None
+    >>> [values.tolist() for values in runs_together([values, values])]
     [[0, 2], [2, 5], [[0, 2], [2, 0]]]
     """
     _, wide = demand_parts(parts)
@@ -124,12 +124,12 @@ def add_up(place: I64, weight: I64 | None, places: int) -> I64:
 
 
 def merge_runs(a: Runs, b: Runs) -> Runs:
-    """The runs of two sets of rows together: a commutative monoid.
+    """Merge the runs of two sets of rows: a commutative monoid.
 
     The count is int64 if either is, or if together they are too many rows for int32.
 
-    >>> part = runs(np.array([[5, 2]], np.uint16), np.array([0, 1, 2]))
-    >>> merge_runs(part, part)[2].tolist()
+    >>> values = runs(np.array([[5, 2]], np.uint16), np.array([0, 1, 2]))
+    >>> merge_runs(values, values)[2].tolist()
     [[0, 2], [2, 0]]
     """
     top = demand_runs("a", a) + demand_runs("b", b)
@@ -149,7 +149,7 @@ def merge_runs(a: Runs, b: Runs) -> Runs:
 
 @native
 def _merge_runs(a: Runs, b: Runs) -> Runs:
-    """The runs of both, whose counts are of one type."""
+    """Merge runs whose counts are of one type."""
     classes, codes, counts = a[2].shape[1], [], []
     for j in range(len(a[0]) - 1):
         parts = [(r[1][r[0][j] : r[0][j + 1]], r[2][r[0][j] : r[0][j + 1]]) for r in (a, b)]
@@ -293,7 +293,7 @@ def _pack(bit: I64, words: int) -> U64:
 def sign_pairs(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64,
 ) -> I64:
-    """For each column the largest |sum_i v_i A_ij A_il| over other columns and labellings.
+    """Return each column's largest |sum_i v_i A_ij A_il| over columns and labellings.
 
     `rows` is the number of rows of each class; the rest is from `sign_planes`.  A class may be put
     together from parts: what is no row has bit 0 in all planes and masks, wherever it lies.
@@ -316,7 +316,7 @@ def sign_pairs(
 def sign_triples(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64,
 ) -> I64:
-    """For each column the largest |sum_i v_i A_ij A_il A_im| over other pairs and labellings.
+    """Return each column's largest |sum_i v_i A_ij A_il A_im| over pairs and labellings.
 
     >>> planes, none = np.array([[5, 0, 0, 0]] * 3, np.uint64), np.array([-1, -1, -1])
     >>> sign_triples(planes, None, none, np.array([0, 4]), np.array([3]), np.array([[2]])).tolist()
@@ -367,7 +367,7 @@ def _products(
 def pair_gain(
     bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8,
 ) -> I64:
-    """How much the best four-cell rule of a column and a partner beats both alone, doubled.
+    """Return by how much the best four-cell rule of two columns beats both alone, doubled.
 
     The rules cut each column at one public indicator: ``bin <= a``, or ``bin == a`` where
     `nominal`, for a = 0..grid - 2, or not at all.  Bins are below `grid`.  Without a partner: 0.
@@ -412,7 +412,7 @@ def _pair_tables(
 
 
 def cells_of(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
-    """The weight of the rows of each class in each cell of these columns: int64[C, cells]."""
+    """Sum the weights of each class's rows in each cell of these columns: int64[C, cells]."""
     place = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     for column in bins:
         place = place * grid + column
@@ -421,7 +421,7 @@ def cells_of(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
 
 
 def _best_cut(signed: I64, nominal: U8) -> I64:
-    """The largest sum of |cell| over all indicators, one a column, for each labelling.
+    """Return the largest sum of |cell| over all indicators, one a column, for each labelling.
 
     Where a column is not cut the sum is that of another cut at most: no such rule is tried.
     """

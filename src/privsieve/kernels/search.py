@@ -71,7 +71,7 @@ def search(
     start: I64 | None = None,
     effort: Effort = Effort(),  # noqa: B008  it is frozen
 ) -> Found:
-    """The heaviest set that keeps the rule; without weights, the one that tells most pairs apart.
+    """Return the heaviest set that keeps the rule; without weights, one of most distinct pairs.
 
     The search begins with the best of greedy choice, `start` as far as it keeps the rule and
     completed, and a local search from there; its twin begins with `start` alone, and is slow.
@@ -79,7 +79,7 @@ def search(
 
     >>> toy = np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 1, 2], np.int32)
     >>> y = np.zeros(4, np.int32)
-    >>> [int(part) for part in search(toy, y, np.array([2, 2, 3]), Rule(2, 1))[1:4]]
+    >>> [int(figure) for figure in search(toy, y, np.array([2, 2, 3]), Rule(2, 1))[1:4]]
     [4, 4, 1]
     """
     start = np.empty(0, np.int64) if start is None else start
@@ -102,7 +102,7 @@ def search(
 def _search(items: Cells, y: I32, weights: I64 | None, facts: I64, absent: U8,
            begin: tuple[I64, Callable[[int, int], object] | None],
            ) -> tuple[I64, int, int, bool, int]:
-    """The heaviest set that keeps the rule, as `search` returns it.
+    """Return the heaviest set that keeps the rule, as `search` returns it.
 
     `begin` is a start, and who is told how far it is.
     """
@@ -133,13 +133,13 @@ class _Run:
     nodes: int = 0
 
     def stopped(self) -> bool:
-        """Whether a limit is met; now and then it is told how far the search is."""
+        """Return whether a limit is met; report progress now and then."""
         if self.listener is not None:
             self.listener(self.nodes, self.value)
         return self.nodes > self.most or time.monotonic() >= self.end
 
     def whole(self, empty: State, start: set[int]) -> int:
-        """All sets, after the start as far as it keeps the rule, and what fits beside it."""
+        """Search all sets, after the start as far as it keeps the rule."""
         every = range(len(self.covers.columns))
         s, value = empty, 0
         for x in sorted(every, key=lambda x: start.isdisjoint(self.covers.columns[x].items)):
@@ -150,7 +150,7 @@ class _Run:
         return self.descend(empty, 0, [x for x in every if self.covers.keeps(empty, x)])
 
     def descend(self, s: State, value: int, left: list[int]) -> int:
-        """The best of a set and any of those left, which each fit; returns a bound on all."""
+        """Search the sets that extend a set by any of those left; return a bound on all."""
         self.nodes += 1
         if value > self.value:
             self.best, self.value = s.columns, value

@@ -74,7 +74,7 @@ def _demand_cells(bins: U8, starts: I64, weight: I64 | None, grid: int) -> None:
 
 @kernel(_demand_cells)
 def cell_sums(bins: U8, starts: I64, weight: I64 | None, grid: int) -> I64:
-    """The weight of the rows in each cell of each pair of columns: int64[pairs, C * cells].
+    """Sum weights in each cell of each pair of columns: int64[pairs, C * cells].
 
     Cells are those of the first class, then of the second; the bin of the last column runs fastest.
 
@@ -96,7 +96,7 @@ def _demand_products(planes: U64, masks: U64 | None, zeros: I64, words: I64, row
 @kernel(_demand_products)
 def product_sums(planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, size: int,
                  ) -> I64:
-    """The sum over the rows of each class of each product of `size` signs: int64[sets, C].
+    """Sum each product of `size` signs over the rows of each class: int64[sets, C].
 
     The arguments are those of `sign_pairs`.
 
@@ -142,7 +142,7 @@ def _demand_few(codes: U16, ids: U64, key: int, places: I64) -> None:
 
 @kernel(_demand_ties)
 def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
-    """How the keys of rows that share a code begin: int64[places, TOPS], by their top bits.
+    """Count the top bits of the keys of rows that share a code: int64[places, TOPS].
 
     A place is a column, whose position is the feature that the keys are of, and a code.
 
@@ -159,7 +159,7 @@ def tie_counts(codes: U16, ids: U64, key: int, places: I64) -> I64:
 
 @kernel(_demand_few)
 def tied(codes: U16, ids: U64, key: int, places: I64) -> tuple[I64, U64, U64]:
-    """The rows that share a code and the top bits of their keys: ``(indptr, keys, rows)``.
+    """Return the rows that share a code and the top bits of their keys: ``(indptr, keys, rows)``.
 
     A place is a column, a code, and the top bits; -1 for any.
 

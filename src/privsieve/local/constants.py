@@ -29,7 +29,7 @@ CURVATURE = Fraction(1, 4)
 
 @cache  # its keys are public: a ridge
 def r_max(lam: Hashable) -> Fraction:
-    """A bound of the minimiser's length for every table, rounded up.
+    """Bound the minimiser's length for every table, rounded up.
 
     >>> round(float(r_max("0.1")), 6), round(float(r_max("0.01")), 6)
     (1.177505, 3.731384)
@@ -54,7 +54,7 @@ def r_max(lam: Hashable) -> Fraction:
 
 @cache  # its keys are public: a bound that follows from a ridge
 def g(radius: Fraction) -> Fraction:
-    """A bound of |s(-w.z) z - s(-w.z') z'| over all rows and |w| <= radius, rounded up; at most 2.
+    """Bound |s(-w.z) z - s(-w.z') z'| over all rows and |w| <= radius, rounded up; at most 2.
 
     >>> round(float(g(r_max("0.1"))), 4), round(float(g(r_max("0.01"))), 4)
     (1.1286, 1.5054)
@@ -65,7 +65,7 @@ def g(radius: Fraction) -> Fraction:
 
 
 def _largest(r: arb) -> arb:
-    """An upper bound of the squared distance of two moves, by branch and bound."""
+    """Bound the squared distance of two moves from above, by branch and bound."""
     # [at-least-one] two opposite rows that are orthogonal to w
     low = top = arb(1)
     k = FIRST
@@ -88,7 +88,7 @@ def _largest(r: arb) -> arb:
 
 
 def _box(r: arb, i: int, j: int, k: int) -> tuple[arb, arb]:
-    """The squared distance in the middle of a box of angles, and a bound over the box."""
+    """Return the squared distance in the middle of a box of angles, and a bound over the box."""
     half = arb((1, -k - 1))
     middle = arb((2 * i + 1, -k - 1)), arb((2 * j + 1, -k - 1))
     at, _, _ = _moves(r, *middle)
@@ -98,7 +98,7 @@ def _box(r: arb, i: int, j: int, k: int) -> tuple[arb, arb]:
 
 
 def _moves(r: arb, a: arb, b: arb) -> tuple[arb, arb, arb]:
-    """The squared distance for two angles, in half turns, and its two derivatives."""
+    """Return the squared distance for two angles, in half turns, and its two derivatives."""
     (sin_a, cos_a), (sin_b, cos_b) = a.sin_cos_pi(), b.sin_cos_pi()
     sine, cosine = (a + b).sin_cos_pi()
     # [lengths] of the two moves
@@ -113,11 +113,11 @@ def _moves(r: arb, a: arb, b: arb) -> tuple[arb, arb, arb]:
 
 
 def output(lam: object, rows: int, columns: int, *, partitions: int = 1) -> Fraction:
-    """How far replacing one row moves what `minimise` returns, in the Euclidean norm.
+    """Bound how far replacing one row moves what `minimise` returns, in the Euclidean norm.
 
     `rows` is the number of vectors of which a unit decides one: units, or the blocks of one
-    partition; the table has so many for each of the partitions.  No row may be longer than 1: clip
-    in doubles to a little less.
+    partition; the table has this number for each of the partitions.  No row may be longer than 1:
+    clip in doubles to a little less.
 
     >>> round(float(output("0.1", 10_000, 30)) * 1000, 4)
     0.5643
@@ -126,7 +126,7 @@ def output(lam: object, rows: int, columns: int, *, partitions: int = 1) -> Frac
 
 
 def ensemble(lam: object, share: Fraction, rows: int, columns: int) -> Fraction:
-    """The same for a mean of minimisers, whose `share` came from `ensemble_share`.
+    """Bound the same for a mean of minimisers, whose `share` came from `ensemble_share`.
 
     `rows` is the largest number of vectors of one of them.
 
@@ -142,7 +142,7 @@ def ensemble(lam: object, share: Fraction, rows: int, columns: int) -> Fraction:
 
 
 def windows(n: int, k: int, beta: object) -> list[list[int]]:
-    """Positions of k balanced subsets of n: cyclic, each a share of `beta`, evenly started.
+    """Return k balanced subsets of n: cyclic, each a share of `beta`, evenly started.
 
     >>> windows(5, 2, "0.6")
     [[0, 1, 2], [2, 3, 4]]
@@ -156,7 +156,7 @@ def windows(n: int, k: int, beta: object) -> list[list[int]]:
 
 
 def ensemble_share(uses: Sequence[Sequence[int]], rows: Sequence[int]) -> Fraction:
-    """The largest share that one unit has in a mean of minimisers.
+    """Return the largest share that one unit has in a mean of minimisers.
 
     uses : for each minimiser, of how many of its vectors each unit decides
     rows : for each minimiser, how many vectors it has
@@ -177,7 +177,7 @@ def ensemble_share(uses: Sequence[Sequence[int]], rows: Sequence[int]) -> Fracti
 
 def objective(lam: object, rows: int, epsilon: Fraction, *, partitions: int = 1,
               ) -> tuple[Fraction, Fraction]:
-    """How an epsilon is split between the noise in the objective and its change of volume.
+    """Split an epsilon between the noise in the objective and its change of volume.
 
     What is returned is the epsilon of the noise, and D of a second ridge D |w|^2 / 2.
 
@@ -214,6 +214,6 @@ def _ball(value: Fraction) -> arb:
 
 
 def _up(ball: arb) -> Fraction:
-    """The upper end of a ball, rounded up to a multiple of 2^-64."""
+    """Round the upper end of a ball up to a multiple of 2^-64."""
     # [up]
     return Fraction(int((ball * 2**PLACES).upper().ceil().unique_fmpz()), 2**PLACES)

@@ -23,15 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsieve.errors import ParameterError, SchemaError
 from privsieve.kernels.contract import I64
-from privsieve.kernels.nearest import (
-    F64,
-    I32,
-    LARGEST,
-    METRICS,
-    Metric,
-    nearest,
-    nearest_in,
-)
+from privsieve.kernels.nearest import F64, I32, LARGEST, METRICS, Metric, nearest, nearest_in
 from privsieve.local.limits import ridge
 from privsieve.local.solver import minimise
 from privsieve.public.canonical import exact, read_flag
@@ -83,14 +75,14 @@ def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None,
     for first in range(0, len(known), some):
         at = known[first : first + some]
         own = X[rows[at]]
-        part = np.abs(own - X[miss[at]])
-        part -= np.abs(own - X[hit[at]])
-        z[at] = part if begins is None else np.add.reduceat(part, begins, axis=1)
+        distances = np.abs(own - X[miss[at]])
+        distances -= np.abs(own - X[hit[at]])
+        z[at] = distances if begins is None else np.add.reduceat(distances, begins, axis=1)
     return z
 
 
 def spread(X: F64, categories: Collection[int]) -> tuple[F64, I64]:
-    """Columns as they are searched, and where each begins: a category has one for each value.
+    """Encode columns for the search, and return where each begins.
 
     It holds 1/2 where the row has the value: two rows are 1 apart in a category, or 0.
 
@@ -125,7 +117,7 @@ class LocalLearning:
     begins: I64 | None = None
 
     def fwell(self, X: F64, label: I32) -> tuple[F64, float]:
-        """The weights over the margins of all rows.
+        """Learn the weights over the margins of all rows.
 
         >>> X = np.array([[0.0, 0.5], [0.1, 0.0], [0.9, 0.5], [1.0, 0.0]])
         >>> LocalLearning(0.1).fwell(X, np.array([0, 0, 1, 1], np.int32))[0].round(2).tolist()
@@ -135,7 +127,7 @@ class LocalLearning:
         return self._minimum(margins(X, hit, miss, begins=self.begins))
 
     def ensemble(self, X: F64, label: I32, samples: Sequence[I64]) -> tuple[F64, float]:
-        """The mean of the weights of `fwell` over samples of the rows.
+        """Return the mean of the weights of `fwell` over samples of the rows.
 
         A row that was drawn twice counts twice, and is no neighbour of itself.  One search finds
         the neighbours in all samples.
@@ -164,7 +156,7 @@ class LocalLearning:
 
 
 def sample_size(n: int, beta: object) -> int:
-    """Rows in a sample: beta of n rounded up, beta read as the decimal that is written.
+    """Return the size of a sample: beta n rounded up, beta read as written.
 
     >>> sample_size(569, 0.9), sample_size(100, 0.29)
     (513, 29)
@@ -233,22 +225,22 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
         return learning.fwell(X, label)
 
     def _categories(self) -> set[int]:
-        """Positions of the columns whose values are only equal or not."""
-        asked = [] if self.categorical_features is None else list(self.categorical_features)
+        """Return positions of the columns whose values are only equal or not."""
+        listed = [] if self.categorical_features is None else list(self.categorical_features)
         names = list(getattr(self, "feature_names_in_", ()))
-        places = {names.index(one) if one in names else one for one in asked}
-        wrong = [one for one in places if isinstance(one, bool)
-                 or not isinstance(one, (int, np.integer)) or not 0 <= one < self.n_features_in_]
+        places = {names.index(column) if column in names else column for column in listed}
+        wrong = [j for j in places if isinstance(j, bool)
+                 or not isinstance(j, (int, np.integer)) or not 0 <= j < self.n_features_in_]
         if wrong:
             raise ParameterError(f"categorical_features has {wrong[0]!r}; write positions from 0 "
                                  f"to {self.n_features_in_ - 1}, or names of a frame's columns")
         if places and self.metric != "manhattan":
             raise ParameterError(f"categorical_features goes with metric 'manhattan', and metric "
                                  f"is {self.metric!r}; leave one of them away")
-        return {int(one) for one in places}
+        return {int(j) for j in places}
 
     def transform(self, X: Any) -> Any:
-        """The chosen columns of X."""
+        """Return the chosen columns of X."""
         check_is_fitted(self, "weights_")
         return super().transform(X)
 
@@ -290,8 +282,8 @@ class FWELLEnsemble(FWELL):
     random_state: Any = option(default=None, read=as_given, says="who draws")
 
     def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
-        asked = read_options(type(self), self.get_params(deep=False))
-        many, beta, replace = (asked[name] for name in ("repeats", "beta", "replace"))
+        options = read_options(type(self), self.get_params(deep=False))
+        many, beta, replace = (options[name] for name in ("repeats", "beta", "replace"))
         if many < 1:
             raise ParameterError(f"repeats is {many}; write a whole number from 1")
         if not 0 < exact(beta, "beta") <= 1:
@@ -302,7 +294,7 @@ class FWELLEnsemble(FWELL):
 
 
 def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
-    """The columns that are chosen, best first; equal weights go to the lowest position.
+    """Return the columns that are chosen, best first; equal weights go to the lowest position.
 
     >>> w = np.array([0.5, -1.0, 0.0, 0.5])
     >>> wanted(1, w).tolist(), wanted(0.8, w).tolist(), wanted("positive", w).tolist()

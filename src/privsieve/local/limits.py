@@ -1,8 +1,8 @@
 """Limits: what the solver promises for every table, from public numbers alone.
 
 The problem is to minimise (1/N) sum log(1 + exp(-w.z)) + lam |w|^2 over the rows z.  The solver
-accepts a point where the gradient is small, or makes so many steps of gradient descent that any
-table's answer is near; both in doubles, whose rounding is counted here.  The theorem is in
+accepts a point where the gradient is small, or makes enough steps of gradient descent to be
+near for any table; both in doubles, whose rounding is counted here.  The theorem is in
 `limits.proof.md`.
 """
 
@@ -21,7 +21,7 @@ ENOUGH = NEAR = 1e-10
 
 
 def ridge(lam: object) -> Fraction:
-    """A lam that can be used, as an exact fraction.
+    """Read a lam as an exact fraction; refuse one outside of the limits.
 
     >>> ridge(0.1)
     Fraction(1, 10)
@@ -36,7 +36,7 @@ def ridge(lam: object) -> Fraction:
 
 
 def step(lam: float, length: float = 1.0) -> float:
-    """The step of gradient descent for rows up to this length.
+    """Return the step of gradient descent for rows up to this length.
 
     >>> round(step(0.1), 6)
     3.076923
@@ -46,7 +46,7 @@ def step(lam: float, length: float = 1.0) -> float:
 
 
 def steps(lam: float) -> int:
-    """How many steps bring any table with rows up to length 1 near its minimiser.
+    """Count the steps that bring any table with rows up to length 1 near its minimiser.
 
     >>> steps(0.1), steps(0.01)
     (38, 167)
@@ -56,7 +56,7 @@ def steps(lam: float) -> int:
 
 
 def allowance(rows: int, columns: int, lam: float, length: float, norm: float) -> float:
-    """How far rounding can move a gradient at a w of this norm, in any order of summation.
+    """Bound how far rounding moves a gradient at a w of this norm, for any order of sums.
 
     >>> allowance(1000, 30, 0.1, 1.0, 1.0) < 3e-13
     True
@@ -68,7 +68,7 @@ def allowance(rows: int, columns: int, lam: float, length: float, norm: float) -
 
 
 def distance(lam: Fraction, rows: int, columns: int, radius: Fraction) -> Fraction:
-    """How far `minimise` can be from the minimiser, for every table with rows up to length 1.
+    """Bound the distance of `minimise` from the minimiser, for every table of short rows.
 
     `radius` bounds |w*|: `constants.r_max(lam)`, where margins start from 0.
 

@@ -2,9 +2,9 @@
 
 Newton's method, in the form that the table's shape makes cheapest: d x d systems, n x n systems,
 or products with the table alone.  None of them promises anything: where the certificate does not
-accept what they return, so many steps of gradient descent follow that the answer is near for every
-table with rows up to length 1 (`limits.proof.md`).  Any table has an answer; only a wrong `lam` or
-a wrong shape is refused.  Each row's margin w.z may start from a number of its own: so a linear
+accept what they return, enough steps of gradient descent follow to be near for every table with
+rows up to length 1 (`limits.proof.md`).  Any table has an answer; only a wrong `lam` or a wrong
+shape is refused.  Each row's margin w.z may start from a number of its own: so a linear
 term is solved (`methods/objective_fwell`).
 """
 
@@ -22,8 +22,8 @@ from privsieve.local.limits import ENOUGH, allowance, ridge, step, steps
 
 Doubles = NDArray[np.float64]
 
-#: Up to so many columns a d x d system is cheap; up to so many rows, an n x n one.  Where the ridge
-#: is above this share of the rows' squared length, few products with the table do.
+#: A d x d system is cheap up to NARROW columns, an n x n one up to SHORT rows.  If the ridge is
+#: above the share STRONG of the rows' squared length, few products with the table suffice.
 NARROW, SHORT, STRONG = 250, 250, 0.005
 #: Rows that are longer than 1 for certain, whatever rounding did to their length.
 LONGER = 1.000001
@@ -33,7 +33,7 @@ ROUNDS, HALVINGS, PRODUCTS = 100, 40, 500
 BLOCK = 1 << 18
 #: Where a gradient fell by this factor, the old second derivatives are good enough to keep.
 KEEP = 0.1
-#: A first guess is taken from about so many rows for each column.
+#: The first guess uses about this many rows for each column.
 GUESS = 64
 
 
@@ -49,12 +49,12 @@ class Minimum:
 
 
 def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) -> Minimum:
-    """The minimiser over the rows of Z.  What is not finite counts as 0.
+    """Return the minimiser over the rows of Z.  Values that are not finite count as 0.
 
     `start` holds finite numbers that are added to the rows' margins.
 
-    >>> found = minimise(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1)
-    >>> found.w.round(6).tolist(), found.gradient < 1e-9
+    >>> minimum = minimise(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1)
+    >>> minimum.w.round(6).tolist(), minimum.gradient < 1e-9
     ([0.332533, 0.949614], True)
     """
     lam = float(ridge(lam))
@@ -75,19 +75,19 @@ def minimise(Z: Doubles, lam: float | Fraction, start: Doubles | None = None) ->
                 w = conjugate(Z, lam, enough, start)
         except np.linalg.LinAlgError:
             w = np.zeros(d)
-        found, enough = certificate(Z, lam, w, length, start)
+        minimum, enough = certificate(Z, lam, w, length, start)
         # [accept]
         if enough:
-            return found
+            return minimum
         # [descend]
         far = descend(Z, lam, steps(lam), length, start)
         last, _ = certificate(Z, lam, far, length, start)
     # [longer] nothing was promised for such rows: the better one
-    return found if length > LONGER and found.gradient < last.gradient else last
+    return minimum if length > LONGER and minimum.gradient < last.gradient else last
 
 
 def cleaned(Z: Doubles) -> Doubles:
-    """The rows as doubles, with 0 for what is not finite.
+    """Return the rows as doubles, with 0 for values that are not finite.
 
     >>> cleaned(np.array([[np.nan, 1.0]])).tolist()
     [[0.0, 1.0]]
@@ -102,7 +102,7 @@ def cleaned(Z: Doubles) -> Doubles:
 
 
 def longest(Z: Doubles) -> float:
-    """The length of the longest row, and at least 1.
+    """Return the length of the longest row, and at least 1.
 
     >>> longest(np.array([[3.0, 4.0], [0.0, 0.0]]))
     5.0
@@ -113,7 +113,7 @@ def longest(Z: Doubles) -> float:
 def certificate(
     Z: Doubles, lam: float, w: Doubles, length: float, start: Doubles | None = None
 ) -> tuple[Minimum, bool]:
-    """The certificate of a point, and whether the computed gradient there is small enough."""
+    """Return a point's certificate, and whether the computed gradient is small enough."""
     # [gradient]
     at = gradient(Z, lam, w, start)
     size = sqrt(float(at @ at))
@@ -126,7 +126,7 @@ def certificate(
 
 
 def gradient(Z: Doubles, lam: float, w: Doubles, start: Doubles | None = None) -> Doubles:
-    """The gradient at w.
+    """Return the gradient at w.
 
     >>> gradient(np.array([[1.0, 0.0]]), 0.5, np.zeros(2)).tolist()
     [-0.5, 0.0]
@@ -137,7 +137,7 @@ def gradient(Z: Doubles, lam: float, w: Doubles, start: Doubles | None = None) -
 def descend(
     Z: Doubles, lam: float, count: int, length: float = 1.0, start: Doubles | None = None
 ) -> Doubles:
-    """So many full steps of gradient descent from 0.
+    """Make `count` full steps of gradient descent from 0.
 
     >>> descend(np.array([[1, 0], [0, 1], [-0.6, 0.8]]), 0.1, 1).round(6).tolist()
     [0.205128, 0.923077]
@@ -170,7 +170,7 @@ def margins(Z: Doubles, w: Doubles, start: Doubles | None) -> Doubles:
 
 
 def cholesky(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
-    """By d x d systems of second derivatives, kept while they serve.
+    """Solve d x d systems of second derivatives, kept while they serve.
 
     Each form of Newton's method stops where the computed gradient is at most `enough`, or after a
     public number of rounds.
@@ -204,7 +204,7 @@ def cholesky(Z: Doubles, lam: float, enough: float, start: Doubles | None = None
 
 
 def _second(Z: Doubles, lam: float, bends: Doubles) -> Doubles:
-    """The matrix of second derivatives."""
+    """Return the matrix of second derivatives."""
     n, d = Z.shape
     second = 2 * lam * np.eye(d)
     roots = np.sqrt(bends / max(1, n))
@@ -216,7 +216,7 @@ def _second(Z: Doubles, lam: float, bends: Doubles) -> Doubles:
 
 
 def dual(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
-    """By n x n systems: w = Z' a, and the table is met only to make the products of its rows.
+    """Solve n x n systems: w = Z' a; the table is used only for products of its rows.
 
     >>> dual(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
     [0.222323, 0.0]
@@ -242,7 +242,7 @@ def dual(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) ->
 
 
 def conjugate(Z: Doubles, lam: float, enough: float, start: Doubles | None = None) -> Doubles:
-    """By products with the table alone: each round's system is solved by conjugate gradients.
+    """Solve each round's system by conjugate gradients, with products with the table alone.
 
     >>> conjugate(np.array([[1.0, 0.0]]), 1.0, 1e-12).round(6).tolist()
     [0.222323, 0.0]
@@ -267,7 +267,7 @@ def conjugate(Z: Doubles, lam: float, enough: float, start: Doubles | None = Non
 def _conjugate(
     Z: Doubles, lam: float, bends: Doubles, at: Doubles, enough: float
 ) -> tuple[Doubles, Doubles]:
-    """A step p near -H^-1 at, and Z p, until the rest is at most `enough`."""
+    """Return a step p near -H^-1 at, and Z p, until the rest is at most `enough`."""
     p, q = np.zeros_like(at), np.zeros(len(Z))
     rest = -at
     way, long = rest, float(rest @ rest)
@@ -289,13 +289,13 @@ def _bent(Z: Doubles, bends: Doubles, way: Doubles) -> tuple[Doubles, Doubles]:
     along, curved = np.empty(n), np.zeros(d)
     size = max(1, BLOCK // max(1, d))
     for i in range(0, n, size):
-        part = np.matmul(Z[i : i + size], way, out=along[i : i + size])
-        curved += (bends[i : i + size] * part) @ Z[i : i + size]
+        products = np.matmul(Z[i : i + size], way, out=along[i : i + size])
+        curved += (bends[i : i + size] * products) @ Z[i : i + size]
     return along, curved
 
 
 def damped(line: tuple[Doubles, Doubles], s: Doubles, ridge: tuple[float, float]) -> float:
-    """How far to go along a line: all of it, halved until the slope there is no steeper than half.
+    """Return how far to go along a line: halve until the slope is no steeper than half.
 
     `line` is t and q of the margins t + x q; `ridge` is u and v of the ridge's slope u + x v.
 

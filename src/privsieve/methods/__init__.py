@@ -52,8 +52,8 @@ def plan(method: str, domain: Domain | str, *, rows: int | None = None,
         demand_grids(domain)
     if not request.takes_weights:
         demand_equal_rows(domain, method)
-    made: Plan = request.planned(domain, rows)
-    return made
+    planned: Plan = request.planned(domain, rows)
+    return planned
 
 
 def demand_equal_rows(domain: Domain, method: str) -> None:

@@ -265,8 +265,8 @@ def charged(cost: Cost, race: Race, before: Fraction = Fraction(0)) -> Cost:
 
     before : the rho that pure mechanisms spend before the race
 
-    >>> one, tiny = Fraction(1), Fraction(1, 10**6)
-    >>> [charged(Cost(one, tiny), Race(100, k, 1, one, delta=tiny)).delta_text for k in (3, 20)]
+    >>> unit, tiny = Fraction(1), Fraction(1, 10**6)
+    >>> [charged(Cost(unit, tiny), Race(100, k, 1, unit, delta=tiny)).delta_text for k in (3, 20)]
     ['0', '0.000001']
     """
     rho = race.rho + before if race.kind == "gumbel" else None

@@ -129,7 +129,7 @@ def circle(many: int, beta: Fraction) -> tuple[int, list[list[int]]]:
     """
     from privsieve.local.constants import windows
 
-    # [sectors] so many that a window has a whole number of them
+    # [sectors] chosen so that a window has a whole number of them
     sectors = many * beta.denominator
     return sectors, windows(sectors, many, beta)
 

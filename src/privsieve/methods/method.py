@@ -49,5 +49,5 @@ class PrivateMethod:
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """Two neighbouring tables for each mode of the method; "" is the plain mode."""
+        """Return two neighbouring tables for each mode of the method; "" is the plain mode."""
         raise NotImplementedError

@@ -48,18 +48,19 @@ class Pair:
     method: str = field(default="", kw_only=True)
 
     def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
-        """The method as it is shipped, from rows to what a release says, at this epsilon.
+        """Return the shipped method at this epsilon, from rows to what a release says.
 
         >>> run = pair("rule-sieve").attacked(1)
         >>> run(pair("rule-sieve").first)["selected"] in (["x0"], ["x1"])
         True
         """
-        made = plan(self.method, self.domain, epsilon=epsilon, rows=self.units,
+        planned = plan(self.method, self.domain, epsilon=epsilon, rows=self.units,
                     allow_weak=True, **self.options)
         noise = system()
 
         def run(table: Batch) -> Any:
-            return write_output(made, made.mechanism(made.summarise([table], noise.key()), noise))
+            answer = planned.mechanism(planned.summarise([table], noise.key()), noise)
+            return write_output(planned, answer)
 
         return run
 
@@ -91,8 +92,8 @@ def pair(method: str, mode: str = "") -> Pair:
         named = ", ".join(filter(None, pairs))
         raise ParameterError(f"{method} is attacked in no mode {mode!r}; "
                              + (f"known are: {named}" if named else "leave the mode out"))
-    found: Pair = replace(pairs[mode], method=method)
-    return found
+    chosen: Pair = replace(pairs[mode], method=method)
+    return chosen
 
 
 def modes(method: str) -> tuple[str, ...]:
@@ -105,20 +106,20 @@ def modes(method: str) -> tuple[str, ...]:
 
 
 def table(codes: npt.ArrayLike, label: npt.ArrayLike) -> Batch:
-    """Rows as the reader would give them; each is a unit."""
-    made = np.asfortranarray(np.array(codes, dtype=np.uint16))
-    row = np.arange(len(made), dtype=np.uint64)
-    return Batch(made, np.array(label, dtype=np.int32), row, row)
+    """Return a batch of rows as the reader would; each is a unit."""
+    columns = np.asfortranarray(np.array(codes, dtype=np.uint16))
+    row = np.arange(len(columns), dtype=np.uint64)
+    return Batch(columns, np.array(label, dtype=np.int32), row, row)
 
 
 def in_two(tables: Tables, **options: Any) -> Pair:
-    """A pair in two columns of numbers, under a label that stays."""
+    """Return a pair in two columns of numbers, under a label that stays."""
     first, second, label = tables
     return Pair(TWO, options, table(first, label), table(second, label))
 
 
 def of_codes(domain: Domain, first: npt.ArrayLike, second: npt.ArrayLike, **options: Any) -> Pair:
-    """A pair from two tables of codes, of which the last column is the target."""
+    """Return a pair from two tables of codes, of which the last column is the target."""
     ends = (table(codes[:, :-1], codes[:, -1]) for codes in map(np.array, (first, second)))
     return Pair(domain, options, *ends)
 
@@ -147,20 +148,21 @@ def joined() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return rows, other
 
 
-def counted(more: int, **options: Any) -> Pair:
-    """A row of another class: a class count falls, a score falls and another one rises.
+def counted(extra_pairs: int, **options: Any) -> Pair:
+    """Return a pair in which a row changes class: a count and a score fall, another rises.
 
-    more : so many pairs of rows that both columns tell apart, so that noisy counts are drawn.
+    extra_pairs : number of added pairs of rows that both columns separate, so that noisy counts
+        are drawn.
     """
     codes, _, label = sides()
-    first = np.vstack([np.column_stack([codes, label]), [(0, 0, 0), (TOP, TOP, 1)] * more])
+    first = np.vstack([np.column_stack([codes, label]), [(0, 0, 0), (TOP, TOP, 1)] * extra_pairs])
     second = first.copy()
     second[1, 2] = 1 - second[1, 2]
     return of_codes(TWO, first, second, k=1, **options)
 
 
 def flagged(**options: Any) -> Pair:
-    """The pair of `sides` with flags, of which the chosen one is counted within the classes."""
+    """Return the pair of `sides` with flags; the chosen one is counted by class."""
     first, second, label = sides()
     return of_codes(FLAGS, *(np.column_stack([codes // TOP, label]) for codes in (first, second)),
                     k=1, **options)
@@ -179,7 +181,7 @@ def block() -> Tables:
 
 
 def corners(rows: int = 20) -> Tables:
-    """Rows against two public corners; the last row's vector is turned from one side to another."""
+    """Return rows against two public corners; the last row's vector changes sides."""
     c = 0.387890  # where a vector of weights is moved most
     ends = []
     for sign in (1, -1):

@@ -125,6 +125,8 @@ def amount(value: Fraction) -> str:
 def _forecast(plan: Plan, forecasts: Forecasts) -> Iterator[Part]:
     """Yield the forecasts by epsilon and by gap."""
     own: Mapping[str, Any] = plan.forecast
+    if "found_percent" not in own:  # a method from outside may forecast nothing
+        return
     options: Mapping[str, Any] = plan.settings
     most, fixed = options.get("at_most"), len(options.get("always", ()))
     few = [] if most is None else ["names"]

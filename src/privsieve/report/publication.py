@@ -28,15 +28,7 @@ from privsieve.public.attackers import (
 )
 from privsieve.public.canonical import short
 from privsieve.release import number
-from privsieve.report.figures import (
-    capital,
-    count,
-    listed,
-    pairs,
-    rounded,
-    share_up,
-    some,
-)
+from privsieve.report.figures import capital, count, listed, pairs, rounded, share_up, some
 from privsieve.report.frame import Known, known_of
 from privsieve.telling.document import (
     Bar,

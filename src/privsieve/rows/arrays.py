@@ -29,7 +29,7 @@ from privsieve.rows.source import (
 
 
 def open_array(X: npt.NDArray[Any], y: RawColumn | None) -> Source:
-    """A two-dimensional array."""
+    """Open a two-dimensional array."""
     if X.ndim != 2 or X.dtype.names is not None:
         raise SchemaError(f"the array has {X.ndim} dimensions; a table has two, rows and columns "
                           "(X.reshape(-1, 1) for one column)")
@@ -43,7 +43,7 @@ def open_array(X: npt.NDArray[Any], y: RawColumn | None) -> Source:
 
 
 def open_rows(X: Sequence[Any], y: RawColumn | None) -> Source:
-    """A list of rows of the same length; each cell keeps the type that it has.
+    """Open a list of rows of the same length; each cell keeps its type.
 
     All rows are checked alike, and before a charge.  A list without rows is as wide as the domain
     says: under add-remove it is a neighbour of a list with one row.
@@ -72,7 +72,7 @@ def _lists(X: Sequence[Any]) -> tuple[list[Any], list[int]]:
 
 
 def open_sparse(X: Any, y: RawColumn | None) -> Source:
-    """A SciPy sparse matrix; a batch of rows is made dense at a time."""
+    """Open a SciPy sparse matrix; each batch is made dense by itself."""
     table = demand_inside(X).tocsr()
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
@@ -94,7 +94,7 @@ def demand_inside(X: Any) -> Any:
 
 def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any,
                y: RawColumn | None) -> Source:
-    """A source of columns without names; of one type, or each of its own."""
+    """Return a source of columns without names; of one type, or each of its own."""
     rows, width = shape
     check_width(width)
     check_lengths(rows, y)
@@ -103,13 +103,13 @@ def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any
 
 
 def array_of(X: Any) -> npt.NDArray[Any]:
-    """What says of itself that it is an array."""
+    """Convert an object that says it is an array."""
     return foreign(lambda: np.asarray(X), SchemaError(
         "the object cannot be taken for an array; give a NumPy array or a frame"))
 
 
 def target(y: Any) -> tuple[RawColumn, Type]:
-    """The target as one column, whatever holds it, and the type that its container declares."""
+    """Return the target as one column, and its container's type."""
     if hasattr(y, "to_pandas") and hasattr(y, "to_list"):  # polars keeps nulls apart from NaN
         return list(y.to_list()), _polars_type(y.dtype)
     if hasattr(y, "array") and hasattr(y, "dtype") and hasattr(y, "iloc"):
@@ -137,7 +137,7 @@ def target(y: Any) -> tuple[RawColumn, Type]:
 
 
 def _polars_type(dtype: Any) -> Type:
-    """The word for a type of polars, by its name: polars is not imported."""
+    """Return the word for a type of polars, by its name: polars is not imported."""
     words: dict[str, Type] = {
         "Boolean": "flag", "Date": "date", "Datetime": "date", "String": "text",
         "Categorical": "text", "Enum": "text", "Binary": "text", "Object": "text", "Null": "other"}
@@ -147,7 +147,7 @@ def _polars_type(dtype: Any) -> Type:
 
 
 def open_pandas(frame: Any, y: RawColumn | None) -> Source:
-    """A frame; one whose columns are called 0, 1, 2, … is an array.
+    """Open a frame; one whose columns are called 0, 1, 2, … is an array.
 
     An Arrow type that pandas does not know, or a zone that the system lacks, is refused by it only
     where it is asked for cells.
@@ -174,7 +174,7 @@ def open_pandas(frame: Any, y: RawColumn | None) -> Source:
 
 
 def column(series: Any) -> RawColumn:
-    """A piece of a column: an array where pandas holds one, else its cells as objects."""
+    """Return a piece of a column: an array if pandas holds one, else its cells as objects."""
     if hasattr(series.dtype, "tz"):
         return simple(series.dt.tz_convert(None).to_numpy())
     if isinstance(series.dtype, np.dtype):
@@ -195,7 +195,7 @@ def column(series: Any) -> RawColumn:
 
 
 def type_of_dtype(dtype: Any) -> Type:
-    """The word for a type of pandas; a category has the type of its categories."""
+    """Return the word for a type of pandas; a category has the type of its categories."""
     if isinstance(dtype, np.dtype):
         return type_of(dtype.kind)
     if hasattr(dtype, "tz"):

@@ -86,7 +86,7 @@ class Body:
 
 
 def open_table(table: Any, y: RawColumn | None) -> Source:
-    """A `pyarrow.Table` or `RecordBatch`."""
+    """Open a `pyarrow.Table` or `RecordBatch`."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     check_lengths(table.num_rows, y)
@@ -117,7 +117,7 @@ def alone(batches: Iterable[Any]) -> Iterator[Stretch]:
 
 
 def column(array: Any) -> RawColumn:  # noqa: PLR0911  # one a type
-    """A piece of a column; the choice is made by its type, and by whether a cell is null."""
+    """Return a piece of a column; its type and its nulls decide the form."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         # By hand: pyarrow cannot decode each layout of texts that polars writes.
@@ -143,21 +143,21 @@ def column(array: Any) -> RawColumn:  # noqa: PLR0911  # one a type
 
 
 def _words(array: Any, dtype: str) -> npt.NDArray[Any]:
-    """The memory of an array as it is (pyarrow's own conversion would import pandas)."""
+    """Return the memory of an array as it is (pyarrow's own conversion would import pandas)."""
     if not len(array):
         return np.empty(0, dtype=dtype)
     return np.frombuffer(array.buffers()[1], dtype)[array.offset:array.offset + len(array)]
 
 
 def _valid(array: Any) -> npt.NDArray[np.bool_]:
-    """Where an array is not null."""
+    """Return which cells of an array are not null."""
     if array.buffers()[0] is None:
         return np.ones(len(array), dtype=np.bool_)
     return _bits(array, 0)
 
 
 def _bits(array: Any, at: int) -> npt.NDArray[np.bool_]:
-    """Its own bits: a slice lies in the memory of the whole."""
+    """Return an array's own bits: a slice lies in the memory of the whole."""
     first, end = array.offset // 8, -(-(array.offset + len(array)) // 8)
     held = np.unpackbits(np.frombuffer(array.buffers()[at], np.uint8)[first:end],
                          bitorder="little")
@@ -175,7 +175,7 @@ def _cells(array: Any) -> list[Any]:
 
 def source_of(schema: Any, count: Callable[[], int] | None, parts: Parts, y: RawColumn | None,
               **fields: Any) -> Source:
-    """A source of parts; `more` are other fields of it."""
+    """Return a source of parts; `more` are other fields of it."""
     types = tuple(map(type_of_arrow, schema.types))
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
@@ -192,7 +192,7 @@ def source_of(schema: Any, count: Callable[[], int] | None, parts: Parts, y: Raw
 
 
 def type_of_arrow(kind: Any) -> Type:
-    """The word for a type of Arrow."""
+    """Return the word for a type of Arrow."""
     if pa.types.is_dictionary(kind):
         return type_of_arrow(kind.value_type)
     if pa.types.is_boolean(kind):
@@ -220,7 +220,7 @@ def _is_text(kind: Any) -> bool:
 
 def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: Room,
            ) -> Iterator[tuple[Codes, RawColumn | None]]:
-    """Codes of the columns and the target, a row for each, and the persons.
+    """Encode the columns and the target, a row for each, and the persons.
 
     wanted : the names of the columns, the target and the person, in this order, and how many rows
         at a time, at most.
@@ -250,7 +250,7 @@ def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: 
 
 
 def _read(parts: Iterator[Stretch], reader: _Reader, room: Room) -> Iterator[Coded]:
-    """What is made of each part: by threads, a part each, while there is room for their codes.
+    """Read parts by threads, one part each, while there is room for their codes.
 
     A page may hold all rows of a part, and pages of all columns are there at once where rows are
     read: a large part is read by columns, too, while its codes find room.  Cells that Python codes
@@ -292,18 +292,18 @@ class _Reader:
         return 2 * chunk.rows * self.height
 
     def read(self, batch: Any) -> Coded:
-        """Of a batch with all columns."""
+        """Read a batch with all columns."""
         batch.validate()
         codes = np.empty((self.height, batch.num_rows), np.uint16)
         self.coder.write(batch, codes, 0, (0, batch.num_rows, 0))
         return {j: [batch.column(j)] for j in self.later}, codes
 
     def by_rows(self, chunk: Stretch) -> list[Coded]:
-        """Of a part, one batch after another."""
+        """Read a part, one batch after another."""
         return list(map(self.read, chunk.batches()))
 
     def by_columns(self, chunk: Stretch) -> list[Coded]:
-        """Of a part, some columns after others: what is decoded stays in a cache.
+        """Read a part's columns in groups: decoded values stay in a cache.
 
         All columns of a batch at once would be several times its codes, fetched from the system
         again and again.
@@ -345,7 +345,7 @@ class _Reader:
 
 
 def _demand(good: object) -> None:
-    """What `guarded` makes one text of."""
+    """Raise the errors that `guarded` turns into one text."""
     if not good:
         raise ValueError
 
@@ -379,7 +379,7 @@ class _Coder:
         self._which = np.array([-1 if at is None else at for _, at in coded_columns], np.int32)
 
     def write(self, batch: Any, codes: Codes, first: int, where: tuple[int, int, int]) -> None:
-        """A row of codes for each column that the kernel knows.
+        """Write a row of codes for each column that the kernel knows.
 
         first : where the first column of the batch stands among all
         where : the first row, how many, and where their codes stand
@@ -396,7 +396,7 @@ class _Coder:
             codes[j, place + at] = self._rules[first + j].codes([held[i] for i in at.tolist()])
 
     def write_others(self, arrays: Mapping[int, list[Any]], codes: Codes) -> None:
-        """A row of codes for each other column."""
+        """Write a row of codes for each other column."""
         for j, encode in self.others.items():
             at = 0
             for array in arrays[j]:
@@ -404,7 +404,7 @@ class _Coder:
                 at += len(array)
 
     def _place(self, kind: Any, rule: CellRule) -> int | None:
-        """The place of a rule in the kernel; None where it has none for this type."""
+        """Return the place of a rule in the kernel; None if it has none for this type."""
         letter = _TIMES[kind.unit] if pa.types.is_timestamp(kind) else _LETTERS.get(kind)
         if letter is None:
             return None
@@ -437,7 +437,7 @@ class _Coder:
 
 
 def _is_number(text: str) -> bool:
-    """Whether a float could be written so."""
+    """Return whether a float could be written so."""
     try:
         return float(text) is not None
     except ValueError:
@@ -445,7 +445,7 @@ def _is_number(text: str) -> bool:
 
 
 def _coded(array: Any, encode: Encode) -> Codes:
-    """The codes of a column of a type that the kernel does not know; a dictionary is read once."""
+    """Encode a column of a type that the kernel does not know; read a dictionary once."""
     kind = array.type
     if not pa.types.is_dictionary(kind):
         return encode(column(array))

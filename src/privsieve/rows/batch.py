@@ -84,7 +84,7 @@ class Batch:
 
     @classmethod
     def concat(cls, batches: list[Batch]) -> Batch:
-        """One batch after another."""
+        """Join batches, one after another."""
         if len(batches) == 1:
             return batches[0]
         row = np.concatenate([b.row for b in batches])
@@ -97,12 +97,12 @@ class Batch:
         )
 
     def rows(self, begin: int, end: int) -> Batch:
-        """The rows at these places, not copied."""
+        """Return the rows at these places, not copied."""
         return Batch(self.codes[begin:end], self.label[begin:end], self.unit[begin:end],
                      self.row[begin:end])
 
     def contiguous(self) -> Batch:
-        """The same with columns that lie in one piece."""
+        """Return the same batch with columns in one piece of memory."""
         return replace(self, codes=np.ascontiguousarray(self.codes.T).T)
 
     def take(self, index: npt.NDArray[np.intp]) -> Batch:
@@ -136,7 +136,7 @@ class Passes:
 
     def keep(self, part_rows: int = 1, ready: Callable[[Batch], Batch] | None = None,
              ) -> Iterable[Batch]:
-        """All batches, to be read again: in the room's memory while they fit, then in its file.
+        """Keep all batches to read them again: in memory while they fit, then in a file.
 
         part_rows : the rows of a joined batch; fewer where memory is short.
         ready : what becomes of a part before it is kept.
@@ -159,7 +159,7 @@ class Passes:
         return together(chain([first], read), self.part_rows(part_rows, first.codes.shape[1]))
 
     def part_rows(self, wanted: int, columns: int) -> int:
-        """Rows of a part: as many as wanted, or what leaves the memory for a few.
+        """Return the rows of a part: the wanted number, or fewer if memory is short.
 
         What is made of a part is in memory beside it, and each thread has one.
         """
@@ -167,7 +167,7 @@ class Passes:
         return self.room.share(wanted * each, each) // each
 
     def mapped(self, change: Callable[[Batch], Batch]) -> Passes:
-        """The same rows, changed as they are read; in the same room.
+        """Return the same rows, changed as they are read, in the same room.
 
         Those that are kept are not kept twice: they are changed in each pass.
         """
@@ -198,7 +198,7 @@ def joined(batches: Iterable[Batch], part_rows: int) -> Iterator[Batch]:
 
 
 def together(batches: Iterable[Batch], part_rows: int) -> Iterator[list[Batch]]:
-    """The batches that make a part of at least this many rows."""
+    """Join batches to parts of at least this number of rows."""
     held: list[Batch] = []
     for batch in batches:
         held.append(batch)
@@ -259,13 +259,13 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
 
 def coded(pieces: Iterable[tuple[Sequence[RawColumn], Units]], domain: Domain,
           entropy: Callable[[int], bytes]) -> Iterator[Batch]:
-    """Some rows of a table, with their places, as integers; the unit is a row.
+    """Encode rows of a table, with their places, as integers; the unit is a row.
 
     >>> import os
     >>> rows = np.array([7, 3], np.uint64)
     >>> box = Domain.box(0, 1, columns=1)
-    >>> [one] = coded([([[0.5, 1.0], [1, 0]], rows)], box, os.urandom)
-    >>> one.codes.tolist(), one.unit.tolist()
+    >>> [batch] = coded([([[0.5, 1.0], [1, 0]], rows)], box, os.urandom)
+    >>> batch.codes.tolist(), batch.unit.tolist()
     ([[32768], [65535]], [7, 3])
     """
     encode = _Encoder(domain, entropy)
@@ -293,7 +293,7 @@ def demand_readable(source: Source, domain: Domain) -> None:
 
 
 def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
-    """The room for the rows of a plan; what does not fit into its memory is taken from the disk."""
+    """Reserve the room for the rows of a plan: memory first, then disk."""
     room = room or Room.usual()
     if size := spilled(plan, source, room):
         room.reserve(size)
@@ -376,7 +376,7 @@ def reading(plan: Plan, source: Source, jobs: int) -> int:
 
 
 def _most_rows(plan: Plan, source: Source) -> int:
-    """As many as there can be; of a stream about twice what was declared."""
+    """Return the largest number of rows; of a stream about twice what was declared."""
     if plan.domain.rows_are_public:
         return plan.units
     if source.file is not None:
@@ -386,7 +386,7 @@ def _most_rows(plan: Plan, source: Source) -> int:
 
 
 def _pieces(source: Source, encode: _Encoder, size: int, room: Room) -> Iterator[Piece]:
-    """The body as codes; which of three ways it goes is a public fact."""
+    """Return the body as codes; which of three ways it goes is a public fact."""
     names = needed(encode.domain, source)
     if csv_file.serves(source):
         yield from csv_file.pieces(source, encode.domain, (names, size), room)
@@ -422,7 +422,7 @@ class _Encoder:
         return codes, raw[-1] if self.person else None
 
     def batch(self, codes: Codes, person: RawColumn | None, at: int) -> Batch:
-        """Some rows, the first of which stands at this position; those of nobody are left out."""
+        """Return a batch of rows from this position on; rows without a person are left out."""
         row = np.arange(at, at + codes.shape[1], dtype=np.uint64)
         who: list[str] = []
         if person is not None:
@@ -441,7 +441,7 @@ class _Encoder:
 
 def _units(domain: Domain, entropy: Callable[[int], bytes],
            ) -> Callable[[list[str], npt.NDArray[np.uint64]], Units]:
-    """What is protected, for rows at some positions: the position, or a fresh tag.
+    """Return the unit of rows at some positions: the position, or a fresh tag.
 
     A tag is drawn for each row, or for each person: the texts say whose a row is.
     """
@@ -504,7 +504,7 @@ class Part:
 
     @classmethod
     def _sorted(cls, batch: Batch, classes: int, weight: npt.NDArray[np.int64] | None) -> Part:
-        """Rows that lie by class already."""
+        """Return rows that are sorted by class already."""
         starts = np.searchsorted(batch.label, np.arange(classes + 1))
         return cls(np.ascontiguousarray(batch.codes.T), batch.unit, batch.row,
                    starts.astype(np.int64), weight)
@@ -528,7 +528,7 @@ class Part:
 
 
 def by_class(label: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """The order of rows by their class, and else as they came.
+    """Return the order of rows by their class, else as they came.
 
     >>> by_class(np.array([1, 0, 1, 0], np.int32)).tolist()
     [1, 3, 0, 2]
@@ -538,7 +538,7 @@ def by_class(label: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
 
 
 def in_classes(batch: Batch) -> Batch:
-    """The same rows, by class."""
+    """Sort the rows by class."""
     if (batch.label[1:] >= batch.label[:-1]).all():
         return batch
     return batch.take(by_class(batch.label))

@@ -43,7 +43,7 @@ _FINE = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 
 
 def text_cell(cell: object) -> str:
-    """The text by which a category, flag, label or person is compared; "" is missing.
+    """Return the text by which a category, flag, label or person is compared; "" is missing.
 
     >>> text_cell(3.0), text_cell("3.0"), text_cell(" A "), text_cell(True), text_cell([1])
     ('3', '3', 'A', '1', '')
@@ -57,7 +57,7 @@ def text_cell(cell: object) -> str:
 
 
 def number_cell(cell: object, signs: str = ".") -> float:
-    """The number that a cell says; NaN where it says none, or none that is finite.
+    """Return the number that a cell says; NaN if it says none that is finite.
 
     signs : the decimal sign, what parts thousands, if anything does, and `<` and `>` where a limit
         such as "<5" is read as its number.
@@ -97,7 +97,7 @@ def date_cell(cell: object, form: Form = None) -> float:
 
 
 def is_missing(cell: object) -> bool:
-    """Whether nothing was written: None, NaN, NA, NaT, or a blank text.
+    """Return whether a cell is empty: None, NaN, NA, NaT, or a blank text.
 
     >>> is_missing("  "), is_missing(float("nan")), is_missing("NA"), is_missing([])
     (True, True, False, False)
@@ -310,8 +310,8 @@ class CellRule(NamedTuple):
     def _forms(self) -> list[bytes]:
         """Dates that the kernel reads itself: each field is there once, in its full width."""
         readable = []
-        one = [self.form] if isinstance(self.form, str) else []  # several are read in Python
-        for form in _ISO if self.form is None else one:
+        forms = [self.form] if isinstance(self.form, str) else []  # several are read in Python
+        for form in _ISO if self.form is None else forms:
             steps = re.findall(r"%?.", form, re.DOTALL)
             letters = "".join(step[1:] for step in steps)
             if form and len(set(letters)) == len(letters) and {*letters} <= _STEPS.keys() \
@@ -323,12 +323,12 @@ class CellRule(NamedTuple):
 
 
 def limits(signs: str) -> int:
-    """How the kernels know which limits are read as numbers: 1 for `<`, 2 for `>`, 3 for both."""
+    """Return which limits are read as numbers: 1 for `<`, 2 for `>`, 3 for both."""
     return ("<" in signs) + 2 * (">" in signs)
 
 
 def _spellings(word: str) -> set[str]:
-    """A word in small letters as most people write it; the kernel asks for other spellings."""
+    """Return usual spellings of a word in small letters; the kernel asks for others."""
     letters = [{c, c.upper()} for c in word]
     usual = map("".join, product(*letters)) if len(word) <= _SHORT else (
         word, word.upper(), word.capitalize(), word.title())
@@ -336,7 +336,7 @@ def _spellings(word: str) -> set[str]:
 
 
 def values_of(kind: ColumnKind, column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
-    """The numbers, or days since 1970, of a column; NaN where a cell says none, or a code for it.
+    """Return the numbers, or days since 1970, of a column; NaN for missing values.
 
     >>> values_of(Number("pain", 0, 10, missing_values=[99]), ["3", "99.0", "none"]).tolist()
     [3.0, nan, nan]
@@ -420,7 +420,7 @@ def within(values: npt.NDArray[np.float64], reach: tuple[float, float],
 
 # [log-linear]
 def log_linear(values: npt.NDArray[np.float64], near: float, used: int, missing: int) -> Codes:
-    """A sign, one of 64 octaves and 9 bits of the distance from `near`: bits of a double.
+    """Encode a sign, one of 64 octaves and 9 bits of the distance from `near`.
 
     z = x - near is one subtraction of doubles, rounded to nearest, ties to even.  Below 2^-20 the
     code is the middle one; else it is 512 octaves above 2^-20, and the first 9 bits after the
@@ -459,14 +459,14 @@ def linear(values: npt.NDArray[np.float64], low: float, step: float, used: int,
 
 def logarithmic(values: npt.NDArray[np.float64], edges: npt.NDArray[np.float64], used: int,
                 missing: int) -> Codes:
-    """How many inner edges of the grid are at or below each value, at most used - 1."""
+    """Count the inner edges of the grid at or below each value, at most used - 1."""
     codes = np.minimum(np.searchsorted(edges, values, side="right"), used - 1).astype(np.uint16)
     codes[~np.isfinite(values)] = missing
     return codes
 
 
 def log_edges(kind: Number) -> npt.NDArray[np.float64]:
-    """The 65,535 inner edges of a geometric grid, by halving with square roots.
+    """Return the 65,535 inner edges of a geometric grid, by halving with square roots.
 
     A square root is rounded correctly everywhere; a logarithm is not, and the workers of one
     release may be different machines.
@@ -503,7 +503,7 @@ def numbers(column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
 
 
 def _plain_numbers(cells: list[object], decimal: str) -> list[float] | None:
-    """The fast path: all cells are texts of numbers (or blank), or all are numbers (or None).
+    """Try the fast path: all cells are texts of numbers (or blank), or numbers (or None).
 
     Of texts made of digits, signs, points and e, `float` takes exactly those that the rule
     takes; it raises for the others.
@@ -555,7 +555,7 @@ def texts(column: RawColumn) -> list[str]:
 
 def levels(column: RawColumn, table: Mapping[str, int], other: int, *,
            lower: bool = False) -> Codes:
-    """The code of each cell's text in a table.
+    """Return the code of each cell's text in a table.
 
     >>> levels(["A", "b", None], {"A": 0, "B": 1}, 2)
     array([0, 2, 2], dtype=uint16)
@@ -567,7 +567,7 @@ def levels(column: RawColumn, table: Mapping[str, int], other: int, *,
 
 
 def distinct(column: RawColumn) -> tuple[list[Any], npt.NDArray[np.intp]]:
-    """Some cells, and which of them stands at each place; equal cells of these have one text.
+    """Return the distinct cells, and the place of each cell among them.
 
     >>> cells, which = distinct(["A", "B", None, "A"])
     >>> cells, which.tolist()

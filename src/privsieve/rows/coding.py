@@ -46,14 +46,14 @@ class Coded:
     decimal: str = "."
 
     def numbers(self) -> Doubles | None:
-        """The distinct cells as numbers; None where one of them is none."""
+        """Return the distinct cells as numbers; None where one of them is none."""
         read = (lambda _text, _decimal: np.nan) if self.dates else number_cell
         values = np.array([read(cell, self.decimal) if isinstance(cell, str) else cell
                           for cell in self.cells], np.float64)
         return None if np.isnan(values).any() else values
 
     def as_dates(self) -> Coded:
-        """The same column with its cells as dates; what is none stays a text."""
+        """Return the column with its cells as dates; other cells stay texts."""
         if self.dates:
             return self
         days = [date_cell(cell) for cell in self.cells]
@@ -62,11 +62,11 @@ class Coded:
         return Coded(self.name, cells, self.codes, dates=True)
 
     def texts(self) -> list[str]:
-        """The distinct cells as texts."""
+        """Return the distinct cells as texts."""
         return [write_cell(cell, dates=self.dates) for cell in self.cells]
 
     def of_rows(self, values: Doubles) -> Doubles:
-        """What belongs to the distinct cells, for each row; NaN where it is missing."""
+        """Map a value of each distinct cell to the rows; NaN for missing cells."""
         return np.append(values, np.nan)[self.codes]
 
 
@@ -111,7 +111,7 @@ class Gather:
             self._pieces.append(self._codes(cells)[which])
 
     def coded(self) -> Coded:
-        """All that was added."""
+        """Return all that was added."""
         if self._pieces and all(piece.dtype == np.float64 for piece in self._pieces):
             different, inverse = np.unique(np.concatenate(self._pieces), return_inverse=True)
             there = int((~np.isnan(different)).sum())
@@ -145,7 +145,7 @@ class Gather:
 
 
 def _spellings(kind: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
-    """Which listed value each text says, and what all other texts say (None: themselves)."""
+    """Return the listed value of each text, and what all others say (None: themselves)."""
     if not isinstance(kind, Listed):
         return {}, None
     spelled = {text: kind.texts[code] for text, code in kind.table.items()}
@@ -153,7 +153,7 @@ def _spellings(kind: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
 
 
 def write_cell(cell: float | str, *, dates: bool) -> str:
-    """A cell, or a cut point, as a name holds it.
+    """Write a cell, or a cut point, for a name.
 
     >>> write_cell(18.0, dates=False), write_cell(18262.0, dates=True)
     ('18', '2020-01-01')
@@ -194,7 +194,7 @@ class Split:
 
 def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
            ) -> list[tuple[str, Mask]]:
-    """The items of a column: their names, and which distinct cells each holds.
+    """Encode a column as items: their names, and the distinct cells that each holds.
 
     `how` is None (decide by the domain, or by the cells), a number of bins, a list of cut points
     (numbers or dates) or of levels (texts).
@@ -222,7 +222,7 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
 
 
 def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
-    """How the cells of a column are told apart; None: it holds yes and no."""
+    """Return how the cells of a column are told apart; None if it holds yes and no."""
     kind = column.kind
     if how is None and kind is not None:
         if kind.is_binary:
@@ -270,13 +270,13 @@ def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: 
 
 
 def differs(column: Coded) -> bool:
-    """Whether a column tells most rows from all others."""
+    """Return whether a column tells most rows from all others."""
     rows = len(column.codes)
     return rows >= MANY and 2 * len(column.cells) > rows
 
 
 def _by_cells(column: Coded, cutting: Cutting) -> int | list[str] | None:
-    """What the cells say: yes or no, a number to be cut into bins, or one of some texts."""
+    """Decide by the cells: yes or no, a number to cut into bins, or one of some texts."""
     texts = column.texts()
     if {text.lower() for text in texts} <= FLAGS.keys():
         return None
@@ -336,14 +336,14 @@ def _quantiles(column: Coded, cutting: Cutting) -> Split:
 
 
 def _levels(column: Coded, levels: Sequence[str]) -> Split:
-    """The listed levels of a column, in any spelling."""
+    """Return the listed levels of a column, in any spelling."""
     table = coded(levels)
     return Split(column, tuple(levels), np.array(
         [table.get(text, len(levels)) for text in column.texts()], np.intp))
 
 
 def _bins(column: Coded, numbers: Doubles, points: Sequence[float]) -> Split:
-    """The bins between cut points; without a cut point there is none."""
+    """Return the bins between cut points; without a cut point there is none."""
     name, ends = column.name, [write_cell(cut, dates=column.dates) for cut in points]
     names = (f"{name}<{ends[0]}", *(f"{name}={low}..{high}" for low, high in pairwise(ends)),
              f"{name}>={ends[-1]}") if ends else ()
@@ -351,5 +351,5 @@ def _bins(column: Coded, numbers: Doubles, points: Sequence[float]) -> Split:
 
 
 def _mask(marked: Any) -> Mask:
-    """The mask of distinct cells, with a last place for missing: it holds nothing."""
+    """Return the mask of distinct cells, with a last place for missing: it holds nothing."""
     return np.append(np.asarray(marked, np.bool_), False)

@@ -56,7 +56,7 @@ class File:
     width: int | None = None
 
     def longest(self, positions: Sequence[int]) -> int:
-        """A line with more bytes is no record."""
+        """Return the limit of a record's bytes; a longer line is none."""
         return LARGEST_LINE + LARGEST_CELL * (self.width or max(positions) + 1)
 
     def blocks(self, longest: int) -> Iterator[bytes]:
@@ -64,41 +64,41 @@ class File:
         return self._rows(longest) if self.csv.line_breaks else self._lines(longest)
 
     def _rows(self, longest: int) -> Iterator[bytes]:
-        """The same where cells may hold line breaks: of each row these become blanks.
+        """Yield rows whose cells may hold line breaks; these become blanks.
 
         A row begins at each line that is a whole row, or that begins one by its own text, and
         reaches to the next such line at most.  So no row depends on another one.
         """
         row, size = list[bytes](), 0
         for block in self._lines(longest):
-            found = []
+            records = []
             for line in block.removesuffix(b"\n").split(b"\n"):
                 if self.begins(line):
-                    found += [self.whole(row)] if row else []
+                    records += [self.whole(row)] if row else []
                     row, size = [line], len(line)
                 elif row and size <= longest:  # a longer row is no record, whatever follows
                     row.append(line)
                     size += len(line) + 1
-            yield b"".join(one + b"\n" for one in found)
+            yield b"".join(record + b"\n" for record in records)
         if row:
             yield self.whole(row)
 
     def begins(self, line: bytes) -> bool:
-        """Whether a row begins here: a whole row, or some fields and a cell with an open quote."""
+        """Return whether a row begins here: a whole row, or fields and an open quote."""
         if self.record(line, 1) is not None:
             return True
         if b'"' not in line or b"\0" in line:
             return False
-        part = re.escape(self.csv.delimiter)
-        quoted, bare = r'"(?:[^"]|"")*+', rf'[^"{part}]*+'
+        delimiter = re.escape(self.csv.delimiter)
+        quoted, bare = r'"(?:[^"]|"")*+', rf'[^"{delimiter}]*+'
         try:
             text = line.decode(self.csv.encoding, "replace")
         except UnicodeError:
             return False
-        return re.fullmatch(rf'(?:(?:{quoted}"|{bare}){part})++{quoted}', text) is not None
+        return re.fullmatch(rf'(?:(?:{quoted}"|{bare}){delimiter})++{quoted}', text) is not None
 
     def whole(self, row: Sequence[bytes]) -> bytes:
-        """The lines of a row as one: as few of them as are a whole row, else all."""
+        """Join the lines of a row: as few as make a whole row, else all."""
         for end, line in enumerate(row, 1):
             if end == 1 or b'"' in line:
                 text = b" ".join(each.removesuffix(b"\r") for each in row[:end])
@@ -140,7 +140,7 @@ class File:
         return rows + (last != b"\n")
 
     def fields(self, line: bytes | None) -> list[str] | None:
-        """The fields of a line, or None where it has none that can be told apart."""
+        """Return the fields of a line, or None if they cannot be told apart."""
         if not line or b"\0" in line:
             return None
         try:
@@ -152,7 +152,7 @@ class File:
         return _quoted(text, self.csv.delimiter) if '"' in text else text.split(self.csv.delimiter)
 
     def record(self, line: bytes | None, need: int) -> list[str] | None:
-        """The fields of a line that is a record, or None."""
+        """Return the fields of a line that is a record, or None."""
         fields = self.fields(line)
         if fields is None:
             return None
@@ -194,7 +194,7 @@ def open_csv(path: Path, how: Csv) -> Source:
 
 
 def _records(file: File, positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
-    """Columns of some lines."""
+    """Return columns of some lines."""
     need = max(positions) + 1
     blank = [None] * need
     for lines in file.lines(file.longest(positions)):
@@ -230,7 +230,7 @@ def _is_name(name: str) -> bool:
 
 
 def readable(encoding: str) -> bool:
-    """Whether lines in this encoding can be read here.
+    """Return whether lines in this encoding can be read here.
 
     >>> readable("utf-16")
     False
@@ -255,7 +255,7 @@ def records_of(csv: Csv, width: int | None, need: int, longest: int) -> Any:
 
 
 def serves(source: Source) -> bool:
-    """Whether the kernel reads this source: by the implementation and the encoding alone.
+    """Return whether the kernel reads this source: by the implementation and the encoding alone.
 
     >>> from privsieve.rows import open_source
     >>> serves(open_source([[1]]))
@@ -266,7 +266,7 @@ def serves(source: Source) -> bool:
 
 def pieces(source: Source, domain: Domain, wanted: tuple[list[str], int], room: Room,
            ) -> Iterator[tuple[Codes, list[str] | None]]:
-    """Codes of the columns and the target, a row for each, and the persons.
+    """Encode the columns and the target, a row for each, and the persons.
 
     wanted : the names of the columns, the target and the person, in this order, and how many lines
         at a time, at most.

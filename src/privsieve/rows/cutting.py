@@ -98,7 +98,7 @@ class _Rows:
         return float(self.values[self.k - 1]), float(self.values[-self.k])
 
     def enough(self, low: float, high: float) -> bool:
-        """Whether at least k rows, or persons, lie from `low` to below `high`."""
+        """Return whether at least k rows, or persons, lie from `low` to below `high`."""
         first, last = np.searchsorted(self.values, [low, high], side="left")
         if high == math.inf:
             last = len(self.values)
@@ -108,7 +108,7 @@ class _Rows:
         return len(np.unique(whose[whose >= 0])) >= self.k
 
     def splits(self, cut: float) -> bool:
-        """Whether enough rows lie on both sides."""
+        """Return whether enough rows lie on both sides."""
         return self.enough(-math.inf, cut) and self.enough(cut, math.inf)
 
     def apart(self, cuts: Sequence[float]) -> list[float]:
@@ -121,7 +121,7 @@ class _Rows:
 
 
 def _shared(rows: _Rows, quantile: float, *, dates: bool) -> float | None:
-    """A quantile rounded down to the finest grid on which enough rows share it, or None.
+    """Round a quantile down to the finest grid on which enough rows share it, or None.
 
     Where most rows have the quantile's own value and no cut at or below it splits the rows, the
     rows above it are cut off: by a point that enough of these share.
@@ -136,20 +136,20 @@ def _shared(rows: _Rows, quantile: float, *, dates: bool) -> float | None:
 
 
 def _rounded(rows: _Rows, value: float, among: Doubles, *, dates: bool) -> float | None:
-    """A value rounded down to the finest grid that serves, for those among which it stands."""
+    """Round a value down to the finest grid that keeps it between its neighbours."""
     cells = _periods(value) if dates else _grid(value, _width(among, value))
     return next((low for low, high in cells if rows.enough(low, high) and rows.splits(low)), None)
 
 
 def _width(values: Doubles, value: float) -> float:
-    """How far the values reach, without the outer tenths; a few far ones do not coarsen a grid."""
+    """Return the range of the values without the outer tenths."""
     low, high = np.quantile(values, (0.1, 0.9), method="nearest").tolist()
     width = high - low or float(values[-1]) - float(values[0]) or abs(value) or 1.0
     return min(width, sys.float_info.max)
 
 
 def _grid(value: float, width: float) -> Iterator[Cell]:
-    """Where a number stands on grids, from the finest on."""
+    """Yield a number's places on grids, from the finest on."""
     exact = Fraction(repr(float(value)))
     largest = max(abs(value), width)
     for exponent in range(math.floor(math.log10(width)) + 1 - DIGITS,
@@ -161,7 +161,7 @@ def _grid(value: float, width: float) -> Iterator[Cell]:
 
 
 def _double(exact: Fraction) -> float:
-    """The nearest double; beyond the largest one, infinity."""
+    """Return the nearest double; beyond the largest one, infinity."""
     try:
         return float(exact)
     except OverflowError:
@@ -169,7 +169,7 @@ def _double(exact: Fraction) -> float:
 
 
 def _periods(day: float) -> Iterator[Cell]:
-    """The month, the year and the decade of a day; never a day alone."""
+    """Yield the month, the year and the decade of a day; never a day alone."""
     month = np.datetime64(math.floor(day), "D").astype("M8[M]")
     yield _days(month), _days(month + 1)
     year = month.astype("M8[Y]")

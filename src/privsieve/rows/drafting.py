@@ -124,12 +124,12 @@ def propose_columns(source: Source, facts: TableFacts, *,
         why = "" if numbers and entry.why == UNKNOWN else entry.why
         entries.append(replace(entry, name=name, why=why))
     if look:
-        told = {fold(name) for name in known} | {facts.person}
+        known_names = {fold(name) for name in known} | {facts.person}
         unknown = [entry.name for entry in entries
-                   if entry.why != ID and fold(entry.name) not in told
+                   if entry.why != ID and fold(entry.name) not in known_names
                    and not (entry.name == facts.target and (facts.classes or facts.numeric))]
-        found, csv = _looked(source, unknown, facts)
-        entries = [found.get(entry.name, entry) for entry in entries]
+        looked, csv = _looked(source, unknown, facts)
+        entries = [looked.get(entry.name, entry) for entry in entries]
         facts = replace(facts, seen=csv)
     return entries, facts
 
@@ -167,16 +167,16 @@ def _looked(source: Source, names: Sequence[str],
 
 def _unread(column: list[str], csv: Csv) -> dict[str, int]:
     """Return the texts that are not read, where the others are numbers, limits or dates."""
-    found = look(Number("n"), column, csv.signs)
-    odd = {text: many for text, many, _ in found.spellings}
-    if found.lost == found.present:
+    numbers_found = look(Number("n"), column, csv.signs)
+    odd = {text: many for text, many, _ in numbers_found.spellings}
+    if numbers_found.lost == numbers_found.present:
         forms = _date_forms(list(islice(odd, _TRIED)))
         odd = {text: many for text, many in odd.items() if not isfinite(date_cell(text, forms))}
     others = {text: many for text, many in odd.items()
               if not isfinite(number_cell(text, f"{csv.signs}<>"))}
-    read = found.present - sum(others.values())
+    read = numbers_found.present - sum(others.values())
     digits = sum(many for text, many in others.items() if any(map(str.isdigit, text)))
-    return odd if read > _MOST * (read + digits) and read >= _FIFTH * found.present else {}
+    return odd if read > _MOST * (read + digits) and read >= _FIFTH * numbers_found.present else {}
 
 
 def _near_copies(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, str]:
@@ -206,9 +206,9 @@ def _column(name: str, column: list[str], signs: str, *, is_target: bool) -> Pro
         own = [f'{key} = "{word}"' for key, those in (("true", YES), ("false", NO))
                for word in sorted(words & those)]
         return Proposal(name, "flag", seen=(*sorted(count), *own))
-    found = look(Number(name), column, signs)
-    if found.present - found.lost > _MOST * total:
-        return Proposal(name, "number", seen=tuple(_ranges(found)))
+    result = look(Number(name), column, signs)
+    if result.present - result.lost > _MOST * total:
+        return Proposal(name, "number", seen=tuple(_ranges(result)))
     forms = _date_forms(list(islice(count, _TRIED)))
     days = {text: day for text in count if isfinite(day := date_cell(text, forms))}
     if sum(count[text] for text in days) > _MOST * total:
@@ -234,14 +234,14 @@ def _date_forms(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(forms) or (ISO,)
 
 
-def _ranges(found: Finding) -> Iterator[str]:
+def _ranges(column: Finding) -> Iterator[str]:
     """Yield the range of numbers, codes that may stand for missing, and what is no number."""
-    codes = [mark for mark, _ in suspects(found)]
-    ends = [*(found.others or ()), *(mark for mark in found.marks if mark not in codes)]
+    codes = [mark for mark, _ in suspects(column)]
+    ends = [*(column.others or ()), *(mark for mark in column.marks if mark not in codes)]
     yield f"{min(ends):g} to {max(ends):g}"
     if codes:
         listed = ", ".join(f"{code:g}" for code in codes)
         yield f"{listed} far away: if a code for missing, write missing_values = [{listed}]"
-    if whole_and_different(found):
+    if whole_and_different(column):
         yield "another whole number in each row: leave it out if it is an identifier"
-    yield from (f"no number: {text}" for text, _, _ in found.spellings[:5])
+    yield from (f"no number: {text}" for text, _, _ in column.spellings[:5])

@@ -100,6 +100,7 @@ class Different:
 class Finding:
     """What one column holds.  PRIVATE.
 
+    declared : the column as the domain file declares it
     least, largest : the smallest and largest number (dates: days since 1970), or None
     codes : the codes that values have (of a category, label or flag: the declared levels), and how
         many rows have each
@@ -110,7 +111,7 @@ class Finding:
     forms : ways to write a date, and how many of the unread cells they would read
     """
 
-    part: ColumnKind
+    declared: ColumnKind
     rows: int
     missing: int = 0
     unparsable: int = 0
@@ -129,7 +130,7 @@ class Finding:
     forms: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<PRIVATE finding on {self.part.name!r}>"
+        return f"<PRIVATE finding on {self.declared.name!r}>"
 
     def __add__(self, other: Finding) -> Finding:
         sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
@@ -137,9 +138,10 @@ class Finding:
             (self.least, other.least), (self.largest, other.largest)))
         ends = [*(self.others or ()), *(other.others or ())]
         return Finding(
-            self.part, **sums, least=min(least, default=None), largest=max(largest, default=None),
-            codes=_together(self.codes, other.codes), different=self.different + other.different,
-            whole=self.whole and other.whole, spellings=_spelled(self.spellings, other.spellings),
+            self.declared, **sums, least=min(least, default=None),
+            largest=max(largest, default=None), codes=_together(self.codes, other.codes),
+            different=self.different + other.different, whole=self.whole and other.whole,
+            spellings=_spelled(self.spellings, other.spellings),
             where={word: tuple(sorted((*self.where.get(word, ()), *other.where.get(word, ())))
                                [:_PLACES]) for word in {**self.where, **other.where}},
             marks={mark: _twice(self.marks.get(mark), other.marks.get(mark))
@@ -160,12 +162,12 @@ class Finding:
     @property
     def bins(self) -> Ints | None:
         """The rows in each of the equal bins of a public grid; None where there is none."""
-        part = self.part
-        if not isinstance(part, Graded) or part.gridless:
+        declared = self.declared
+        if not isinstance(declared, Graded) or declared.gridless:
             return None
-        (found, many), used = self.codes, part.grid[0]
-        inside = found < used
-        return np.bincount(found[inside] * BINS // used, many[inside],
+        (codes, many), used = self.codes, declared.grid[0]
+        inside = codes < used
+        return np.bincount(codes[inside] * BINS // used, many[inside],
                            minlength=BINS).astype(np.int64)
 
     @property
@@ -174,13 +176,13 @@ class Finding:
         if self.bins is None or not self.bins.sum():
             return False
         fullest = int(self.bins.argmax())
-        inside = self.codes[0] * BINS // self.part.grid[0] == fullest  # type: ignore[attr-defined]
+        inside = self.codes[0] * BINS // self.declared.grid[0] == fullest  # type: ignore[attr-defined]
         return bool(self.bins[fullest] >= _NEARLY * self.bins.sum() and inside.sum() > 1)
 
     @property
     def crowded(self) -> bool:
         """Whether most values share a few codes though they differ."""
-        if isinstance(self.part, Listed) or self.least == self.largest:
+        if isinstance(self.declared, Listed) or self.least == self.largest:
             return False
         codes, many = self.codes
         if len(codes) == 1:
@@ -196,69 +198,69 @@ WORDS = ("missing", "unparsable", "below", "above", "unlisted")
 SUMS = ("rows", *WORDS)
 
 
-def look(part: ColumnKind, column: RawColumn, decimal: str, start: int = 1) -> Finding:
+def look(declared: ColumnKind, column: RawColumn, decimal: str, start: int = 1) -> Finding:
     """The finding on a piece of one column, whose first cell stands at the place `start`.
 
     >>> from privsieve.public.columns import Flag
     >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
     1
     """
-    if isinstance(part, Listed):
-        return _look_values(part, column, start)
-    assert isinstance(part, Graded)
-    values = values_of(part, column, decimal)
+    if isinstance(declared, Listed):
+        return _look_values(declared, column, start)
+    assert isinstance(declared, Graded)
+    values = values_of(declared, column, decimal)
     good = np.isfinite(values)
-    said = np.isin(numbers(column, decimal), part.missing_values) if (
-        part.missing_values) else np.zeros(len(values), bool)
-    bad = [int(at) for at in np.flatnonzero(~good & ~said) if not is_missing(column[at])]
+    is_code = np.isin(numbers(column, decimal), declared.missing_values) if (
+        declared.missing_values) else np.zeros(len(values), bool)
+    bad = [int(at) for at in np.flatnonzero(~good & ~is_code) if not is_missing(column[at])]
     spelled: dict[str, list[int]] = {}
     for at in bad:
         spelled.setdefault(text_cell(column[at]), []).append(at)
-    low, high = part.bounds
+    low, high = declared.bounds
     below, above = ((values < low) & good, (values > high) & good)
     kept = values[good]
     beyond = {word: _first(np.flatnonzero(wrong), start)
               for word, wrong in (("below", below), ("above", above)) if wrong.any()}
-    marked = np.isin(values, _MARKS) & good & part.is_number
+    marked = np.isin(values, _MARKS) & good & declared.is_number
     rest = values[good & ~marked]
     return Finding(
-        part, len(values), int((~good).sum()) - len(bad), len(bad), int(below.sum()),
+        declared, len(values), int((~good).sum()) - len(bad), len(bad), int(below.sum()),
         int(above.sum()), least=float(kept.min()) if len(kept) else None,
         largest=float(kept.max()) if len(kept) else None,
-        codes=_counted(NumberRule.of(part).codes(kept)),
+        codes=_counted(NumberRule.of(declared).codes(kept)),
         different=Different.of(_mixed(kept)), whole=bool((kept == np.floor(kept)).all()),
         spellings=_spelled(Spelling(text, len(at), at[0] + start) for text, at in spelled.items()),
         where=beyond | ({"unparsable": _first(bad, start)} if bad else {}),
         marks={float(mark): (int((values == mark).sum()), int(np.argmax(values == mark)) + start)
                for mark in np.unique(values[marked])},
         others=(float(rest.min()), float(rest.max())) if len(rest) else None,
-        forms=_forms(spelled) if part.is_date else {})
+        forms=_forms(spelled) if declared.is_date else {})
 
 
-def _look_values(part: Listed, column: RawColumn, start: int) -> Finding:
-    table = part.table
+def _look_values(declared: Listed, column: RawColumn, start: int) -> Finding:
+    table = declared.table
     cells, which = distinct(column)
     many = np.bincount(which, minlength=len(cells))
     first = np.zeros(len(cells), np.int64)
     first[which[::-1]] = np.arange(len(which))[::-1] + start
     used: Counter[int] = Counter()
-    odd, missing, said = [], 0, texts(cells)
-    for at, (cell, text) in enumerate(zip(cells, said, strict=True)):
-        spelled = text.lower() if part.ignore_case else text
+    odd, missing, cell_texts = [], 0, texts(cells)
+    for at, (cell, text) in enumerate(zip(cells, cell_texts, strict=True)):
+        spelled = text.lower() if declared.ignore_case else text
         if is_missing(cell):
             missing += int(many[at])
         elif spelled in table:
             used[table[spelled]] += int(many[at])
         else:
             odd.append(at)
-    found = np.array(sorted(used), np.int64)
+    codes = np.array(sorted(used), np.int64)
     return Finding(
-        part, len(column), missing, unlisted=int(many[odd].sum()),
-        codes=(found, np.array([used[code] for code in found.tolist()], np.int64)),
+        declared, len(column), missing, unlisted=int(many[odd].sum()),
+        codes=(codes, np.array([used[code] for code in codes.tolist()], np.int64)),
         different=Different.of(int.from_bytes(blake2b(text.encode(errors="replace"),
                                                       digest_size=8).digest(), "big")
-                               for text in set(said) - {""}),
-        spellings=_spelled(Spelling(said[at], int(many[at]), int(first[at])) for at in odd),
+                               for text in set(cell_texts) - {""}),
+        spellings=_spelled(Spelling(cell_texts[at], int(many[at]), int(first[at])) for at in odd),
         where={"unlisted": _first(np.flatnonzero(np.isin(which, odd)), start)} if odd else {})
 
 
@@ -274,30 +276,31 @@ def _mixed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
 
 
 def _counted(codes: npt.NDArray[np.uint16]) -> tuple[Ints, Ints]:
-    found, many = np.unique(codes.astype(np.int64), return_counts=True)
-    return found, many.astype(np.int64)
+    different, many = np.unique(codes.astype(np.int64), return_counts=True)
+    return different, many.astype(np.int64)
 
 
-def _together(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    found, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
-    many = np.zeros(len(found), np.int64)
-    np.add.at(many, place, np.concatenate([one[1], other[1]]))
-    return found, many
+def _together(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    different, place = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
+    many = np.zeros(len(different), np.int64)
+    np.add.at(many, place, np.concatenate([first[1], second[1]]))
+    return different, many
 
 
 def _spelled(*pieces: Iterable[Spelling]) -> tuple[Spelling, ...]:
     """Spellings of some pieces, the most frequent first, and of these the first in the table."""
-    found: dict[str, Spelling] = {}
+    spellings: dict[str, Spelling] = {}
     for one in (spelling for piece in pieces for spelling in piece):
-        before = found.get(one.text)
-        found[one.text] = one if before is None else Spelling(
+        before = spellings.get(one.text)
+        spellings[one.text] = one if before is None else Spelling(
             one.text, before.many + one.many, min(before.first, one.first))
-    return tuple(sorted(found.values(), key=lambda one: (-one.many, one.first, one.text))[:_KEPT])
+    return tuple(sorted(spellings.values(), key=lambda spelling: (
+        -spelling.many, spelling.first, spelling.text))[:_KEPT])
 
 
-def _twice(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int]:
+def _twice(one: tuple[int, int] | None, second: tuple[int, int] | None) -> tuple[int, int]:
     """How often, and where first."""
-    both = [each for each in (one, other) if each is not None]
+    both = [each for each in (one, second) if each is not None]
     return sum(many for many, _ in both), min(first for _, first in both)
 
 
@@ -327,93 +330,94 @@ class Verdict(NamedTuple):
         return object.__repr__(self)
 
 
-def verdict(found: Finding) -> Verdict:
+def verdict(column: Finding) -> Verdict:
     """Whether the column can do its work as it is declared.
 
     >>> from privsieve.public.columns import Flag
     >>> verdict(look(Flag("smoker"), ["maybe", "no", "yes", "no"], ".")).said
     'some cells are not read as they stand'
     """
-    return next((Verdict("stop", said) for said in _stops(found)),
-                next((Verdict("look", said) for said in _looks(found)), Verdict("fine", "fine")))
+    return next((Verdict("stop", reason) for reason in _stops(column)),
+                next((Verdict("look", reason) for reason in _looks(column)),
+                     Verdict("fine", "fine")))
 
 
-def _stops(found: Finding) -> Iterable[str]:
+def _stops(column: Finding) -> Iterable[str]:
     """Why nothing of a column can be found; nothing where something can."""
-    part, present, lost = found.part, found.present, found.lost
+    declared, present, lost = column.declared, column.present, column.lost
     read = present - lost
-    if not found.rows:
+    if not column.rows:
         return
     if not present:
         yield "no cell is filled: nothing is left of it"
-    elif is_identifier(found):
+    elif is_identifier(column):
         yield "almost every row has a text of its own: an identifier, of which nothing is left"
     elif not read:
         yield ("no cell says what the domain lists: nothing is left of it, every cell becomes "
-               f"{part.becomes}")
-    elif not part.is_column and lost > _LABELS * present:
-        yield (f"{lost} of {present} labels are not read and become {part.becomes}: the answer "
+               f"{declared.becomes}")
+    elif not declared.is_column and lost > _LABELS * present:
+        yield (f"{lost} of {present} labels are not read and become {declared.becomes}: the answer "
                "would be to another question")
     elif 2 * lost > present:
-        yield f"more than half of its cells are lost: they become {part.becomes}"
-    elif 2 * (found.below + found.above) > read:
+        yield f"more than half of its cells are lost: they become {declared.becomes}"
+    elif 2 * (column.below + column.above) > read:
         yield "more than half of its values lie beyond the bounds: they become a bound"
-    elif _constant(found):
-        yield ("the same value in every row that has one: it cannot be found" if part.is_column
+    elif _constant(column):
+        yield ("the same value in every row that has one: it cannot be found" if declared.is_column
                else "only one class occurs: there is nothing to tell apart")
-    elif found.crowded:
+    elif column.crowded:
         yield ("every row has another whole number, and most share a few codes: an identifier?"
-               if whole_and_different(found) else
+               if whole_and_different(column) else
                "its values differ, and most share a few codes: they cannot be told apart")
 
 
-def _looks(found: Finding) -> Iterable[str]:
+def _looks(column: Finding) -> Iterable[str]:
     """What somebody should know of a column."""
-    if whole_and_different(found):
+    if whole_and_different(column):
         yield "every row has another whole number: if it is an identifier, take it out"
-    if found.in_one_bin:
+    if column.in_one_bin:
         yield (f"nearly all values lie in 1 of the {BINS} equal bins of its bounds: what cuts it "
                "into bins, or computes with its bounds, sees little of it")
-    if suspects(found):
+    if suspects(column):
         yield "some values look like codes for missing"
-    if found.lost or found.below or found.above:
+    if column.lost or column.below or column.above:
         yield "some cells are not read as they stand"
-    if found.rows and 2 * found.missing > found.rows:
+    if column.rows and 2 * column.missing > column.rows:
         yield "more than half of its cells are empty"
-    if not found.part.is_column and 0 < len(found.codes[0]) < (found.part.levels or 0):
+    if not column.declared.is_column and 0 < len(column.codes[0]) < (column.declared.levels or 0):
         yield "a class that the domain lists never occurs"
 
 
-def is_identifier(found: Finding) -> bool:
+def is_identifier(column: Finding) -> bool:
     """Whether almost every row has a text of its own."""
-    return (isinstance(found.part, Listed) and found.present >= _MANY
-            and found.different.many >= _UNIQUE * found.present)
+    return (isinstance(column.declared, Listed) and column.present >= _MANY
+            and column.different.many >= _UNIQUE * column.present)
 
 
-def whole_and_different(found: Finding) -> bool:
+def whole_and_different(column: Finding) -> bool:
     """Whether almost every row has a whole number of its own."""
-    read = found.present - found.lost
-    return (found.part.is_number and found.whole and read >= _MANY
-            and found.different.many >= (1.0 if found.different.exact else _UNIQUE) * read)
+    read = column.present - column.lost
+    return (column.declared.is_number and column.whole and read >= _MANY
+            and column.different.many >= (1.0 if column.different.exact else _UNIQUE) * read)
 
 
-def _constant(found: Finding) -> bool:
-    if found.part.others_are_a_level:
-        return len(found.codes[0]) + (found.unlisted > 0) == 1
-    if isinstance(found.part, Listed):
-        return len(found.codes[0]) == 1 and not found.lost
-    return found.least == found.largest
+def _constant(column: Finding) -> bool:
+    if column.declared.others_are_a_level:
+        return len(column.codes[0]) + (column.unlisted > 0) == 1
+    if isinstance(column.declared, Listed):
+        return len(column.codes[0]) == 1 and not column.lost
+    return column.least == column.largest
 
 
-def suspects(found: Finding) -> list[tuple[float, tuple[int, int]]]:
+def suspects(column: Finding) -> list[tuple[float, tuple[int, int]]]:
     """Marks that stand far from all other values, or below them and below 0."""
-    if found.others is None:
+    if column.others is None:
         return []
-    low, high = found.others
+    low, high = column.others
     reach = max(high - low, 1.0)
-    return [(mark, (many, first)) for mark, (many, first) in sorted(found.marks.items())
+    return [(mark, (many, first)) for mark, (many, first) in sorted(column.marks.items())
             if many > 1 and (mark - high >= reach or low - mark >= reach
-                             or (mark < 0 <= low and found.whole))]
+                             or (mark < 0 <= low and column.whole))]
 
 
 # --- a text that is not read ---------------------------------------------------------------------
@@ -428,12 +432,12 @@ def quoted_value(value: Scalar) -> str:
     return json.dumps(value)
 
 
-def near_value(part: ColumnKind, text: str) -> str | None:
+def near_value(declared: ColumnKind, text: str) -> str | None:
     """The declared value that is spelled nearly so, as JSON; None where there is none."""
-    if not isinstance(part, Listed):
+    if not isinstance(declared, Listed):
         return None
-    loose = {_loose(listed): listed if part.is_binary else part.values[code]
-             for listed, code in part.table.items()}
+    loose = {_loose(listed): listed if declared.is_binary else declared.values[code]
+             for listed, code in declared.table.items()}
     meant = near(_loose(text), loose, 0.8) if len(text) > 3 else None
-    found = loose.get(_loose(text), None if meant is None else loose[meant])
-    return None if found is None else quoted_value(found)
+    value = loose.get(_loose(text), None if meant is None else loose[meant])
+    return None if value is None else quoted_value(value)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -78,7 +78,7 @@ class Inspection:
     @property
     def lost(self) -> int:
         """Lines that are no records."""
-        return sum(one.many for one in self.broken)
+        return sum(entry.many for entry in self.broken)
 
     @property
     def verdict(self) -> Verdict:
@@ -87,79 +87,92 @@ class Inspection:
         It stops where the file or a name is not as declared, where the target stops, and where
         half of the columns do or share a bin each; what else is odd is to be looked at.
         """
-        words = Counter(verdict(found).word for found in self.findings)
+        words = Counter(verdict(column).word for column in self.findings)
         target = self.domain.target and self.domain.target.name
-        narrow = sum(found.in_one_bin or found.crowded for found in self.findings)
+        narrow = sum(column.in_one_bin or column.crowded for column in self.findings)
         columns = len(self.findings) + len(self.absent)
         wide = narrow >= max(_FEW, _HALF * columns)
-        said = []
+        problems = []
         other = [remark for remark in self.remarks if remark.key not in written.CELL_KEYS]
         if other:
-            said.append("the file is written otherwise than the domain file says")
+            problems.append("the file is written otherwise than the domain file says")
         if self.absent:
-            said.append(f"{len(self.absent)} of {columns} columns not in the table")
+            problems.append(f"{len(self.absent)} of {columns} columns not in the table")
         if words["stop"]:
-            said.append(f"{words['stop']} of {columns} columns cannot be found as declared")
+            problems.append(f"{words['stop']} of {columns} columns cannot be found as declared")
         if wide:
-            said.append(f"{narrow} of {columns} have nearly all of their values in 1 bin, or in a "
-                        "few codes: their bounds are too wide")
+            problems.append(f"{narrow} of {columns} have nearly all of their values in 1 bin, or "
+                            "in a few codes: their bounds are too wide")
         if words["look"]:
-            said.append(f"{words['look']} to look at")
+            problems.append(f"{words['look']} to look at")
         if self.lost:
-            said.append(f"{self.lost} {self.place}s are no records")
+            problems.append(f"{self.lost} {self.place}s are no records")
         stops = wide or words["stop"] >= _HALF * columns or any(
-            found.part.name == target and verdict(found).word == "stop" for found in self.findings)
+            verdict(column).word == "stop" for column in self.findings
+            if column.declared.name == target)
         worst: Words = "stop" if other or self.absent or stops else (
-            "look" if said or self.nobody or self.over else "fine")
-        return Verdict(worst, "; ".join(said) or (
+            "look" if problems or self.nobody or self.over else "fine")
+        return Verdict(worst, "; ".join(problems) or (
             "look at the persons" if worst == "look" else "the domain file fits the table"))
 
-    def told(self) -> dict[str, Any]:
+    @property
+    def _explained(self) -> frozenset[str]:
+        """The unread texts that the proposed CSV options would read."""
+        options = {remark.key: remark.found for remark in self.remarks}
+        return frozenset(text for column in self.findings for text, _, _ in column.spellings
+                         if text in options.get("missing", ())
+                         or text[:1] in options.get("censored", ()))
+
+    def json(self) -> dict[str, Any]:
         """What to show, for programs, as JSON without floats.  PRIVATE."""
-        word, said = self.verdict
+        word, summary = self.verdict
+        explained = self._explained
         persons = None if self.domain.person is None else {
             "persons": self.persons, "declared": self.domain.persons, "most": self.most,
             "rows_per_person": self.domain.rows_per_person, "nobody": self.nobody,
             "over": self.over}
         return {
-            "private": PRIVATE, "verdict": word, "said": said, "rows": self.rows,
+            "private": PRIVATE, "verdict": word, "said": summary, "rows": self.rows,
             "place": self.place, "target": self.domain.target and self.domain.target.name,
             "written": [{"key": remark.key, "declared": toml_value(remark.declared),
                          "found": toml_value(remark.found)} for remark in self.remarks],
             "write": to_write(self.remarks, self.domain.csv),
             "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
-            "broken": [{"why": one.why, "said": REASONS[one.why][0], "fix": REASONS[one.why][1],
-                        "many": one.many, "where": list(one.where)} for one in self.broken],
-            "persons": persons, "columns": [told(found) for found in _worst_first(self.findings)],
+            "broken": [{"why": entry.why, "said": REASONS[entry.why][0],
+                        "fix": REASONS[entry.why][1], "many": entry.many,
+                        "where": list(entry.where)} for entry in self.broken],
+            "persons": persons, "columns": [
+                column_json(column, explained) for column in _worst_first(self.findings)],
         }
 
     def lines(self) -> list[str]:
         """What to show in a terminal, line by line; what is worst stands first."""
-        word, said = self.verdict
-        shown = [PRIVATE, f"{word.upper()}: {said}", f"{self.rows} rows"]
+        word, summary = self.verdict
+        explained = self._explained
+        output = [PRIVATE, f"{word.upper()}: {summary}", f"{self.rows} rows"]
         if self.remarks:
-            shown.append("The domain file does not say how the file is written:")
-            shown += [f"  csv.{remark.key} is declared {toml_value(remark.declared)} and looks "
+            output.append("The domain file does not say how the file is written:")
+            output += [f"  csv.{remark.key} is declared {toml_value(remark.declared)} and looks "
                       f"like {toml_value(remark.found)}" for remark in self.remarks]
-            shown += [f"  -> {line}" for line in to_write(self.remarks, self.domain.csv)]
-        shown += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
+            output += [f"  -> {line}" for line in to_write(self.remarks, self.domain.csv)]
+        output += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
                   for name, other in self.absent]
         if self.ignored:
-            shown.append(f"{len(self.ignored)} columns of the table are not in the domain file and "
-                         f"are never read: {', '.join(self.ignored[:8])}"
-                         f"{' …' if len(self.ignored) > 8 else ''}")
+            output.append(f"{len(self.ignored)} columns of the table are not in the domain file "
+                          f"and are never read: {', '.join(self.ignored[:8])}"
+                          f"{' …' if len(self.ignored) > 8 else ''}")
         if self.broken:
             become = "become default records" if self.domain.person is None else "are left out"
-            shown.append(f"{self.lost} {self.place}s are no records and {become}:")
-        for one in self.broken:
-            what, fix = REASONS[one.why]
-            shown.append(f"  {one.many} {what} (line {', '.join(map(str, one.where))}"
-                         f"{' …' if one.many > len(one.where) else ''}): {fix}")
-        shown += self._persons()
-        for found in _worst_first(self.findings):
-            shown += lines(found, self.place)
-        return shown
+            output.append(f"{self.lost} {self.place}s are no records and {become}:")
+        for entry in self.broken:
+            what, fix = REASONS[entry.why]
+            output.append(f"  {entry.many} {what} (line {', '.join(map(str, entry.where))}"
+                         f"{' …' if entry.many > len(entry.where) else ''}): {fix}")
+        output += self._persons()
+        for column in _worst_first(self.findings):
+            output += lines(column, self.place, explained)
+        return output
 
     def _persons(self) -> Iterator[str]:
         if self.domain.person is None:
@@ -205,18 +218,18 @@ def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> I
     domain = resolve(domain, shape, strict=False)
     known = {fold(name) for name in needed(domain, shape)}
     ignored = tuple(name for name in shape.columns if fold(name) not in known)
-    found = _looked(source, domain)
-    remarks = written.compare(declared.csv, _with_cells(domain, found.findings))
-    return replace(found, domain=declared, remarks=remarks, absent=absent,
+    result = _looked(source, domain)
+    remarks = written.compare(declared.csv, _with_cells(domain, result.findings))
+    return replace(result, domain=declared, remarks=remarks, absent=absent,
                    ignored=ignored if shape.by in ("name", "header") else ())
 
 
 def _with_cells(domain: Domain, findings: Iterable[Finding]) -> Csv:
     """Return the CSV options that would also explain cells which are not read."""
-    unread = [{text: many for text, many, _ in found.spellings}
-              for found in findings if isinstance(found.part, Graded)]
+    unread = [{text: many for text, many, _ in column.spellings}
+              for column in findings if isinstance(column.declared, Graded)]
     csv = written.explain_cells(unread, domain.csv)
-    listed = {text for found in findings for text in found.part.table}
+    listed = {text for column in findings for text in column.declared.table}
     return replace(csv, missing=[word for word in csv.missing if word in domain.csv.missing
                                  or not {word, word.lower()} & listed])
 
@@ -224,7 +237,7 @@ def _with_cells(domain: Domain, findings: Iterable[Finding]) -> Csv:
 def _looked(source: Source, domain: Domain) -> Inspection:
     """One pass over the body."""
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
-    findings = [Finding(part, 0) for part in parts]
+    findings = [Finding(declared, 0) for declared in parts]
     people: Counter[str] = Counter()
     size = max(1, min(LARGEST_BATCH, BATCH_CELLS // len(parts)))
     names = needed(domain, source)
@@ -233,8 +246,8 @@ def _looked(source: Source, domain: Domain) -> Inspection:
     rows = 0
     for batch in source.raw(names, size):
         columns = [without_missing(column, domain.csv.missing) for column in batch]
-        findings = [found + finding.look(part, column, domain.csv.signs, start + rows)
-                    for found, part, column in zip(findings, parts, columns, strict=False)]
+        findings = [before + finding.look(declared, column, domain.csv.signs, start + rows)
+                    for before, declared, column in zip(findings, parts, columns, strict=False)]
         if domain.person is not None:
             people.update(texts(columns[-1]))
         rows += len(columns[0])
@@ -256,17 +269,17 @@ def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str 
     target = [domain.target.name] if domain.target and shape.labelled else []
     absent = [name for name in written.needed_names(domain) if fold(name) not in have
               and name not in target]
-    columns = tuple(part for part in domain.columns if part.name not in absent)
+    columns = tuple(column for column in domain.columns if column.name not in absent)
     if not columns:
         return domain, ()
     loose = {_plain(name): name for name in have.values()}
-    told = tuple((name, loose[meant] if (meant := near(_plain(name), loose, 0.75)) else None)
+    named = tuple((name, loose[meant] if (meant := near(_plain(name), loose, 0.75)) else None)
                  for name in absent)
     person = None if domain.person in absent else domain.person
     return replace(
         domain, columns=columns, person=person,
         rows_per_person=domain.rows_per_person if person else 1,
-        target=None if domain.target and domain.target.name in absent else domain.target), told
+        target=None if domain.target and domain.target.name in absent else domain.target), named
 
 
 def _plain(name: str) -> str:
@@ -274,66 +287,67 @@ def _plain(name: str) -> str:
 
 
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda found: ("stop", "look", "fine").index(verdict(found).word))
+    return sorted(findings, key=lambda column: ("stop", "look", "fine").index(verdict(column).word))
 
 
 # --- a column in words ---------------------------------------------------------------------------
 
-def told(found: Finding) -> dict[str, Any]:
+def column_json(column: Finding, explained: Collection[str] = ()) -> dict[str, Any]:
     """The finding and its verdict for programs.  PRIVATE."""
-    word, said = verdict(found)
-    part, bins = found.part, found.bins
+    word, reason = verdict(column)
+    declared, bins = column.declared, column.bins
     return {
-        "name": part.name, "kind": part.kind, "verdict": word, "said": said,
-        **{name: getattr(found, name) for name in finding.SUMS},
-        "where": {trouble: list(places) for trouble, places in sorted(found.where.items())},
-        "different": found.different.many, "different_exact": found.different.exact,
-        "levels": _listed_levels(part), "levels_used": len(found.codes[0]),
+        "name": declared.name, "kind": declared.kind, "verdict": word, "said": reason,
+        **{name: getattr(column, name) for name in finding.SUMS},
+        "where": {trouble: list(places) for trouble, places in sorted(column.where.items())},
+        "different": column.different.many, "different_exact": column.different.exact,
+        "levels": _listed_levels(declared), "levels_used": len(column.codes[0]),
         "bins": None if bins is None else bins.tolist(),
-        "spellings": [{"text": text, "many": many, "first": first, "listed": near_value(part, text)}
-                      for text, many, first in found.spellings[:_SHOWN]],
-        "more_spellings": max(0, len(found.spellings) - _SHOWN),
+        "spellings": [{"text": text, "many": many, "first": first,
+                       "listed": near_value(declared, text)}
+                      for text, many, first in column.spellings[:_SHOWN]],
+        "more_spellings": max(0, len(column.spellings) - _SHOWN),
         "marks": [{"value": f"{mark:g}", "many": many, "first": first}
-                  for mark, (many, first) in suspects(found)],
-        "forms": dict(sorted(found.forms.items())),
-        "fixes": list(fixes(found)),
+                  for mark, (many, first) in suspects(column)],
+        "forms": dict(sorted(column.forms.items())),
+        "fixes": list(fixes(column, explained)),
     }
 
 
-def lines(found: Finding, place: str = "row") -> list[str]:
+def lines(column: Finding, place: str = "row", explained: Collection[str] = ()) -> list[str]:
     """The finding and its verdict in words; a column without trouble has two lines."""
-    word, said = verdict(found)
-    head = f"{found.part.name} ({found.part.kind}): {said}"
-    counted = [f"{count} {name} ({count / max(found.rows, 1):.1%}{_at(found, name, place)})"
-               for name in finding.WORDS if (count := getattr(found, name))]
+    word, reason = verdict(column)
+    head = f"{column.declared.name} ({column.declared.kind}): {reason}"
+    counted = [f"{count} {name} ({count / max(column.rows, 1):.1%}{_at(column, name, place)})"
+               for name in finding.WORDS if (count := getattr(column, name))]
     return [f"{word.upper()}: {head}" if word != "fine" else head,
-            *([f"  {', '.join(counted)}"] if counted else []), f"  {_used(found)}",
-            *(f"  {one}" for one in _shown_spellings(found, place)),
+            *([f"  {', '.join(counted)}"] if counted else []), f"  {_used(column)}",
+            *(f"  {line}" for line in _shown_spellings(column, place)),
             *(f"  {mark:g} {many} times, first in {place} {first}, far from all other values"
-              for mark, (many, first) in suspects(found)),
-            *(f"  -> {fix}" for fix in fixes(found))]
+              for mark, (many, first) in suspects(column)),
+            *(f"  -> {fix}" for fix in fixes(column, explained))]
 
 
-def _at(found: Finding, word: str, place: str) -> str:
-    places = found.where.get(word, ())
+def _at(column: Finding, word: str, place: str) -> str:
+    places = column.where.get(word, ())
     if not places:
         return ""
-    more = " …" if getattr(found, word) > len(places) else ""
-    return f"; {place}{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}{more}"
+    ellipsis = " …" if getattr(column, word) > len(places) else ""
+    return f"; {place}{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}{ellipsis}"
 
 
-def _used(found: Finding) -> str:
+def _used(column: Finding) -> str:
     """What is in use of levels, codes and bins."""
-    part, (codes, _many), bins = found.part, found.codes, found.bins
-    about = "" if found.different.exact else "about "
-    values = f"{about}{found.different.many} different values"
-    if isinstance(part, Listed):
-        return f"{values}; {len(codes)} of {_listed_levels(part)} levels in use"
-    said = f"{values}; {len(codes)} of {CODES} codes"
+    declared, (codes, _many), bins = column.declared, column.codes, column.bins
+    about = "" if column.different.exact else "about "
+    values = f"{about}{column.different.many} different values"
+    if isinstance(declared, Listed):
+        return f"{values}; {len(codes)} of {_listed_levels(declared)} levels in use"
+    text = f"{values}; {len(codes)} of {CODES} codes"
     if bins is None or not bins.sum():
-        return f"{said} in use"
+        return f"{text} in use"
     fullest = int(bins.max()) * 100 // int(bins.sum())
-    return f"{said}, {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
+    return f"{text}, {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
 
 
 def _listed_levels(part: ColumnKind) -> int | None:
@@ -341,44 +355,45 @@ def _listed_levels(part: ColumnKind) -> int | None:
     return len(part.values) if isinstance(part, Listed) else None
 
 
-def _shown_spellings(found: Finding, place: str) -> list[str]:
+def _shown_spellings(column: Finding, place: str) -> list[str]:
     """The texts that are not read, the most frequent first."""
     lines = []
-    for text, many, first in found.spellings[:_SHOWN]:
-        near = near_value(found.part, text)
+    for text, many, first in column.spellings[:_SHOWN]:
+        near = near_value(column.declared, text)
         hint = "" if near is None else f": the domain lists {near}"
         lines.append(f"{finding.quoted_value(text)} {many} times, first in {place} {first}{hint}")
-    if len(found.spellings) > _SHOWN:
-        lines.append(f"and {len(found.spellings) - _SHOWN} other texts")
+    if len(column.spellings) > _SHOWN:
+        lines.append(f"and {len(column.spellings) - _SHOWN} other texts")
     return lines
 
 
-def fixes(found: Finding) -> tuple[str, ...]:
+def fixes(column: Finding, explained: Collection[str] = ()) -> tuple[str, ...]:
     """What to write into the domain file, where something should be written."""
-    if found.rows and (finding.is_identifier(found) or not found.present):
+    if column.rows and (finding.is_identifier(column) or not column.present):
         return ("take it out of the domain file: nothing in it can be found",)
-    part = found.part
-    return _value_fixes(found, part) if isinstance(part, Listed) else tuple(
-        _number_fixes(found, part)) if isinstance(part, Graded) else ()
+    declared = column.declared
+    return _value_fixes(column, declared) if isinstance(declared, Listed) else tuple(
+        _number_fixes(column, declared, explained)) if isinstance(declared, Graded) else ()
 
 
-def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
-    if not found.unlisted:
+def _value_fixes(column: Finding, declared: Listed) -> tuple[str, ...]:
+    if not column.unlisted:
         return ()
-    if part.is_binary:
+    if declared.is_binary:
         return (_FLAG_FIX,)
-    lost = part.becomes
-    if len(found.spellings) > _SHOWN:
-        said = "list the texts of the code book that matter in values = [...]: the others become"
-        return (f"{said} {lost}",)
-    near = [one.text for one in found.spellings if near_value(part, one.text) is not None]
-    far = [one.text for one in found.spellings if one.text not in near]
+    lost = declared.becomes
+    if len(column.spellings) > _SHOWN:
+        advice = "list the texts of the code book that matter in values = [...]: the others become"
+        return (f"{advice} {lost}",)
+    texts = [spelling.text for spelling in column.spellings]
+    near = [text for text in texts if near_value(declared, text) is not None]
+    far = [text for text in texts if text not in near]
     fixes = []
-    if not part.is_column and (words := _further_words(part, far)):
+    if not declared.is_column and (words := _further_words(declared, far)):
         fixes.append(f"if they mean so, write {words} ({FROM_ROWS}): these become {lost}")
         far = []
     if near:
-        small = {text_of(value).lower() for value in part.values}
+        small = {text_of(value).lower() for value in declared.values}
         how = "write ignore_case = true" if small.intersection(map(str.lower, near)) else (
             "write its spelling in values")
         fixes.append(f"correct the table, or {how}: these become {lost}")
@@ -389,67 +404,68 @@ def _value_fixes(found: Finding, part: Listed) -> tuple[str, ...]:
     return tuple(fixes)
 
 
-def _further_words(part: Listed, texts: Sequence[str]) -> str:
+def _further_words(declared: Listed, texts: Sequence[str]) -> str:
     """The words of a label with these texts, where each begins one value alone; else ""."""
     sides = [[text, *words] for text, words in
-             zip_longest(part.texts, getattr(part, "words", ()), fillvalue=())]
+             zip_longest(declared.texts, getattr(declared, "words", ()), fillvalue=())]
     for text in texts:
         meant = [side for side in sides if side[0].casefold().startswith(text.casefold())]
         if len(meant) != 1:
             return ""
         meant[0].append(text)
-    if {"true", "false"} <= part.table.keys():  # declared as a flag, which knows the usual words
+    if {"true", "false"} <= declared.table.keys():  # a flag, which knows the usual words
         return " and ".join(
             f"{key} = {toml_value([word for word in side if word not in FLAGS])}"
             for key, side in zip(("false", "true"), sides, strict=True))
     return f"words = {toml_value(sides)}" if texts else ""
 
 
-def _number_fixes(found: Finding, part: Graded) -> Iterable[str]:
-    low, high = part.bounds
-    marked = suspects(found)
-    if found.below > sum(many for mark, (many, _) in marked if mark < low):
-        least = _shown(part, found.least, math.floor)
+def _number_fixes(column: Finding, declared: Graded,
+                  explained: Collection[str]) -> Iterable[str]:
+    low, high = declared.bounds
+    marked = suspects(column)
+    if column.below > sum(many for mark, (many, _) in marked if mark < low):
+        least = _shown(declared, column.least, math.floor)
         yield (f"these become low (the least, {FROM_ROWS}, is {least}); if the code book allows "
                "less, write its bound")
-    if found.above > sum(many for mark, (many, _) in marked if mark > high):
-        largest = _shown(part, found.largest, math.ceil)
+    if column.above > sum(many for mark, (many, _) in marked if mark > high):
+        largest = _shown(declared, column.largest, math.ceil)
         yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
                "more, write its bound")
     if marked:
         codes = ", ".join(f"{mark:g}" for mark, _ in marked)
         yield (f"if the code book says that such a number is a missing value, write missing_values "
                f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
-    best = max(found.forms.values(), default=0)
+    best = max(column.forms.values(), default=0)
     if best:
-        yield (f"format = {_formats(found, part, best)} would read {best} of them ({FROM_ROWS}: "
-               "ask who wrote the file)")
-    elif found.unparsable and part.is_number and {
-            one.text.lower() for one in found.spellings} <= FLAGS.keys():
+        yield (f"format = {_formats(column, declared, best)} would read {best} of them "
+               f"({FROM_ROWS}: ask who wrote the file)")
+    elif column.unparsable and declared.is_number and {
+            spelling.text.lower() for spelling in column.spellings} <= FLAGS.keys():
         yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
                'book says so, write kind = "flag"')
-    elif found.unparsable:
-        form = "format" if part.is_date else "csv.decimal, csv.thousands"
+    elif any(spelling.text not in explained for spelling in column.spellings):
+        form = "format" if declared.is_date else "csv.decimal, csv.thousands"
         yield (f"these become missing: right for a word that says so, else check {form} and the "
                "kind of the column")
-    if finding.whole_and_different(found):
+    if finding.whole_and_different(column):
         yield "take an identifier out of the domain file: it says nothing about anybody else"
-    if found.crowded:
+    if column.crowded:
         yield _CROWDED_FIX
-    elif found.in_one_bin:
+    elif column.in_one_bin:
         yield _BIN_FIX
 
 
-def _formats(found: Finding, part: Graded, best: int) -> str:
+def _formats(column: Finding, declared: Graded, best: int) -> str:
     """The format of most dates that are not read, behind those that read the others."""
-    formats = part.format if isinstance(part.format, tuple) else (part.format or ISO,)
-    others = formats if found.present > found.lost else ()
+    formats = declared.format if isinstance(declared.format, tuple) else (declared.format or ISO,)
+    others = formats if column.present > column.lost else ()
     return " or ".join(toml_value([*others, form] if others else form)
-                       for form in finding.FORMS if found.forms.get(form) == best)
+                       for form in finding.FORMS if column.forms.get(form) == best)
 
 
-def _shown(part: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:
-    if part.is_date and value is not None:
+def _shown(declared: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:
+    if declared.is_date and value is not None:
         # The day before, or after, so that the bound holds the value.
         return str(np.datetime64(outward(value), "D"))
     return "" if value is None else repr(int(value) if value.is_integer() else value)

@@ -45,7 +45,7 @@ TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 def items_of(X: Any, y: Any = None, **how: Any) -> Found:
-    """A table as items, the class of each row, and the classes.
+    """Return a table as items, the class of each row, and the classes.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def items_of(X: Any, y: Any = None, **how: Any) -> Found:
 def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     """Items, classes and sensitive columns of a table, of the same rows in the same order.
 
-    >>> found = table_of([[1, "A"], [0, "B"]], None, Reading(sensitive=("x1",)))
-    >>> found.items.names, [(one.name, one.values) for one in found.sensitive]
+    >>> table = table_of([[1, "A"], [0, "B"]], None, Reading(sensitive=("x1",)))
+    >>> table.items.names, [(column.name, column.values) for column in table.sensitive]
     (('x0',), [('x1', ('A', 'B'))])
     """
     reading = reading or Reading()
@@ -95,7 +95,7 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
 
 
 def _of_items(whole: Found, label: str, reading: Reading) -> Table:
-    """A table without cells: some of its items, and its classes, which may be merged."""
+    """Restrict a table without cells to some items, and merge its classes if asked to."""
     (items, code, classes), columns, how = whole, reading.columns, None
     if isinstance(columns, Mapping) and label in columns and label not in items.names:
         how = columns[label]
@@ -113,14 +113,14 @@ def _of_items(whole: Found, label: str, reading: Reading) -> Table:
 
 
 def _yes_or_no(items: Items, name: str) -> Sensitive:
-    """An item of a table without cells as a column of values."""
+    """Return an item of a table without cells as a column of values."""
     codes = np.zeros(items.rows, np.int32)
     codes[restricted(items, [name]).indices] = 1
     return Sensitive(name, codes, ("no", "yes"))
 
 
 def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) -> Items:
-    """The items of these columns; all of them for None."""
+    """Return the items of these columns; all of them for None."""
     if columns is None:
         return items
     if isinstance(columns, Mapping) and any(how not in (None, False) for how in columns.values()):
@@ -135,7 +135,7 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
 
 
 def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]:
-    """One column: of a table the one of this name, of other files each line."""
+    """Return a column: of a table by its name, of other files each line."""
     if path.suffix.lower() not in TABLES:
         if path.exists() and not path.is_file():  # a device may have no end
             raise SchemaError("the labels are no file; give a file with one label a line")
@@ -152,12 +152,12 @@ def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]
 
 
 def without_labels(rows: int) -> Labels:
-    """One class for all rows, where nobody gave labels."""
+    """Give all rows one class, if there are no labels."""
     return np.zeros(rows, np.int32), (None,)
 
 
 def _whole(X: Any, y: Any) -> Found | None:
-    """What is made of yes and no: items, matrices, files of them; None for a table of cells."""
+    """Return items made of yes and no, or None for a table of cells."""
     if isinstance(X, (str, os.PathLike)):
         read = FORMS.get(Path(X).suffix.lower())
         if read is None:
@@ -177,7 +177,7 @@ def _whole(X: Any, y: Any) -> Found | None:
 
 
 def _labels(y: Any, rows: int, otherwise: Labels) -> Labels:
-    """The classes of labels that came apart from the table."""
+    """Return the classes of labels that came apart from the table."""
     if y is None:
         return otherwise
     raw, _kind = target(y)
@@ -223,8 +223,8 @@ def read_long(log: Any, how: Long, *, items: Sequence[str] | None = None,
 
     >>> import pyarrow as pa
     >>> log = pa.table({"user": ["u2", "u1", "u2"], "film": ["A", "B", "B"]})
-    >>> found, y, classes = read_long(log, Long("user", "film"))
-    >>> found.rows, found.names, found.indices.tolist()
+    >>> table, y, classes = read_long(log, Long("user", "film"))
+    >>> table.rows, table.names, table.indices.tolist()
     (2, ('A', 'B'), [1, 0, 1])
     """
     wanted = [how.user, how.item, *([how.value] if how.value else [])]
@@ -260,7 +260,7 @@ def _columns(table: Any, names: Sequence[str], what: str, domain: Domain | None)
 
 
 def _people(how: Long, domain: Domain | None) -> tuple[list[str], Labels | None]:
-    """The users in the order of their names, and their classes."""
+    """Return the users in the order of their names, and their classes."""
     wanted = [how.user, *([how.target] if how.target else [])]
     who, *label = _columns(how.people, wanted, "the table of people", domain)
     if (who.codes < 0).any() or len(set(who.codes.tolist())) != len(who.codes):
@@ -276,7 +276,7 @@ def _people(how: Long, domain: Domain | None) -> tuple[list[str], Labels | None]
 
 
 def _looked_up(column: Coded, known: Sequence[str], what: str) -> npt.NDArray[np.int64]:
-    """The place of each line's user or item among those that are known."""
+    """Return the place of each line's user or item among the known ones."""
     place = {name: at for at, name in enumerate(known)}
     places = np.array([place.get(text, -1) for text in column.texts()], np.int64)[column.codes]
     if (places < 0).any():
@@ -287,7 +287,7 @@ def _looked_up(column: Coded, known: Sequence[str], what: str) -> npt.NDArray[np
 
 
 def _kept(value: Coded) -> npt.NDArray[np.bool_]:
-    """Which lines say yes."""
+    """Return which lines say yes."""
     numbers = value.numbers()
     if numbers is None or not set(numbers.tolist()) <= {0.0, 1.0} or (value.codes < 0).any():
         raise SchemaError(f"column {value.name!r} of the log holds other values than 0 and 1; "

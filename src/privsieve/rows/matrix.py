@@ -124,12 +124,12 @@ Ints = npt.NDArray[np.int64]
 
 def by_item(row: npt.NDArray[Any], item: npt.NDArray[Any], rows: int, items: int,
             ) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Where the rows of each item begin, and these, increasing; what comes twice counts once.
+    """Return where each item's rows begin, and these, increasing; repeats count once.
 
     One number stands for a pair, so that numbers are sorted and no positions: NumPy does that with
     the vectors of the machine.  Half as wide numbers take half as long.
 
-    >>> [part.tolist() for part in by_item(np.array([1, 0, 1, 1]), np.array([0, 1, 1, 1]), 2, 2)]
+    >>> [array.tolist() for array in by_item(np.array([1, 0, 1, 1]), np.array([0, 1, 1, 1]), 2, 2)]
     [[0, 1, 3], [1, 0, 1]]
     """
     kind = np.uint32 if rows * items < 2**32 else np.int64

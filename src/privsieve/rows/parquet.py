@@ -26,7 +26,7 @@ _KEY = pa.dictionary(pa.int8(), pa.string())
 
 
 def open_parquet(path: Path) -> Source:
-    """A Parquet file, or a folder of them: footers now, pages after the charge.
+    """Open a Parquet file or a folder of them: footers now, pages after the charge.
 
     The files of a folder are read in the order of their names.  The folders `name=value` around
     them are columns of texts, as Hive writes them.
@@ -77,7 +77,7 @@ class _Readers:
 
 
 def _largest(file: Any) -> int:
-    """Rows of the largest group of a file."""
+    """Return the rows of the largest group of a file."""
     groups = range(file.metadata.num_row_groups)
     return max((file.metadata.row_group(at).num_rows for at in groups), default=0)
 
@@ -87,7 +87,7 @@ def _columns(schema: Any) -> list[tuple[str, Any]]:
 
 
 def _opened(path: Path) -> tuple[Any, Any, int]:
-    """A Parquet file, its schema, and how many rows its footer says it has."""
+    """Open a Parquet file: return it, its schema, and the rows of its footer."""
     import pyarrow.parquet as pq
 
     def footer() -> tuple[Any, Any, int]:
@@ -134,7 +134,7 @@ def _groups(footer: Any, least: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a folder in the order of their names; what begins with _ or . is a note."""
+    """Return a folder's files in the order of their names; _ and . begin notes."""
     held = sorted(path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
     files = [parts for parts in held if not any(name[0] in "_." for name in parts)]
     if not files:
@@ -146,7 +146,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _keys(files: Sequence[Path]) -> list[str]:
-    """The names of the folders `name=value` around each file; all files have the same."""
+    """Return the names of the folders `name=value` around each file: the same for all."""
     keys_of_files = [[name.partition("=")[0] for name in file.parts[:-1] if "=" in name]
                      for file in files]
     if any(keys != keys_of_files[0] for keys in keys_of_files):
@@ -163,7 +163,7 @@ def _values(file: Path) -> dict[str, str | None]:
 
 
 def _rows_of(footer: Any, size: int) -> int:
-    """The rows that a footer claims; refused where a file of this size cannot hold them."""
+    """Return the rows that a footer claims; refuse more than a file of this size can hold."""
     groups = [footer.row_group(j).num_rows for j in range(footer.num_row_groups)]
     if footer.num_rows != sum(groups) or min(groups, default=0) < 0 or (
             footer.num_rows > ROWS_A_BYTE * size):

@@ -74,7 +74,7 @@ class Room:
 
     @classmethod
     def usual(cls, memory: int | str | None = None, jobs: int | None = None) -> Room:
-        """Half of what is free, and all cores, where nothing else is said."""
+        """Take half of the free memory, and all cores, by default."""
         if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int)
                                  or not (jobs == -1 or 1 <= jobs <= MOST_JOBS)):
             raise ParameterError(f"n_jobs is {quoted(jobs)}; write a whole number from 1 to "
@@ -131,7 +131,7 @@ class Room:
         The same threads read parts and work on them.  Each has the context of the caller, and so
         its filters of NumPy's warnings.
 
-        >>> list(Room(jobs=2).each(range(9), lambda one: one * one))
+        >>> list(Room(jobs=2).each(range(9), lambda x: x * x))
         [0, 1, 4, 9, 16, 25, 36, 49, 64]
         """
         first = list(islice(coming := iter(parts), ALONE))
@@ -156,12 +156,12 @@ class Room:
         return using_threads(self.jobs)
 
     def _elsewhere(self) -> bool:
-        """Whether another thread asks than the one that has the pool: of the pool it might be."""
+        """Return whether another thread asks than the owner of the pool."""
         return self._pool is not None and self._owner != get_ident()
 
     @contextmanager
     def _threads(self) -> Iterator[ThreadPoolExecutor]:
-        """The pool, which ends with the last who uses it."""
+        """Return the pool; it ends with its last user."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
@@ -197,18 +197,18 @@ class Room:
                 "allow more memory (max_memory)") from None
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        """An array without contents: in memory while it fits, else a part of the file."""
+        """Return an empty array: in memory while it fits, else in the file."""
         size = prod(shape) * np.dtype(dtype).itemsize
         if not size or self.take(size):
             return np.empty(shape, dtype)
         return self._mapped(self._region(size), shape, dtype)
 
     def held(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """An array that is in memory: itself while it fits, else a copy in the file."""
+        """Return an array that is in memory: itself while it fits, else a copy in the file."""
         return array if self.take(array.nbytes) else self.copied(array)
 
     def copied(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """An array as a part of the file."""
+        """Copy an array to the file."""
         if not array.size:
             return array
         at = self._region(array.nbytes)
@@ -284,7 +284,7 @@ def free_memory() -> int | None:
 
 
 def _available() -> int | None:
-    """Of the whole machine."""
+    """Return the free memory of the whole machine."""
     try:
         return _bytes_in("/proc/meminfo", "MemAvailable")
     except (OSError, StopIteration, ValueError):
@@ -295,7 +295,7 @@ def _available() -> int | None:
 
 
 def _of_group() -> int | None:
-    """Of the container, where the system has one."""
+    """Return the free memory of the container, if the system has one."""
     try:
         group = Path("/sys/fs/cgroup")
         most = (group / "memory.max").read_text(encoding="ascii").strip()
@@ -306,7 +306,7 @@ def _of_group() -> int | None:
 
 
 def _of_limits() -> int | None:
-    """Of the limits that were set for the process."""
+    """Return the free memory under the limits of the process."""
     return min((max(0, most - _mine(name)) for name, most in limited().items()), default=None)
 
 

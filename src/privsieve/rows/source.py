@@ -99,7 +99,7 @@ class Source:
             check_names(self.columns)
 
     def shape(self, *, count_rows: bool) -> Source:
-        """The structure; with the number of rows only where the domain makes it public."""
+        """Return the structure; with the number of rows only if the domain makes it public."""
         rows = self.count() if count_rows and self.count is not None else None
         return replace(self, rows=rows)
 
@@ -115,7 +115,7 @@ class Source:
         return "line" if lines else "row"
 
     def raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
-        """The body in batches: these columns, in this order."""
+        """Yield the body in batches: these columns, in this order."""
         if self.cluster is not None:
             raise SchemaError("X is a Spark frame, and only private methods whose summary is a sum "
                               "read one; write it to Parquet, and give the file")
@@ -131,7 +131,7 @@ class Source:
             at += n
 
     def positions(self, names: Sequence[str]) -> list[int]:
-        """Where the columns of these names stand."""
+        """Return the positions of the columns of these names."""
         if self.by == "field":
             return [j for name in names if (j := field_position(name)) is not None]
         place = {fold(name): j for j, name in enumerate(self.columns)}
@@ -155,13 +155,13 @@ def foreign(ask: Callable[[], T], refusal: PrivsieveError | type[ReleaseFailed])
 
 
 def guarded(body: Iterator[T], refusal: PrivsieveError | type[ReleaseFailed]) -> Iterator[T]:
-    """The body of a table, without the error texts of foreign libraries."""
+    """Yield the body of a table, without the error texts of foreign libraries."""
     while (batch := foreign(lambda: next(body, None), refusal)) is not None:
         yield batch
 
 
 def slices(rows: int, cut: Callable[[int, int, int], RawColumn]) -> Read:
-    """A body that is held in memory: `cut(start, stop, position)` gives a piece of a column."""
+    """Yield a body in memory: `cut(start, stop, position)` gives a piece of a column."""
 
     def read(positions: Sequence[int], batch_rows: int) -> Iterator[list[RawColumn]]:
         for start in range(0, rows, batch_rows):
@@ -184,7 +184,7 @@ def one_of_each(types: Sequence[Hashable], piece: Callable[[int], RawColumn]) ->
 
 
 def fold(name: str) -> str:
-    r"""The form in which names are matched: accents in one spelling, capitals kept.
+    r"""Return the form in which names are matched: accents in one spelling, capitals kept.
 
     >>> fold("e\u0301") == "\u00e9"
     True
@@ -202,7 +202,7 @@ def position_names(width: int) -> tuple[str, ...]:
 
 
 def field_position(name: str) -> int | None:
-    """The position of a column of a file without header; None where no column is called so.
+    """Return the position of a column of a file without header, or None.
 
     >>> field_position("c1"), field_position("c07"), field_position("age")
     (0, None, None)
@@ -213,7 +213,7 @@ def field_position(name: str) -> int | None:
 
 
 def repeated(names: Sequence[str]) -> bool:
-    """Whether two names are the same but for capitals.
+    """Return whether two names are the same but for capitals.
 
     >>> repeated(["age", "Age"])
     True
@@ -261,7 +261,7 @@ def check_name_of(name: object) -> None:
 
 
 def type_of(kind: str) -> Type:
-    """The word for a NumPy kind.
+    """Return the word for a NumPy kind.
 
     >>> type_of("f"), type_of("M"), type_of("O")
     ('number', 'date', 'text')
@@ -275,7 +275,7 @@ def type_of(kind: str) -> Type:
 
 
 def simple(array: npt.NDArray[Any]) -> RawColumn:
-    """An array of a kind that the reader knows, or the list of its cells."""
+    """Return an array of a kind that the reader knows, or the list of its cells."""
     if isinstance(array, np.ma.MaskedArray):
         cells = np.ma.getdata(array).astype(object)
         cells[np.ma.getmaskarray(array)] = None
@@ -326,7 +326,7 @@ def check_type(column: ColumnKind, kind: Type, *, array: bool = False) -> None:
 
 
 def reads(column: ColumnKind, kind: Type, *, array: bool = False) -> bool:
-    """Whether cells of a declared type are read as a part of the domain.
+    """Return whether cells of a declared type are read as this column.
 
     `array`: all columns have one type, that the caller chose; its true and false are 1 and 0.
 
@@ -432,7 +432,7 @@ def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
 
 
 def needed(domain: Domain, shape: Source) -> list[str]:
-    """What is read, by the names of the table: columns, target (or `TARGET`), person."""
+    """Return the columns to read by name: columns, target (or `TARGET`), person."""
     labelled = domain.target is not None and shape.labelled
     if shape.by == "position":
         return [*shape.columns, *[TARGET] * labelled]
@@ -441,7 +441,7 @@ def needed(domain: Domain, shape: Source) -> list[str]:
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
-    """The names of a frame's columns; None for what has positions only.
+    """Return the names of a frame's columns; None if it has positions only.
 
     >>> import pyarrow as pa
     >>> names_of(pa.table({"age": [1]})), names_of([[1]])
@@ -458,7 +458,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 
 
 def typed(kept: Any, X: Any) -> Any:
-    """Columns that scikit-learn took through an array, with the types that they had in X.
+    """Return columns that scikit-learn passed as an array, with their types in X.
 
     >>> typed([1], [[1, 2]])
     [1]
@@ -529,7 +529,7 @@ def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
 
 
 def _homes(X: object) -> set[str]:
-    """The packages of an object's type and of what it inherits from."""
+    """Return the packages of an object's type and of what it inherits from."""
     return {kind.__module__.partition(".")[0] for kind in type(X).__mro__}
 
 

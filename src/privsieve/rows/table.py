@@ -91,7 +91,7 @@ def unmerged(column: Coded) -> tuple[Codes, tuple[Any, ...]]:
 
 
 def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Sensitive:
-    """A column as values: texts as they are, numbers and dates in their order, or its bins.
+    """Return a column as values: texts as they are, ordered numbers and dates, or its bins.
 
     Two values say yes and no, however they are spelled: they have no order, in which a missing cell
     would be the third.
@@ -99,8 +99,8 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
     >>> from privsieve.rows.coding import Gather
     >>> column = Gather("salary")
     >>> column.add([900, 70000, None, 900, 1500])
-    >>> found = valued(column.coded())
-    >>> found.values, found.codes.tolist(), found.ordered
+    >>> values = valued(column.coded())
+    >>> values.values, values.codes.tolist(), values.ordered
     (('900', '1500', '70000', 'missing'), [0, 2, 3, 0, 1], True)
     """
     kind, cutting, ordered = column.kind, cutting or Cutting(), False
@@ -127,13 +127,13 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
 
 
 def _is_told_apart(kind: ColumnKind | None) -> bool:
-    """Whether a target of this kind has bins or levels for classes, and not its own values."""
+    """Return whether a target of this kind has bins or levels for classes."""
     return kind is not None and (kind.others_are_a_level or kind.is_number
                                  or bool(kind.cuts))
 
 
 def _divided(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
-    """How the cells are told apart, where each row is to have one value."""
+    """Return how the cells are told apart, if each row is to have one value."""
     divided = split(column, how, cutting)
     assert divided is not None  # that it holds yes and no is said of a column that nobody cuts
     if divided.points == ():
@@ -143,7 +143,7 @@ def _divided(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
 
 
 def _named(divided: Split) -> tuple[Places, list[Any]]:
-    """The bin or level of each distinct cell, and what these are called."""
+    """Return the bin or level of each distinct cell, and their names."""
     if divided.points is not None:
         return divided.places, list(divided.names)
     names = list(dict.fromkeys([*divided.names, OTHER]))
@@ -156,7 +156,7 @@ def _placed(texts: Sequence[str], among: Sequence[str]) -> Places:
 
 
 def _middle(target: Any) -> float:
-    """What a missing number of a target is read as."""
+    """Return the value that replaces a missing number of a target."""
     if target.gridless:
         return float(target.near or 0.0)
     low, high = target.ends
@@ -184,7 +184,7 @@ def _check_classes(column: Coded) -> None:
 
 
 def _by_label(column: Coded) -> tuple[Places, list[Any]]:
-    """A class for each distinct cell, in their order."""
+    """Return a class for each distinct cell, in their order."""
     texts, numbers = column.texts(), column.numbers()
     keys: Sequence[Any] = texts
     if numbers is not None and len(set(numbers.tolist())) == len(texts):
@@ -198,7 +198,7 @@ def _by_label(column: Coded) -> tuple[Places, list[Any]]:
 
 
 def _present(codes: Places, names: Sequence[Any]) -> tuple[Codes, tuple[Any, ...]]:
-    """Codes and names of those that a row has."""
+    """Return codes and names of those that a row has."""
     used, positions = np.unique(codes, return_inverse=True)
     return positions.reshape(-1).astype(np.int32), tuple(names[at] for at in used.tolist())
 
@@ -292,7 +292,7 @@ class _Plan:
 
 
 def tabular(source: Source, label: str | None, reading: Reading) -> Table:
-    """A table of cells, column by column."""
+    """Encode a table of cells, column by column."""
     domain = reading.domain
     if domain is not None and source.by == "position":
         # The columns of an array by the domain's names, in its order, as `select` has them.
@@ -328,7 +328,7 @@ def tabular(source: Source, label: str | None, reading: Reading) -> Table:
 
 def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence[str],
               ) -> dict[str, Any]:
-    """How each column that is used is coded."""
+    """Return how each column that is used is coded."""
     if not isinstance(columns, Mapping):
         return dict.fromkeys(known if columns is None else columns)
     how = {name: columns.get(name, columns.get(...))
@@ -348,7 +348,7 @@ def body_of(source: Source, names: Sequence[str]) -> Iterator[list[RawColumn]]:
 
 
 def gathered(source: Source, columns: Sequence[Gather], names: Sequence[str]) -> list[Coded]:
-    """Columns of a table, each as its distinct cells."""
+    """Gather columns of a table, each as its distinct cells."""
     for batch in body_of(source, names):
         for column, raw in zip(columns, batch, strict=True):
             column.add(raw)

@@ -32,7 +32,7 @@ _HEADER_BYTES, _BODY_BYTES, _LINES = 2**16, 2**22, 50_000
 _BOM = b"\xef\xbb\xbf"
 #: How many places of each trouble are kept.
 _PLACES = 3
-#: What stands beside every proposal that holds something of the table.
+#: The note on each proposal that reveals something of the table.
 FROM_ROWS = "read from the rows"
 #: Why a line is no record: what is said of such lines, and the way out.
 REASONS = {
@@ -52,7 +52,7 @@ REASONS = {
 #: Words that often stand for a missing number; other words are proposed where they repeat.
 _USUAL = frozenset(("k.a.", "ka", "na", "n/a", "n.a.", "-", "--", ".", "?", "null", "none", "nan",
                     "missing", "unknown", "unbekannt", "fehlt", "keine angabe"))
-#: At most so many words for missing are proposed.
+#: The most words for missing that are proposed.
 _MOST_WORDS = 20
 #: Options that say what single cells mean; the others say how the whole file is written.
 CELL_KEYS = ("missing", "censored")
@@ -79,7 +79,7 @@ class Broken:
 
 
 def recognised(path: Path) -> Csv:
-    """How a CSV file is written, by its first line alone.
+    """Return how a CSV file is written, by its first line alone.
 
     A decimal comma goes with a semicolon: programs part fields by semicolons where the comma was
     taken.  Letters are utf-8 where the first line is, else cp1252.
@@ -96,7 +96,7 @@ def recognised(path: Path) -> Csv:
 
 
 def guess(header: str) -> str:
-    """The character that parts most fields of a header line.
+    """Return the character that parts most fields of a header line.
 
     >>> guess("age;sex;ward"), guess("age")
     (';', ',')
@@ -105,7 +105,7 @@ def guess(header: str) -> str:
 
 
 def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
-    """How a CSV file is written, by its rows, where that is not as given.  PRIVATE.
+    """Return how a CSV file is written, by its rows, if not as declared.  PRIVATE.
 
     names : the columns that the delimiter should give.
     """
@@ -191,16 +191,16 @@ def as_shown(path: Path, domain: Domain) -> Domain:
     return replace(domain, csv=csv)
 
 
-def compare(declared: Csv, found: Csv) -> tuple[Remark, ...]:
+def compare(declared: Csv, actual: Csv) -> tuple[Remark, ...]:
     """Return the options that the file shows otherwise than declared."""
     keys = ("encoding", "delimiter", *(item.name for item in fields(Csv)))
-    return tuple(Remark(key, getattr(declared, key), getattr(found, key))
+    return tuple(Remark(key, getattr(declared, key), getattr(actual, key))
                  for key in dict.fromkeys(keys)
-                 if getattr(declared, key) != getattr(found, key))
+                 if getattr(declared, key) != getattr(actual, key))
 
 
 def _encoding(data: bytes, declared: str) -> str:
-    """The declared encoding where it can be right; else utf-8, cp1252, or latin-1."""
+    """Return the declared encoding where it can be right; else utf-8, cp1252, or latin-1."""
     for name in ("utf-8", "cp1252"):
         try:
             data.removeprefix(_BOM).decode(name)
@@ -213,10 +213,10 @@ def _encoding(data: bytes, declared: str) -> str:
 
 
 def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
-    """The declared delimiter, unless with another one more of the columns are there."""
+    """Return the declared delimiter, or one under which more columns are there."""
     need = 1 + max((field_position(name) or 0 for name in names), default=0)
 
-    def given(sign: str) -> int:
+    def count_columns(sign: str) -> int:
         try:
             how = replace(csv, delimiter=sign, decimal="." if sign == "," else csv.decimal)
         except DomainError:
@@ -227,19 +227,19 @@ def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
         have = {fold(field.strip()).casefold() for field in file.fields(lines[0]) or []}
         return sum(fold(name).casefold() in have for name in names)
 
-    return max((csv.delimiter, *DELIMITERS), key=given)
+    return max((csv.delimiter, *DELIMITERS), key=count_columns)
 
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
-    """Lines that are no records, each counted under the first reason that holds."""
-    need, found = max(positions) + 1, {why: Broken(why) for why in REASONS}
+    """Count the lines that are no records, each under the first reason that holds."""
+    need, reasons = max(positions) + 1, {why: Broken(why) for why in REASONS}
     lines = (line for block in file.lines(file.longest(positions)) for line in block)
     for number, line in enumerate(lines, 1 + file.csv.header):
         if file.record(line, need) is None:
             why = _why(file, line, need)
-            before = found[why]
-            found[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
-    return tuple(one for one in found.values() if one.many)
+            before = reasons[why]
+            reasons[why] = Broken(why, before.many + 1, (*before.where, number)[:_PLACES])
+    return tuple(reason for reason in reasons.values() if reason.many)
 
 
 def _why(file: File, line: bytes | None, need: int) -> str:
@@ -271,6 +271,6 @@ def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
 
 
 def needed_names(domain: Domain) -> list[str]:
-    """All columns that the domain names, its target and its person among them."""
-    more = [domain.target.name] if domain.target else []
-    return [*domain.names, *more, *([domain.person] if domain.person else [])]
+    """List all columns that the domain names, with its target and its person."""
+    target = domain.target.name if domain.target else None
+    return [*domain.names, *filter(None, [target, domain.person])]

@@ -104,7 +104,7 @@ class Dealt:
         return dealt
 
     def lying(self, room: Room) -> Dealt:
-        """The same, with labels and units where there is place for them."""
+        """Return the same, with labels and units if there is place for them."""
         unit, row = self.ids
         kept = room.held(unit)
         return replace(self, label=room.held(self.label),
@@ -126,7 +126,7 @@ class Dealt:
 
     @staticmethod
     def share(dealt: Sequence[Dealt], share: int, columns: int) -> Group:
-        """All units of one part."""
+        """Return all units of one part."""
         cut = [(pile, slice(pile.starts[share], pile.starts[share + 1])) for pile in dealt]
         codes = [np.empty((0, columns), np.uint16), *(pile.codes[rows] for pile, rows in cut)]
         label = [np.empty(0, np.int32), *(pile.label[rows] for pile, rows in cut)]
@@ -144,24 +144,24 @@ class BlockVotes(Summary):
 
     @classmethod
     def zero(cls, columns: int) -> BlockVotes:
-        """No votes."""
+        """Return a sum of no votes."""
         return cls(np.zeros(columns, np.int64))
 
     @classmethod
     def of(cls, group: Group, key: int, scheme: Scheme, domain: Domain) -> BlockVotes:
-        """The votes of a complete part."""
+        """Return the votes of a complete part."""
         return cls(voting.block_votes(group.rows, blocks_of(group.unit, key, scheme),
                                       kinds(domain), scheme.tau))
 
     @classmethod
     def against(cls, reference: Rows, rows: Rows, tau: int, domain: Domain) -> BlockVotes:
-        """The votes of some units, each on its own, against public rows."""
+        """Return the votes of some units, each on its own, against public rows."""
         return cls(voting.reference_votes(rows, reference, kinds(domain), tau))
 
 
 def block_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
                 ) -> BlockVotes:
-    """The summary of BlockFWELL over some batches: each part votes when all have come."""
+    """Summarise batches for BlockFWELL: each part votes when all rows have come."""
     votes = BlockVotes.zero(len(domain.columns))
     for group in parts_of(batches, key, domain, scheme.parts):
         votes += BlockVotes.of(group, key, scheme, domain)
@@ -170,7 +170,7 @@ def block_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: S
 
 def reference_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
                     reference: Rows) -> BlockVotes:
-    """The same where each unit votes on its own, against public rows; only persons are held."""
+    """Let each unit vote on its own, against public rows; only persons are held."""
     votes = BlockVotes.zero(len(domain.columns))
     for group in units_of(batches, key, domain, scheme.parts):
         votes += BlockVotes.against(reference, group.rows, scheme.tau, domain)
@@ -178,7 +178,7 @@ def reference_votes(batches: Iterable[Batch], key: int, *, domain: Domain, schem
 
 
 def parts_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
-    """The units of one part after another, when all rows have come: codes are held once."""
+    """Yield the units of one part after another, when all rows have come."""
     dealt = Dealt.all(batches, key, parts)
     for share in range(parts):
         yield Dealt.share(dealt, share, len(domain.columns))
@@ -196,7 +196,7 @@ def units_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> 
 
 # [placement]
 def part_of(unit: Units, key: int, parts: int) -> Ints:
-    """The part of each unit: a function of the unit and the key alone.
+    """Return the part of each unit, by the unit and the key alone.
 
     >>> set(part_of(np.arange(99, dtype=np.uint64), 5, 3).tolist())
     {0, 1, 2}
@@ -205,11 +205,11 @@ def part_of(unit: Units, key: int, parts: int) -> Ints:
 
 
 def blocks_of(unit: Units, key: int, scheme: Scheme) -> Blocks:
-    """The blocks of a part whose units are these, for all repeats.
+    """Return the blocks of a part with these units, for all repeats.
 
     >>> four = Scheme(block=4, repeats=2, parts=1, blocks=None, tau=0)
-    >>> found = blocks_of(np.arange(9, dtype=np.uint64), 5, four)
-    >>> found.starts.tolist(), len(set(found.order[:8].tolist()))
+    >>> layout = blocks_of(np.arange(9, dtype=np.uint64), 5, four)
+    >>> layout.starts.tolist(), len(set(layout.order[:8].tolist()))
     ([0, 4, 8, 12, 16], 8)
     """
     cuts = [cut(unit, key, scheme, repeat) for repeat in range(scheme.repeats)]
@@ -218,10 +218,10 @@ def blocks_of(unit: Units, key: int, scheme: Scheme) -> Blocks:
 
 
 def cut(unit: Units, key: int, scheme: Scheme, repeat: int) -> tuple[Ints, Ints]:
-    """The units of the blocks of one repeat, one block after another, and the blocks' sizes.
+    """Return the units of the blocks of one repeat in order, and the blocks' sizes.
 
     >>> two = Scheme(block=2, repeats=1, parts=1, blocks=None, tau=0)
-    >>> [len(part) for part in cut(np.arange(5, dtype=np.uint64), 5, two, 0)]
+    >>> [len(block) for block in cut(np.arange(5, dtype=np.uint64), 5, two, 0)]
     [4, 2]
     """
     # Keys of different units are different: they are a bijection of the unit.
@@ -239,7 +239,7 @@ def cut(unit: Units, key: int, scheme: Scheme, repeat: int) -> tuple[Ints, Ints]
 
 
 def kinds(domain: Domain) -> npt.NDArray[np.uint16] | None:
-    """How codes of each column are apart, as the kernels take it; None: all are plain numbers.
+    """Return how codes of each column differ, for the kernels; None if all are numbers.
 
     >>> from privsieve.public.columns import Flag, Number
     >>> from privsieve.public.domain import Domain
@@ -262,7 +262,7 @@ def scaled(drawn: Units, many: int) -> Ints:
 
 
 def _nth(sorted_values: npt.NDArray[np.integer]) -> Ints:
-    """How many equal entries stand before each."""
+    """Count the equal entries before each entry."""
     here = np.arange(len(sorted_values))
     begins = np.r_[True, sorted_values[1:] != sorted_values[:-1]][:len(here)]
     return here - np.maximum.accumulate(np.where(begins, here, 0))

@@ -73,7 +73,7 @@ class Kept(Summary):
 
 
 def by_class(arrays: Sequence[Numbers], starts: Sequence[Ints]) -> Numbers:
-    """The last axes of arrays together: those of class 0 of all arrays first, then of class 1.
+    """Join arrays along the last axis: class 0 of all arrays first, then class 1.
 
     >>> by_class([np.array([1, 3]), np.array([2, 4])], [np.array([0, 1, 2])] * 2).tolist()
     [1, 2, 3, 4]
@@ -129,7 +129,7 @@ class Signs(Kept):
         return rows
 
     def best(self, size: int, weights: Ints) -> Ints:
-        """For each column its best product with one or two others."""
+        """Return each column's best product with one or two others."""
         held: Planes = self.together
         product = kernels.sign_pairs if size == 2 else kernels.sign_triples
         return product(*held, weights)
@@ -160,7 +160,7 @@ class SignSums(Summary):
         return cls(product_sums(*held, 2), product_sums(*held, 3) if order > 2 else None, held.rows)
 
     def best(self, size: int, weights: Ints) -> Ints:
-        """For each column the largest |weighted sum| of a set that it is in."""
+        """Return each column's largest |weighted sum| over the sets that hold it."""
         sums = self.two if size == 2 else self.three
         assert sums is not None
         d = (1 + isqrt(1 + 8 * len(self.two))) // 2
@@ -188,7 +188,7 @@ class PairRules(Summary):
     """Rules on pairs of columns, of tables on the grid."""
 
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """For each column what a partner adds to it."""
+        """Return what a partner adds to each column."""
         gain = np.zeros(len(layout.kind), np.int64)
         for columns, extra_gain in self._by_grid(kernels.pair_gain, weights, grid, layout):
             gain[columns] = np.maximum(gain[columns], extra_gain)
@@ -227,7 +227,7 @@ class Bins(Kept, PairRules):
                      by_class(known, starts) if known else None)
 
     def tables(self, columns: int, grid: int) -> Iterator[tuple[npt.NDArray[np.intp], Cells]]:
-        """All rows."""
+        """Return all rows."""
         del grid
         yield np.arange(columns), self.together
 
@@ -244,7 +244,7 @@ class CellSums(PairRules):
         return cls(cell_sums(layout.bins(chunk.codes, grid), chunk.starts, chunk.weight, grid))
 
     def tables(self, columns: int, grid: int) -> Iterator[tuple[npt.NDArray[np.intp], Cells]]:
-        """Of each pair a small table: in each cell one row of each class with its weight."""
+        """Return a small table of each pair: one weighted row of each class in each cell."""
         classes = self.cells.shape[1] // grid**2
         bins = np.tile(np.indices((grid, grid), np.uint8).reshape(2, -1), classes)
         starts = np.arange(classes + 1) * grid**2

@@ -39,7 +39,7 @@ class Layout:
 
     @classmethod
     def of(cls, domain: Domain) -> Layout:
-        """The layout of a domain."""
+        """Return the layout of a domain."""
         return cls(
             np.array([_kind(column) for column in domain.columns], np.uint8),
             np.array([column.levels or 0 for column in domain.columns], np.int64),
@@ -58,7 +58,7 @@ class Layout:
         return np.flatnonzero(self.kind < SUBSETS)
 
     def bins(self, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
-        """Codes on the public grid: 0..grid-1.
+        """Return codes on the public grid: 0..grid-1.
 
         Where missing is a level, it is the last bin and values use the others; of a category,
         the first grid-1 levels stand alone and the rest is the last bin.
@@ -67,7 +67,7 @@ class Layout:
                         np.uint8).reshape(codes.shape)
 
     def bin(self, j: int, codes: npt.NDArray[np.uint16], grid: int) -> npt.NDArray[np.uint8]:
-        """Codes of column j on the public grid."""
+        """Return codes of column j on the public grid."""
         if self.levels[j]:
             return np.minimum(codes, grid - 1).astype(np.uint8)
         # [cells] a coarser grid has every second edge, or every fourth
@@ -84,7 +84,7 @@ class Layout:
 
 # [cell-edges]
 def cell_edges(column: Column, steps: int = FINEST) -> Ints:
-    """The codes at which the cells of the finest grid begin: public, by the domain alone.
+    """Return the codes at which the cells of the finest grid begin: public, by the domain alone.
 
     Between bounds they are equal steps; without bounds, powers of two to both sides of `near`.
 

@@ -47,7 +47,7 @@ class Whole(NamedTuple):
     """Every repeat takes all units."""
 
     def take(self, tag: Units, repeat: int) -> Ints:
-        """Positions of the units that a repeat takes, by their tags."""
+        """Return positions of the units that a repeat takes, by their tags."""
         del repeat
         return np.arange(len(tag))
 
@@ -64,7 +64,7 @@ class Windows(NamedTuple):
     lists: Sequence[Sequence[int]]
 
     def take(self, tag: Units, repeat: int) -> Ints:
-        """Positions of the units that a repeat takes, by their tags."""
+        """Return positions of the units that a repeat takes, by their tags."""
         inside = np.zeros(self.sectors, bool)
         inside[list(self.lists[repeat])] = True
         return np.flatnonzero(inside[scaled(tag, self.sectors)])
@@ -82,13 +82,13 @@ class Moves(Summary):
 
     @classmethod
     def zero(cls, columns: int) -> Moves:
-        """No vectors."""
+        """Return a sum of no vectors."""
         return cls(np.empty(0, np.uint64), np.empty((0, columns), np.int32))
 
     @classmethod
     def of(cls, group: Group, at: tuple[int, int], scheme: Scheme, domain: Domain,
            sample: Sample) -> Moves:
-        """The vectors of a complete part; `at` is the key and the part's number."""
+        """Return the vectors of a complete part; `at` is the key and the part's number."""
         key, share = at
         tag = tags(group.unit, key)
         pieces = [cls.zero(len(domain.columns))]
@@ -104,7 +104,7 @@ class Moves(Summary):
 
     @classmethod
     def against(cls, reference: Rows, rows: Rows, unit: Units, key: int, domain: Domain) -> Moves:
-        """The vectors of some units, each on its own, against public rows."""
+        """Return the vectors of some units, each on its own, against public rows."""
         # [unit-place]
         return cls(tags(unit, key), voting.reference_moves(rows, reference, kinds(domain)))
 
@@ -113,16 +113,16 @@ class Moves(Summary):
 
     @classmethod
     def total(cls, pieces: Sequence[Moves]) -> Moves:
-        """The sum of several: all of their vectors."""
+        """Return the sum of several: all of their vectors."""
         return cls(np.concatenate([moved.place for moved in pieces]),
                    np.concatenate([moved.vectors for moved in pieces]))
 
     def of_repeat(self, repeat: int) -> Ints:
-        """Where the vectors of the blocks of a repeat are, in the order of their places."""
+        """Return the places of a repeat's vectors, in the order of its blocks."""
         return self._in_order(np.flatnonzero(self.place >> np.uint64(48) == repeat))
 
     def of_sample(self, sample: Sample, repeat: int) -> Ints:
-        """Where the vectors of the units that a repeat takes are, in the order of their tags."""
+        """Return the places of the vectors of a repeat's units, in the order of their tags."""
         return self._in_order(sample.take(self.place, repeat))
 
     def rows(self, where: Ints, many: int, most: int, length: float) -> Doubles:
@@ -151,7 +151,7 @@ class Moves(Summary):
 
 def block_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
                 sample: Sample) -> Moves:
-    """The vectors of the blocks of some batches, for each repeat of the scheme."""
+    """Return the vectors of the blocks of some batches, for each repeat of the scheme."""
     groups = enumerate(parts_of(batches, key, domain, scheme.parts))
     return Moves.total([Moves.zero(len(domain.columns)), *(
         Moves.of(group, (key, share), scheme, domain, sample) for share, group in groups)])
@@ -159,14 +159,14 @@ def block_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: S
 
 def reference_moves(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
                     reference: Rows) -> Moves:
-    """The vector of each unit, against public rows."""
+    """Return the vector of each unit, against public rows."""
     return Moves.total([Moves.zero(len(domain.columns)), *(
         Moves.against(reference, group.rows, group.unit, key, domain)
         for group in units_of(batches, key, domain, scheme.parts))])
 
 
 def tags(unit: Units, key: int) -> Units:
-    """A fresh number for each unit, which the unit and the key alone decide.
+    """Return a fresh number for each unit, by the unit and the key alone.
 
     >>> len(set(tags(np.arange(9, dtype=np.uint64), 5).tolist()))
     9
@@ -175,7 +175,7 @@ def tags(unit: Units, key: int) -> Units:
 
 
 def _shortened(vectors: npt.NDArray[np.int32], most: int, length: float) -> Doubles:
-    """Rows of length up to 1; each is a function of its own whole numbers."""
+    """Shorten rows to length 1 at most; each depends on its own numbers alone."""
     whole = np.clip(vectors, -most, most).astype(np.int64)
     # [exact-length] whole numbers: no order of summation makes another sum
     squares = np.einsum("ij,ij->i", whole, whole)

@@ -68,7 +68,7 @@ def number_tables(batches: Iterable[Batch], key: int, *, domain: Domain, depth: 
 
 
 def labelled(batch: Batch) -> Batch:
-    """Rows with their target as one more column, so that it has ranks as columns have."""
+    """Return rows with their target as one more column, so that it has ranks as columns have."""
     codes = np.concatenate([batch.codes.T, batch.label.astype(np.uint16)[None]])
     return replace(batch, codes=codes.T, label=np.zeros(len(batch), np.int32))
 
@@ -82,11 +82,11 @@ class NumberPasses(TablePasses[Batch, NumberTables]):
         return Layout.of(halved(self.domain))
 
     def counted(self, some: Sequence[Batch], _key: int, _totals: Found) -> Counted:
-        """Codes of the columns and of the target."""
+        """Count codes of the columns and of the target."""
         return Counted(Runs.of(*map(self.single, some)), None)
 
     def summed(self, rows: Batch, key: int, totals: Found, *, held: bool = False) -> NumberTables:
-        """Codes by ranks of the target; products of signs and cells by halves of it."""
+        """Sum codes by ranks of the target, and products of signs and cells by halves of it."""
         feature, named = len(self.layout.kind), self.records(totals)
         first = len(totals[0].once("middles", self.middles)[0]) if self.order > 1 else 0
         last = first + len(spread(int(totals[0].whole.counts.sum()), CUTS))
@@ -101,11 +101,11 @@ class NumberPasses(TablePasses[Batch, NumberTables]):
                             self.cells(split, held=held))
 
     def single(self, rows: Batch) -> Part:
-        """All rows, in any order."""
+        """Return all rows, in any order."""
         return Part.of(rows, 1)
 
     def wanted(self, counted: Counted) -> tuple[Ints, Ints]:
-        """The middle of each column; where the target is cut, and its halves."""
+        """Return the middle of each column, the cut of the target, and its halves."""
         columns, many = (counted.once("middles", self.middles) if self.order > 1
                          else (np.zeros(0, np.int64),) * 2)
         n = int(counted.whole.counts.sum())
@@ -114,12 +114,12 @@ class NumberPasses(TablePasses[Batch, NumberTables]):
                 np.append(many // 2, cuts))
 
     def none(self, batch: Batch) -> Batch:
-        """No rows, with a target."""
+        """Return no rows, with a target."""
         return labelled(batch)
 
 
 def halved(domain: Domain) -> Domain:
-    """The domain with the target cut in two: what a rule on columns sees of it.
+    """Return the domain with the target cut in two, as a rule on columns sees it.
 
     >>> from privsieve.public.domain import Domain
     >>> halved(Domain.box(0, 1, columns=2, target=(0, 9))).classes
@@ -131,7 +131,7 @@ def halved(domain: Domain) -> Domain:
 
 # [records]
 def records(rows: Passes, key: int, domain: Domain) -> Passes:
-    """One row for each unit: of a person, the first of a keyed order of that person's rows."""
+    """Return one row for each unit: of a person, the first in a keyed order."""
     if domain.person is None:
         return rows
     return Passes((batch.take(np.flatnonzero(first))
@@ -150,7 +150,7 @@ def spread(n: int, cuts: int) -> tuple[int, ...]:
 
 
 def halves(n: int) -> tuple[int, ...]:
-    """The ranks at which the upper half begins, and the middle record where n is odd.
+    """Return the ranks at which the upper half begins, and the middle record if n is odd.
 
     >>> halves(6), halves(7), halves(1)
     ((3, 3), (3, 4), (0,))
@@ -159,7 +159,7 @@ def halves(n: int) -> tuple[int, ...]:
 
 
 def bins(batch: Batch, records: Records, feature: int, key: int) -> npt.NDArray[np.int32]:
-    """For each row, how many of these records it stands at or above."""
+    """Count for each row the records at or below it."""
     ranks = np.zeros(len(batch), np.int32)
     keys = kernels.tie_keys(batch.unit, feature, key)
     for code, tie, row in zip(*records, strict=True):
@@ -178,7 +178,7 @@ class Held:
     counts: tuple[int, ...]  # units by the target's cell on the public grid
 
     def labelled(self, cell: int) -> Passes:
-        """The rows, in two classes: those whose target lies above this cell, and the others."""
+        """Return the rows in two classes: those with a target above this cell, and others."""
         # [above-cell]
         low = (cell + 1) * (CODES // MEDIAN_GRID)
         return self.rows.mapped(lambda batch: replace(

@@ -23,7 +23,7 @@ def pair_scores(tables: RuleTables, layout: Layout, by: Weighing) -> tuple[Ints,
 
 
 def _both(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
-    """What pairs, and then single columns, are worth by one labelling."""
+    """Score pairs, and then single columns, by one labelling."""
     assert tables.bins is not None
     values = tables.bins.pairs(by.labellings, by.grid, layout)
     first, second = np.triu_indices(len(layout.kind), 1)
@@ -39,7 +39,7 @@ def _both(tables: RuleTables, layout: Layout, by: Weighing) -> Ints:
 
 
 def floor_mean(values: Iterable[Ints], many: int) -> Ints:
-    """The mean, rounded down.
+    """Return the mean, rounded down.
 
     >>> floor_mean([np.array([3, -3]), np.array([4, -4])], 2).tolist()
     [3, -4]

@@ -51,7 +51,7 @@ class Counted(Summary):
         return self.whole if self.single is None else self.single
 
     def once(self, name: str, make: Callable[[Counted], Made]) -> Made:
-        """What follows from the counts: it is made once, and goes when they go."""
+        """Return what follows from the counts; it is made once, and goes when they go."""
         known = vars(self).setdefault("_known", {})
         if name not in known:
             known[name] = make(self)

@@ -35,7 +35,7 @@ LEAST_WEIGHING = 2**25
 
 
 def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints, Flags]:
-    """The weight of each row (0: not kept), and whether it stands for its person.
+    """Return the weight of each row (0: not kept), and whether it stands for its person.
 
     >>> weight, first = row_weights(np.array([7, 7, 7, 8], np.uint64), 2, key=0)
     >>> sorted(weight.tolist()), int(first.sum())
@@ -89,8 +89,8 @@ def by_person(rows: Passes, most: int, key: int) -> Iterator[tuple[Batch, Ints, 
     Some persons after others are weighed, as many as find room at a time.
 
     >>> tags = np.array([9, 4, 9], np.uint64)
-    >>> one = Batch(np.zeros((3, 1), np.uint16), np.zeros(3, np.int32), tags, tags)
-    >>> [weight.tolist() for _batch, weight, _first in by_person(Passes.of([one]), 2, key=0)]
+    >>> rows = Batch(np.zeros((3, 1), np.uint16), np.zeros(3, np.int32), tags, tags)
+    >>> [weight.tolist() for _batch, weight, _first in by_person(Passes.of([rows]), 2, key=0)]
     [[1, 2, 1]]
     """
     held, room = list(rows.keep()), rows.room
@@ -117,7 +117,7 @@ def _shares(held: list[Batch], room: Room) -> Iterator[tuple[list[Ints], Units]]
 
 
 def among_first(rows: Passes, most: int) -> Passes:
-    """The rows of the `most` units of the smallest tags.
+    """Return the rows of the `most` units of the smallest tags.
 
     >>> tags = np.array([9, 4, 9, 5], np.uint64)
     >>> rows = Batch(np.zeros((4, 1), np.uint16), np.zeros(4, np.int32), tags, tags)
@@ -160,14 +160,14 @@ def fix_persons(batches: Iterable[Batch], domain: Domain) -> Passes:
 
 
 def _tags(rows: Passes) -> Units:
-    """The tags of all persons, in order."""
+    """Return the tags of all persons, in order."""
     shares = _shares(list(rows.keep()), rows.room)
     return np.sort(np.concatenate([np.zeros(0, np.uint64), *(np.unique(unit)
                                                             for _places, unit in shares)]))
 
 
 def _stand_ins(unit: npt.NDArray[np.uint64], domain: Domain) -> Batch:
-    """One default record for each of these tags, at positions that no row has."""
+    """Return one default record for each of these tags, at positions that no row has."""
     blank = [None] * len(unit)
     codes = np.array([encoder(column)(blank) for column in domain.columns], np.uint16)
     label = np.zeros(len(unit)) if domain.target is None else encoder(domain.target)(blank)
@@ -176,7 +176,7 @@ def _stand_ins(unit: npt.NDArray[np.uint64], domain: Domain) -> Batch:
 
 def summed(batches: Iterable[Batch], key: int, *, domain: Domain, zero: S,
            of: Callable[[Batch, Ints | None], S], most: int | None = None) -> S:
-    """The sum of `of` over the batches; of units, `most` at most take part.
+    """Sum `of` over the batches; at most `most` units take part.
 
     Rows are counted as they come.  Persons are weighed when all of their rows are there.
 

@@ -41,7 +41,7 @@ class Records(NamedTuple):
         return object.__repr__(self)  # its fields are private
 
     def cut(self, begin: int, end: int | None = None) -> Records:
-        """Some of them."""
+        """Return some of them."""
         return Records(self.code[begin:end], self.tie[begin:end], self.row[begin:end])
 
 

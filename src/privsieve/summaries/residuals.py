@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from privsieve.public.columns import CODES, MISSING
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Part, Passes
+from privsieve.rows.batch import Batch, Part, Passes
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, Ints, Layout
 from privsieve.summaries.persons import by_person
 
@@ -64,7 +64,7 @@ class Residuals:
         return result
 
     def size(self, cut: int) -> Ints:
-        """The residual of each row, times what it weighs; of many classes, one against the rest."""
+        """Return each row's residual times its weight; of many classes, one against the rest."""
         # [residual] the smaller of 1 and the odds against its side
         if len(self.odds) == 1:
             against = np.where(self.label == 1, self.odds[0], -self.odds[0])
@@ -77,7 +77,7 @@ class Residuals:
         return result if self.rows.weight is None else result * self.rows.weight
 
     def chunk(self, cut: int) -> Part:
-        """The rows as the rules take them, each by the size of its residual."""
+        """Return the rows as the rules take them, each by the size of its residual."""
         return replace(self.rows, weight=self.size(cut))
 
     def inside(self, chunk: Part, signs: Ints, grid: int) -> Ints:
@@ -89,18 +89,18 @@ class Residuals:
                              len(self.bins), self.cells, grid)
 
     def counts(self, j: int, *, apart: bool) -> Ints:
-        """Rows in each cell of a column, by what they weigh; `apart` leaves out what is missing."""
+        """Count rows in each cell of a column by weight; `apart` leaves out missing values."""
         codes, weight = self.rows.codes[j], self.rows.weight
         there = codes != MISSING if apart else np.ones(len(codes), np.bool_)
         return np.bincount(codes[there] // (CODES // CELLS), None if weight is None
                            else weight[there], CELLS).astype(np.int64)
 
     def by_class(self) -> Ints:
-        """What the rows of each class weigh."""
+        """Sum the weights of the rows of each class."""
         return np.bincount(self.label, self.rows.weight, len(self.rows.rows)).astype(np.int64)
 
     def sums(self, bins: Ints, many: int) -> list[Ints]:
-        """What steps are made of, added up by bin; exact: sums are below 2^53.
+        """Sum by bin what steps are made of; exact: sums are below 2^53.
 
         Of two classes the residuals of each, in one array; of more how many more rows each class
         has than were expected, and then what all rows weigh.
@@ -122,7 +122,7 @@ class Residuals:
 
 def residuals(rows: Passes, key: int, domain: Domain, start: Sequence[int], grid: int,
               ) -> list[Residuals]:
-    """The rows, of persons with what each weighs, and the log-odds before the first step."""
+    """Return the rows, of persons with their weights, and the log-odds before the first step."""
     layout = Layout.of(domain)
     if domain.person is None:
         parts = [Part.of(batch, domain.classes) for batch in rows.keep()]
@@ -131,13 +131,15 @@ def residuals(rows: Passes, key: int, domain: Domain, start: Sequence[int], grid
         for batch, weight, _first in by_person(rows, domain.rows_per_person, key):
             kept = np.flatnonzero(weight)
             parts.append(Part.of(batch.take(kept), domain.classes, weight[kept]))
+    # [empty] a table without rows has an answer, too
+    parts = parts or [Part.of(Batch.empty(len(domain.columns)), domain.classes)]
     odds = np.array(start, np.int32)[:, None]
     return [Residuals(chunk, np.repeat(odds, len(chunk.unit), 1), layout.bins(chunk.codes, grid),
                       shares_of(start), np.zeros(len(chunk.unit), np.int64)) for chunk in parts]
 
 
 def shares_of(odds: Sequence[int]) -> Doubles:
-    """The share of each class, of the log-odds of each.
+    """Return the share of each class for these log-odds.
 
     >>> shares_of([0, 0, -178]).round(1).tolist()
     [0.4, 0.4, 0.2]
@@ -148,7 +150,7 @@ def shares_of(odds: Sequence[int]) -> Doubles:
 
 
 def log_odds_of(counts: Sequence[float]) -> list[int]:
-    """The log-odds of the second of two classes, or of each of many, within public bounds.
+    """Return the log-odds of the second of two classes, or of each, within public bounds.
 
     >>> log_odds_of([90, 10]), log_odds_of([100, -3]), log_odds_of([2, 1, 1])
     ([-562], [-1179], [104, -74, -74])
@@ -159,7 +161,7 @@ def log_odds_of(counts: Sequence[float]) -> list[int]:
 
 
 def signs_of(classes: int, cut: int) -> Ints:
-    """The sign of each class: of two the second, of more one against all others.
+    """Return the sign of each class: of two the second, of more one against all others.
 
     >>> signs_of(2, 0).tolist(), signs_of(3, 0).tolist()
     ([-1, 1], [1, -1, -1])
@@ -179,7 +181,7 @@ def best_cut(inside: Ints, *, nominal: bool) -> int:
 
 
 def bins_of(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) -> Ints:
-    """The bin of each code: its level, or by edges, with what is missing in the last."""
+    """Return the bin of each code: its level, or by edges, with what is missing in the last."""
     if layout.levels[j]:
         return np.minimum(codes, LEVELS - 1).astype(np.int64)
     cell = np.repeat(np.arange(len(edges) + 1), np.diff([0, *edges, CODES]))
@@ -191,7 +193,7 @@ def bins_of(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) 
 
 def steps_of(gap: Doubles, size: Doubles, deviation: float, sizes: Sequence[int], *,
              spread: float) -> Ints:
-    """A step for each cell, of how far one side is ahead there: a mean under a public prior.
+    """Return a step for each cell from its gap between sides: a mean under a public prior.
 
     Neighbouring bins are expected to have much the same step.
 

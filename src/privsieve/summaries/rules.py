@@ -59,7 +59,7 @@ class RulePasses(TablePasses[Rows, RuleTables]):
         return super().stages if self.order > 1 else (self.summed,)
 
     def counted(self, some: Sequence[Rows], _key: int, _totals: Found) -> Counted:
-        """Codes by class."""
+        """Count codes by class."""
         whole, single = zip(*map(self._parts, some), strict=True)
         return Counted(Runs.of(*whole), None if single[0] is whole[0] else Runs.of(*single))
 
@@ -71,21 +71,21 @@ class RulePasses(TablePasses[Rows, RuleTables]):
         return RuleTables(runs, signs, self.cells(whole, held=held))
 
     def ended(self, totals: Found) -> RuleTables:
-        """The tables, with what was counted first."""
+        """Return the tables, with what was counted first."""
         tables = super().ended(totals)
         return tables if self.order < 2 else replace(tables, runs=totals[0].whole)
 
     def single(self, rows: Rows) -> Part:
-        """One row a unit, in any order."""
+        """Return one row a unit, in any order."""
         return self._parts(rows)[1]
 
     def wanted(self, counted: Counted) -> tuple[Ints, Ints]:
-        """The middle of each column."""
+        """Return the middle of each column."""
         columns, many = counted.once("middles", self.middles)
         return columns, many // 2
 
     def none(self, batch: Batch) -> Rows:
-        """No rows, as these rows are given."""
+        """Return no rows, in the form of these."""
         if self.domain.person is None:
             return batch
         return batch, np.zeros(len(batch), np.int64), np.zeros(len(batch), np.bool_)
@@ -95,7 +95,7 @@ class RulePasses(TablePasses[Rows, RuleTables]):
 
 
 def parts_of(rows: Rows, classes: int) -> tuple[Part, Part]:
-    """A part for sums, and one with one row a unit for ranks."""
+    """Return a part for sums, and one with one row a unit for ranks."""
     if isinstance(rows, Batch):
         chunk = Part.of(rows, classes)
         return chunk, chunk
@@ -146,14 +146,14 @@ class Weighing(NamedTuple):
     by_cells: int = 0
 
     def alone(self, cut: int) -> Weighing:
-        """The same with one labelling."""
+        """Return the same with one labelling."""
         here = slice(cut, cut + 1)
         fixed = None if self.product_labellings is None else self.product_labellings[here]
         return self._replace(labellings=self.labellings[here], offset=self.offset[here],
                              product_labellings=fixed)
 
     def ways(self) -> list[Weighing]:
-        """What a set is valued by: each labelling, one after another."""
+        """Return what a set is valued by: each labelling, one after another."""
         return [self.alone(cut) for cut in range(len(self.labellings))]
 
 

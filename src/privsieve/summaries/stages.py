@@ -29,12 +29,12 @@ SHARES = 4
 
 
 def same(batch: Batch) -> Batch:
-    """Rows as they are."""
+    """Return rows as they are."""
     return batch
 
 
 def by_class(batch: Batch) -> Batch:
-    """Rows in the order of their classes: sorted once, where they are kept."""
+    """Sort rows by class: once, if they are kept."""
     from privsieve.rows.batch import in_classes
 
     return in_classes(batch)
@@ -55,9 +55,9 @@ class OfParts:
 
 
 def added(stage: Stage, some: Sequence[Any], key: Any, totals: tuple[Any, ...]) -> Any:
-    """What a stage makes of some parts, one at least.
+    """Add up a stage over some parts, at least one.
 
-    >>> added(lambda part, key, before: part, [1, 2], 7, ()), added(
+    >>> added(lambda batch, key, before: batch, [1, 2], 7, ()), added(
     ...     OfParts(lambda parts, key, before: sum(parts)), [1, 2], 7, ())
     (3, 3)
     """
@@ -100,8 +100,8 @@ class Stages:
     >>> from privsieve.rows.batch import Batch
     >>> rows = np.arange(4, dtype=np.uint64)
     >>> batch = Batch(np.ones((4, 2), np.uint16), np.zeros(4, np.int32), rows, rows)
-    >>> counted = Stages((lambda part, key, before: len(part),
-    ...                   lambda part, key, before: int(part.codes.sum()) * before[0]), 2)
+    >>> counted = Stages((lambda batch, key, before: len(batch),
+    ...                   lambda batch, key, before: int(batch.codes.sum()) * before[0]), 2)
     >>> counted([batch, batch], 7)
     (8, 128)
     """
@@ -115,7 +115,7 @@ class Stages:
     change: Callable[[Batch], Batch] = same
 
     def __call__(self, batches: Iterable[Batch], key: int) -> Any:
-        """The summary of rows that one process reads."""
+        """Summarise rows that one process reads."""
         from privsieve.rows.batch import Passes
 
         rows, last = Passes.of(batches).mapped(self.change), None
@@ -127,7 +127,7 @@ class Stages:
         return self.over(list(parts) if last else parts, key, rows.room, last)
 
     def over(self, parts: Iterable[Any], key: int, room: Room, last: Stage | None = None) -> Any:
-        """The summary of parts that are ready, and can be read once for each stage.
+        """Summarise parts that are ready, and can be read once for each stage.
 
         last : what replaces the last stage.
         """
@@ -179,14 +179,14 @@ def _some(parts: Iterable[Any], jobs: int) -> Iterator[tuple[Any, ...]]:
 
 
 def adding(summarise: Summarise, domain: Domain, *, placed: bool = False) -> Summarise:
-    """A summary of any rows as the one stage that adds it up.
+    """Return a summary of any rows as one stage that adds it up.
 
     Where persons are protected it is left as it is: each is weighed when all of their rows are
     there.
 
     >>> from privsieve.public.domain import Domain
-    >>> made = adding(lambda rows, key: sum(map(len, rows)), Domain.box(0, 1, columns=2))
-    >>> made([], 7), len(made.each)
+    >>> stages = adding(lambda rows, key: sum(map(len, rows)), Domain.box(0, 1, columns=2))
+    >>> stages([], 7), len(stages.each)
     (0, 1)
     """
     if domain.person is not None:

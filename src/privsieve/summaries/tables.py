@@ -62,7 +62,7 @@ class Sparse:
 
 
 def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
-    """Cells on several axes as one place, the last axis running fastest.
+    """Number cells on several axes by one place; the last axis runs fastest.
 
     >>> flat([np.array([1, 0]), np.array([2, 1])], [2, 3]).tolist()
     [5, 1]
@@ -75,13 +75,13 @@ def flat(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> Ints:
 
 def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], weight: Ints | None = None,
              *, sparse: bool) -> Dense | Sparse:
-    """The table of rows whose cells on each axis are given; a row counts its weight, or 1."""
+    """Return the table of rows with these cells on each axis; a row counts its weight, or 1."""
     places = flat(cells, sizes)
     return Sparse.of(places, weight) if sparse else Dense.of(places, prod(sizes), weight)
 
 
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,
          of: Callable[[Batch], S]) -> S:
-    """The sum over the rows that take part: of a person, the number that the domain says."""
+    """Sum over the rows that take part: of a person, the number that the domain says."""
     # [rows-kept] a row counts as declared, whatever share of its person it stands for
     return summed(batches, key, domain=domain, zero=zero, of=lambda batch, _weight: of(batch))

@@ -18,7 +18,8 @@ from privsieve.public.canonical import Json
 _TABLE = ("data", "unit", "person", "rows-per-person", "persons")
 #: The arguments of each tool, as the command line names them.
 TOOLS = {
-    "domain": (*_TABLE, "target", "classes", "csv-delimiter", "csv-decimal", "csv-encoding"),
+    "domain": (*_TABLE, "target", "classes", "numbers", "csv-delimiter", "csv-decimal",
+               "csv-encoding"),
     "plan": (*_TABLE, "domain", "rows", "epsilon", "top", "at-most", "method", "always", "never",
              "group", "ledger", "population"),
 }
@@ -82,6 +83,8 @@ def _schema(param: click.Parameter) -> Json:
     kind: dict[str, Json] = {"type": ["string", "number"]}
     if isinstance(param.type, click.Choice):
         kind = {"type": "string", "enum": list(param.type.choices)}
+    elif isinstance(param.type, click.types.BoolParamType):
+        kind = {"type": "boolean"}
     elif isinstance(param.type, click.types.IntParamType):
         kind = {"type": "integer"}
     kind = {"type": "array", "items": kind} if param.multiple else kind

@@ -73,7 +73,7 @@ CHOICE = ("class_prior", "depth", "joint", "max_ops", "numeric")
 MOST_NOISE = 2**30
 #: TableCells of a table that is released whole, and of one of which only large cells are named.
 LARGEST_WHOLE, LARGEST_NAMED = 2**20, 2**53 - 1
-#: A table of which fewer than so many cells can pass the threshold is hardly one.
+#: Warn if fewer cells than this can pass the threshold.
 FEW = 10
 
 
@@ -90,10 +90,10 @@ class NoisyHistogramOptions(PrivateMethod):
     >>> import numpy as np, privsieve as ps
     >>> X = np.arange(4000.0).reshape(1000, 4) % 97 / 97
     >>> domain = ps.Domain.box(0.0, 1.0, columns=4)
-    >>> made = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
-    >>> made.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
+    >>> table = ps.NoisyHistogram(["x0", "x2"], bins=4, epsilon=2, domain=domain)
+    >>> table.fit(X, X[:, 2] > 0.5).marginal(["x2", "y"]).shape
     (4, 2)
-    >>> sorted(made.sample(100))
+    >>> sorted(table.sample(100))
     ['x0', 'x2', 'y']
     """
 
@@ -162,18 +162,18 @@ class NoisyHistogramOptions(PrivateMethod):
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """A row moves from a cell to another; with a delta only large cells are named."""
+        """Return pairs in which a row moves from a cell to another, for each mode."""
         from privsieve.methods.worst import RULES, flagged, of_codes
 
         ill = Domain((Flag("ill"),))
         heavy = replace(ill, weight="weight", weight_max=3)
         # the row that moves has the largest weight, and the others weigh 1
-        one, most = CODES // 3, CODES - 2
+        light, most = CODES // 3, CODES - 2
         first, second = ([[0, 0]] * (10 - many) + [[1, 0]] * many for many in (5, 4))
         return {"": of_codes(ill, [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]]),
                 "threshold": of_codes(ill, first, second, delta="0.05"),
-                "weighted": of_codes(heavy, [[0, one, 0], [0, most, 0], [1, one, 0]],
-                                     [[0, one, 0], [1, most, 0], [1, one, 0]]),
+                "weighted": of_codes(heavy, [[0, light, 0], [0, most, 0], [1, light, 0]],
+                                     [[0, light, 0], [1, most, 0], [1, light, 0]]),
                 "chosen": flagged(choice=RULES)}
 
 
@@ -210,7 +210,7 @@ class Tabling(NoisyHistogramOptions):
         return Fraction(self.sensitivity) / self.epsilon  # type: ignore[no-any-return]
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
-        """The axes of these columns, and of the target where it is tabulated."""
+        """Return the axes of these columns, and of the target where it is tabulated."""
         return axes_of(self.domain, names, self.bins, target=self.target)
 
     @property
@@ -231,8 +231,8 @@ class NoisyTable(NamedTuple):
     counts: list[int]
 
 
-def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
-    """The plan of a run whose parameters are settled."""
+def _plan(options: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) -> Plan:
+    """Return the plan of a run with fixed parameters."""
     axes = run.largest
     check_size(axes, sparse=bool(cost.delta))
     size, (each, distance) = cells(axes), spread(run.mean)
@@ -242,15 +242,15 @@ def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) ->
     table = Additive.of(
         "discrete-laplace", run.sensitivity, run.mean, threshold=run.threshold,
         rows=None if run.threshold is None else run.unit_count)
-    said = [run.sieve.warning if run.sieve else None,
-            warning(axes, units, each, run.threshold, run.domain.row_weight)]
+    warnings = [run.sieve.warning if run.sieve else None,
+                warning(axes, units, each, run.threshold, run.domain.row_weight)]
     settings = _settings(run)
     return Plan(
         method=METHOD, kind=Histogram.kind, domain=run.domain, reads=run.domain.with_weight,
-        cost=cost, units=units, settings=settings, options=as_json(asked, settings),
+        cost=cost, units=units, settings=settings, options=as_json(options, settings),
         noise=NoiseSize(run.mean, "units on a count"), forecast=forecast,
         event=together(run.sieve.event, table) if run.sieve else table,
-        warning="; ".join(text for text in said if text) or None,
+        warning="; ".join(text for text in warnings if text) or None,
         theorem="noisy-histogram", assumes=run.assumes,
         summarise=partial(summarise, run=run) if run.sieve else adding(
             partial(summarise, run=run), run.domain.with_weight),
@@ -260,7 +260,7 @@ def _plan(asked: NoisyHistogramOptions, run: Tabling, cost: Cost, units: int) ->
 
 
 def _takes(run: Tabling, units: int) -> Takes:
-    """The choice, where there is one; then a table, what a part adds to it, and both together."""
+    """Return the memory of each stage: of the choice, if any, and of the table."""
     table = Extent.of(run.domain, units)
     held = 16 * (min(table.rows, cells(run.largest)) if run.delta else cells(run.largest))
     chosen = run.sieve.takes if run.sieve and run.sieve.takes else takes(table)._replace(rows=0)
@@ -278,7 +278,7 @@ class BeforeChoice:
 
 def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
               ) -> Dense | Sparse | BeforeChoice:
-    """Rows become counts; before a choice, what it needs and the cells of the rows."""
+    """Count rows; before a choice, return its summary and the cells of the rows."""
     from privsieve.rows.batch import Passes
 
     if run.sieve is None:
@@ -293,7 +293,7 @@ def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
 # [mechanism]
 def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabling,
               ) -> NoisyTable:
-    """Counts meet noise; where columns are chosen, after the choice."""
+    """Add noise to the counts; choose columns first if the plan says so."""
     from privsieve.noise.discrete import above, noisy
     from privsieve.summaries.tables import Dense, Sparse
 
@@ -314,14 +314,14 @@ def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabl
 
 
 def _tabulated(held: BeforeChoice, names: Sequence[str], run: Tabling) -> Dense | Sparse:
-    """The table of the columns that were chosen."""
+    """Return the table of the columns that were chosen."""
     return counted(held.rows, held.key, domain=run.domain, axes=run.axes(names),
                    sparse=bool(run.delta))
 # [/mechanism]
 
 
 def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[npt.NDArray[np.int64]]:
-    """The cell of each row, on one axis after another.
+    """Return the cell of each row, on one axis after another.
 
     >>> import numpy as np
     >>> from privsieve.rows.batch import Batch
@@ -336,14 +336,14 @@ def on_axes(axes: Sequence[Axis], batch: Batch, domain: Domain) -> Iterator[npt.
     place = {name: j for j, name in enumerate(domain.names)}
     for axis in axes:
         codes = batch.codes[:, place[axis.name]] if axis.name in place else batch.label
-        found = codes.astype(np.int64)
+        values = codes.astype(np.int64)
         # [cell] a missing value has the code after the last that is used, and so the last cell
-        yield found * axis.bins // axis.used if axis.bins else found
+        yield values * axis.bins // axis.used if axis.bins else values
 
 
 def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequence[Axis],
             sparse: bool) -> Dense | Sparse:
-    """The table of some axes over some batches."""
+    """Return the table of some axes over some batches."""
     from privsieve.rows.batch import Batch
     from privsieve.summaries.persons import declared_weights
     from privsieve.summaries.tables import kept, table_of
@@ -358,7 +358,7 @@ def counted(batches: Iterable[Batch], key: int, *, domain: Domain, axes: Sequenc
 
 
 def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
-    """What a release says of the table."""
+    """Return what a release says of the table."""
     from privsieve.methods.histogram.released import edges
 
     axes = run.axes(output.names)
@@ -371,32 +371,32 @@ def says(output: NoisyTable, *, run: Tabling) -> Mapping[str, Json]:
         NoiseLaw("discrete-laplace", figure(spread(run.mean)[0], 2))).write()
 
 
-def _names(domain: Domain, asked: NoisyHistogramOptions) -> tuple[str, ...]:
-    """What is tabulated, or chosen from, in the order of the domain."""
-    if asked.columns is None:
+def _names(domain: Domain, options: NoisyHistogramOptions) -> tuple[str, ...]:
+    """Return the columns to tabulate, or to choose from, in the order of the domain."""
+    if options.columns is None:
         return domain.names
-    if asked.n_features_to_select is not None:
+    if options.n_features_to_select is not None:
         raise ParameterError("columns are named, and a number of columns to choose is given; "
                              "give one of them")
-    for name in asked.columns:
+    for name in options.columns:
         if name not in domain.names:
             raise ParameterError(f"{name!r} is no column of the domain; write names of the domain")
-    if not asked.columns or len(set(asked.columns)) < len(asked.columns):
+    if not options.columns or len(set(options.columns)) < len(options.columns):
         raise ParameterError("columns are named twice, or none is; name each once")
-    return tuple(name for name in domain.names if name in asked.columns)
+    return tuple(name for name in domain.names if name in options.columns)
 
 
-def _sieve(asked: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
-    """The plan of the choice."""
-    wanted = current(RuleSieveOptions, asked.choice or {})
+def _sieve(options: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, units: int) -> Plan:
+    """Plan the choice of columns."""
+    wanted = current(RuleSieveOptions, options.choice or {})
     for name in wanted:
         if name not in CHOICE:
             raise ParameterError(f"{name!r} is no option of the choice before a table; known are: "
                                  f"{', '.join(CHOICE)}")
     # [share] whole units of the ledger, at least one for each
-    spent = int(exact(asked.share, "share") * cost.units)
+    spent = int(exact(options.share, "share") * cost.units)
     if not 0 < spent < cost.units:
-        raise ParameterError(f"the share of epsilon for the choice is {asked.share}; it must lie "
+        raise ParameterError(f"the share of epsilon for the choice is {options.share}; it must lie "
                              "between 0 and 1, and leave something to both: write 0.5, for example")
     first = read_options(RuleSieveOptions, {
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
@@ -466,36 +466,36 @@ class Axis:
 
 def axes_of(domain: Domain, names: Sequence[str], bins: int | Mapping[str, int], *,
             target: bool) -> tuple[Axis, ...]:
-    """The axes of these columns in the domain's order; the target, if it is wanted, is the last.
+    """Return the axes of these columns in the domain's order; the target, if used, is last.
 
-    >>> made = axes_of(Domain.box(0, 1, columns=3), ["x2", "x0"], {"x2": 5}, target=True)
-    >>> [(axis.name, axis.cells) for axis in made]
+    >>> axes = axes_of(Domain.box(0, 1, columns=3), ["x2", "x0"], {"x2": 5}, target=True)
+    >>> [(axis.name, axis.cells) for axis in axes]
     [('x0', 8), ('x2', 5), ('y', 2)]
     """
     wanted = set(names)
-    parts: list[Column | Target] = [part for part in domain.columns if part.name in wanted]
+    columns: list[Column | Target] = [column for column in domain.columns if column.name in wanted]
     if target and domain.target is not None:
-        parts.append(domain.target)
+        columns.append(domain.target)
     return tuple(
-        Axis(part) if not isinstance(part, Number | Date)
-        else Axis(part, bins.get(part.name, BINS) if isinstance(bins, Mapping) else bins)
-        for part in parts)
+        Axis(column) if not isinstance(column, Number | Date)
+        else Axis(column, bins.get(column.name, BINS) if isinstance(bins, Mapping) else bins)
+        for column in columns)
 
 
 def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
-    """Numbers of bins as plain integers; refused where no column of the domain can have them.
+    """Read numbers of bins as plain integers; refuse columns that have none.
 
     >>> bins_of(Domain.box(0, 1, columns=3), {"x2": 5})
     {'x2': 5}
     """
     if not isinstance(bins, Mapping):
         return integer(bins, "bins", 1, MISSING - 1)
-    parts = {part.name: part for part in (*domain.columns, domain.target) if part is not None}
+    columns = {column.name: column for column in (*domain.columns, domain.target) if column}
     for name in bins:
-        if name not in parts:
+        if name not in columns:
             raise ParameterError(f"bins are given for {name!r}, which is no column of the domain; "
                                  "write a name of the domain")
-        if not isinstance(parts[name], Number | Date):
+        if not isinstance(columns[name], Number | Date):
             raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
                                  "it away")
     return {name: integer(many, f"the number of bins of {name!r}", 1, MISSING - 1)
@@ -503,7 +503,7 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
 
 
 def cells(axes: Sequence[Axis]) -> int:
-    """How many cells a table has."""
+    """Count the cells of a table."""
     return prod(axis.cells for axis in axes)
 
 
@@ -527,7 +527,7 @@ def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:
 
 def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None,
             row_weight: int = 1) -> str | None:
-    """A sentence where the table will be mostly noise, with the largest one that would not.
+    """Warn if the table will be mostly noise, with the largest size that would not.
 
     Noise and threshold are given in rows of the largest weight.
 
@@ -552,7 +552,7 @@ def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None
 
 
 def fewer(axes: Sequence[Axis], limit: int) -> str:
-    """How to come to so many cells.
+    """Say how to reduce a table to at most `limit` cells.
 
     >>> fewer([Axis(Number("age", 0, 110), 50)] * 2, 110)
     'take at most 10 bins a column'
@@ -567,15 +567,15 @@ def fewer(axes: Sequence[Axis], limit: int) -> str:
         low, high = (middle, high) if cells(cut) <= limit else (low, middle)
     if most > low > 1:
         return f"take at most {low} bins a column"
-    found, many = 1, 0
+    product, columns = 1, 0
     for size in sorted(axis.cells for axis in axes):
-        found *= size
-        many += found <= limit
-    return f"take at most {many} of the columns" if many > 1 else "take fewer columns"
+        product *= size
+        columns += product <= limit
+    return f"take at most {columns} of the columns" if columns > 1 else "take fewer columns"
 
 
 def spread(mean: Fraction) -> tuple[float, float]:
-    """The standard deviation of the noise on a count, and its mean distance from 0.
+    """Return the standard deviation of the noise on a count, and its mean distance from 0.
 
     >>> [round(x, 3) for x in spread(Fraction(2))]
     [2.799, 1.919]

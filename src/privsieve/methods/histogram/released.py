@@ -51,7 +51,7 @@ class CountTable:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> CountTable:
-        """The table of a release's JSON."""
+        """Return the table of a release's JSON."""
         try:
             return _table(Histogram.read(body).cells, body)
         except WRONG:
@@ -59,33 +59,33 @@ class CountTable:
                               "or privsieve synthesize made") from None
 
     def axis(self, name: str) -> int:
-        """The position of an axis."""
+        """Return the position of an axis."""
         known = [axis.name for axis in self.axes]
         if name not in known:
             raise ParameterError(f"{name!r} is no column of the table; it has {', '.join(known)}")
         return known.index(name)
 
     def cells(self, j: int) -> Ints:
-        """The cell of each place on one axis."""
+        """Return the cell of each place on one axis."""
         after = prod(axis.cells for axis in self.axes[j + 1:])
         return self.places // after % self.axes[j].cells
 
     def marginal(self, names: Sequence[str]) -> Ints:
-        """Counts over some of the columns, in this order."""
+        """Return counts over some of the columns, in this order."""
         kept = [self.axis(name) for name in names]
         shape = [self.axes[j].cells for j in kept]
         if len(set(kept)) < len(kept) or prod(shape) > LARGEST_MARGIN:
             raise ParameterError(f"a margin of {len(kept)} columns with {prod(shape)} cells; name "
                                  f"each column once, and few enough for {LARGEST_MARGIN} cells")
-        found = np.zeros(prod(shape), np.int64)
+        totals = np.zeros(prod(shape), np.int64)
         place = np.zeros(len(self.places), np.int64)
         for j, size in zip(kept, shape, strict=True):
             place = place * size + self.cells(j)
-        np.add.at(found, place, self.counts)
-        return found.reshape(shape)
+        np.add.at(totals, place, self.counts)
+        return totals.reshape(shape)
 
     def sample(self, n: int, rng: np.random.Generator | Draws) -> dict[str, npt.NDArray[Any]]:
-        """Rows whose cells come as often as the counts say, in random order."""
+        """Draw rows in random order with cells as often as the counts say."""
         check_rows(n)
         total = int(self.counts.sum())
         if not total:  # nothing is known: every cell is as likely as any other
@@ -112,12 +112,12 @@ class Draws:
     def integers(self, low: Any, high: Any, size: int | None = None) -> Any:
         """Whole numbers from low on and below high."""
         shape = np.broadcast(low, high).shape if size is None else (size,)
-        part = (self._bits.random_raw(prod(shape)) >> np.uint64(11)) / 2.0**53
-        return np.minimum(low + np.floor(part.reshape(shape) * (high - low)).astype(np.int64),
+        fractions = (self._bits.random_raw(prod(shape)) >> np.uint64(11)) / 2.0**53
+        return np.minimum(low + np.floor(fractions.reshape(shape) * (high - low)).astype(np.int64),
                           high - 1)
 
     def permutation(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The values in another order."""
+        """Return the values in a random order."""
         return values[np.argsort(self._bits.random_raw(len(values)), kind="stable")]
 
 
@@ -142,7 +142,7 @@ def check_rows(n: object) -> None:
 
 
 def shared(counts: Ints, n: int, rng: np.random.Generator | Draws) -> Ints:
-    """How often each cell comes among n rows: its share, rounded down or up at random.
+    """Return how often each cell occurs among n rows, rounded up or down at random.
 
     >>> shared(np.array([1, 2, 1]), 8, np.random.default_rng(0)).tolist()
     [2, 4, 2]
@@ -158,7 +158,7 @@ def shared(counts: Ints, n: int, rng: np.random.Generator | Draws) -> Ints:
 
 
 def nearest(noisy: Ints, total: int) -> Ints:
-    """The counts from 0 on that add up to a total and are nearest in the sum of squares.
+    """Return the nearest counts from 0 on with this total, by the sum of squares.
 
     All are lowered (or raised) by one number, and what falls below 0 is 0; what is left by
     rounding goes to the largest, one each, ties to the first.
@@ -175,14 +175,14 @@ def nearest(noisy: Ints, total: int) -> Ints:
     if not k:
         return np.zeros(len(noisy), np.int64)
     lower = -(-int(too_much[k - 1]) // k)
-    found = np.zeros(len(noisy), np.int64)
-    found[order[:k]] = np.maximum(falling[:k] - lower, 0)
-    found[order[:total - int(found.sum())]] += 1
-    return found
+    rounded = np.zeros(len(noisy), np.int64)
+    rounded[order[:k]] = np.maximum(falling[:k] - lower, 0)
+    rounded[order[:total - int(rounded.sum())]] += 1
+    return rounded
 
 
 def scaled(counts: Ints, total: int) -> Ints:
-    """Counts in the same proportions with another sum; what rounding leaves to the largest rest.
+    """Scale counts to another sum; rounding goes to the largest remainders.
 
     >>> scaled(np.array([30, 60]), 100).tolist()
     [33, 67]
@@ -191,34 +191,34 @@ def scaled(counts: Ints, total: int) -> Ints:
     if not known:
         return counts
     exact = [divmod(int(count) * total, known) for count in counts]
-    found = np.array([whole for whole, _rest in exact], np.int64)
+    rounded = np.array([whole for whole, _rest in exact], np.int64)
     rests = np.array([rest / known for _whole, rest in exact])
-    found[np.argsort(-rests, kind="stable")[:total - int(found.sum())]] += 1
-    return found
+    rounded[np.argsort(-rests, kind="stable")[:total - int(rounded.sum())]] += 1
+    return rounded
 
 
-def _table(said: TableCells, body: Mapping[str, Any]) -> CountTable:
+def _table(table: TableCells, body: Mapping[str, Any]) -> CountTable:
     domain = body["domain"]
-    parts = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
-    known = {part["name"]: read_column(part) for part in parts}
-    axes = tuple(Axis(known[name], max(0, len(said.bins.get(name, ())) - 1))
-                 for name in said.names)
+    columns = [*domain["columns"], *([domain["target"]] if domain["target"] else [])]
+    known = {column["name"]: read_column(column) for column in columns}
+    axes = tuple(Axis(known[name], max(0, len(table.bins.get(name, ())) - 1))
+                 for name in table.names)
     if any(bool(axis.bins) is not isinstance(axis.column, Number | Date) for axis in axes):
         raise ValueError  # a number has bins, and nothing else does
-    noisy, places = np.array(said.q, np.int64), np.array(said.places, np.int64)
-    if tuple(axis.cells for axis in axes) != said.shape or (np.abs(noisy) > LARGEST_COUNT).any():
+    noisy, places = np.array(table.q, np.int64), np.array(table.places, np.int64)
+    if tuple(axis.cells for axis in axes) != table.shape or (np.abs(noisy) > LARGEST_COUNT).any():
         raise ValueError
     public = (domain["unit"] == "row" and domain["neighbours"] == "replace-one"
               and "weight" not in domain)
     total = int(body["plan"]["units"]) if public else max(0, int(noisy.sum()))
-    counts = nearest(noisy, total) if said.place == "all" else scaled(np.maximum(noisy, 0), total)
+    counts = nearest(noisy, total) if table.place == "all" else scaled(np.maximum(noisy, 0), total)
     held = np.flatnonzero(counts)
     return CountTable(axes, places[held], counts[held])
 
 
 def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
             ) -> npt.NDArray[np.float64]:
-    """Where codes begin, as numbers; those of a date are days since 1970.
+    """Return the values at which codes begin; those of a date are days since 1970.
 
     >>> at_code(Number("age", 0, 110), [0, 32768, 65536]).tolist()
     [0.0, 55.0, 110.0]
@@ -231,12 +231,12 @@ def at_code(column: Number | Date, codes: npt.NDArray[Any] | Sequence[int],
         known = np.concatenate([[low], log_edges(column), [high]])
         return known[np.minimum(places, CODES).astype(np.intp)]
     used = CODES - column.missing_level
-    found: npt.NDArray[np.float64] = np.clip(low + places * ((high - low) / used), low, high)
-    return found
+    days: npt.NDArray[np.float64] = np.clip(low + places * ((high - low) / used), low, high)
+    return days
 
 
 def edges(axis: Axis) -> list[str]:
-    """The edges of an axis' bins, as text; of a date in ISO 8601.
+    """Return the edges of an axis' bins, as text; of a date in ISO 8601.
 
     >>> edges(Axis(Number("age", 0, 100), 4))
     ['0.0', '25.0', '50.0', '75.0', '100.0']
@@ -244,15 +244,15 @@ def edges(axis: Axis) -> list[str]:
     ['2020-01-01', '2020-01-01T12:00:00', '2020-01-02']
     """
     assert isinstance(axis.column, Number | Date)
-    found = at_code(axis.column, axis.begins)
+    ends = at_code(axis.column, axis.begins)
     if isinstance(axis.column, Date):
-        moments = [str(np.datetime64(round(day * DAY), "us")) for day in found.tolist()]
+        moments = [str(np.datetime64(round(day * DAY), "us")) for day in ends.tolist()]
         return [text.removesuffix(".000000").removesuffix("T00:00:00") for text in moments]
-    return [repr(edge) for edge in found.tolist()]
+    return [repr(edge) for edge in ends.tolist()]
 
 
 def cell_names(axis: Axis) -> list[str]:
-    """What the cells of an axis are called.
+    """Return the names of an axis' cells.
 
     >>> from privsieve.public.columns import Category
     >>> cell_names(Axis(Category("ward", ["A", "B"])))
@@ -267,21 +267,21 @@ def cell_names(axis: Axis) -> list[str]:
         ends = edges(axis)
         if isinstance(column, Number):
             ends = [f"{x:,.0f}" if abs(x) >= 10**4 else f"{x:.4g}" for x in map(float, ends)]
-        found = [f"{low} to {high}" for low, high in pairwise(ends)]
-        return found + ["missing"] * (axis.cells > axis.bins)
+        names = [f"{low} to {high}" for low, high in pairwise(ends)]
+        return names + ["missing"] * (axis.cells > axis.bins)
     listed = [text_of(value) for value in column.values]
     return listed + [OTHER] * (axis.cells > len(listed))
 
 
 def values_of(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.NDArray[Any]:
-    """A value for each cell: its level, or one that is uniform in its bin.
+    """Return a value for each cell: its level, or one that is uniform in its bin.
 
     >>> from privsieve.public.columns import Category
     >>> rng = np.random.default_rng(0)
     >>> values_of(Axis(Category("ward", ["A", "B"])), np.array([1, 2]), rng).tolist()
     ['B', 'other']
-    >>> found = values_of(Axis(Number("age", 0, 100), 4), np.array([0, 3]), rng)
-    >>> bool(0 <= found[0] < 25 and 75 <= found[1] <= 100)
+    >>> values = values_of(Axis(Number("age", 0, 100), 4), np.array([0, 3]), rng)
+    >>> bool(0 <= values[0] < 25 and 75 <= values[1] <= 100)
     True
     """
     column = axis.column
@@ -293,9 +293,9 @@ def values_of(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.
     if axis.cells > len(listed):
         known = {text_of(value) for value in listed}
         listed.append(OTHER if OTHER not in known else None)
-    found = np.empty(len(listed), object)
-    found[:] = listed
-    return (found if len({type(value) for value in listed}) > 1 else np.array(listed))[cells]
+    values = np.empty(len(listed), object)
+    values[:] = listed
+    return (values if len({type(value) for value in listed}) > 1 else np.array(listed))[cells]
 
 
 def _spread(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.NDArray[Any]:
@@ -309,17 +309,17 @@ def _spread(axis: Axis, cells: Ints, rng: np.random.Generator | Draws) -> npt.ND
     # [inside] at the middle of a code of the bin: no rounding leads out of it
     codes = rng.integers(begins[bins], begins[bins + 1])
     low, high = at_code(column, codes), at_code(column, codes + 1)
-    found = np.sqrt(low) * np.sqrt(high) if column.scale == "log" else _short(column, low, high)
-    found[missing] = np.nan
-    return found
+    values = np.sqrt(low) * np.sqrt(high) if column.scale == "log" else _short(column, low, high)
+    values[missing] = np.nan
+    return values
 
 
 def _short(column: Number, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64],
            ) -> npt.NDArray[np.float64]:
     """Middles, in as few decimals as keep them in their quarter of the code."""
     digits = int(np.ceil(np.log10(4 * CODES / (column.ends[1] - column.ends[0]))))
-    found: npt.NDArray[np.float64] = (low + high) / 2
-    return np.round(found, digits) if abs(digits) < 15 else found  # digits of a double
+    middles: npt.NDArray[np.float64] = (low + high) / 2
+    return np.round(middles, digits) if abs(digits) < 15 else middles  # digits of a double
 
 
 def _days(column: Date, ends: npt.NDArray[np.float64], bins: Ints,
@@ -333,9 +333,9 @@ def _days(column: Date, ends: npt.NDArray[np.float64], bins: Ints,
     last[-1] += ends[-1] * per == last[-1]
     empty = last <= first
     first[empty], last[empty] = first[empty] - 1, first[empty]
-    found = rng.integers(first[bins], last[bins]).astype(f"M8[{'D' if whole else 's'}]")
-    found[missing] = np.datetime64("NaT")
-    return found
+    days = rng.integers(first[bins], last[bins]).astype(f"M8[{'D' if whole else 's'}]")
+    days[missing] = np.datetime64("NaT")
+    return days
 
 
 def as_csv(axes: Sequence[Axis], rows: Mapping[str, npt.NDArray[Any]]) -> bytes:

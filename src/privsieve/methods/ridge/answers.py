@@ -148,12 +148,12 @@ class Task:
         return self.noise.each * max(float(np.sqrt(row @ row)) for row in self.weights)
 
     def answers(self, q: Sequence[int]) -> Doubles:
-        """The queries' answers in the target's units, from what was released."""
+        """Return the queries' answers in the target's units, from what was released."""
         return original(self.weights @ np.array(self.grid.numbers(q)), target(self.kernel.domain))
 
 
 def whitened(limits: Rounding, n: int) -> Fraction:
-    """How far rounding can move n whitened numbers, in the Euclidean norm.
+    """Return how far rounding can move n whitened numbers, in the Euclidean norm.
 
     >>> float(whitened(Rounding.of("0.01", 5000), 100)) < 1e-3
     True
@@ -191,8 +191,8 @@ def plan(task: Task, memory: Memory) -> Plan:
                **task.kernel.json()},
         shows={"queries": task.codes.tolist()},
         summarise=partial(solved, task=task, memory=memory),
-        mechanism=partial(one if task.kind == "one" else batch, task=task),
-        says=partial(said, task=task),
+        mechanism=partial(answer_one if task.kind == "one" else answer_batch, task=task),
+        says=partial(write_answers, task=task),
         # The kernel of all pairs, its triangle, and what makes one of the other.
         takes=Takes(0.0, ((32 * task.m**2, 0),)),
     )
@@ -201,14 +201,14 @@ def plan(task: Task, memory: Memory) -> Plan:
 def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
                  queries: Sequence[Sequence[int]]) -> Plan:
     """Plan the release of a session again from what it says; reads no row."""
-    asked = fields["asked"]
-    if domain.person is not None or not domain.replaces or asked.keys() - _ASKED:
+    settings = fields["asked"]
+    if domain.person is not None or not domain.replaces or settings.keys() - _ASKED:
         raise ParameterError("a session protects one row that is replaced, and has other options")
     if len(queries) > MOST_QUERIES:
         raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
-    cost = Cost.of(asked["epsilon"], allow_weak=True)
-    kernel = Kernel.of(domain, asked["kernel"], asked.get("gamma", 1.0))
-    codes, kind = _records(domain, queries), asked["answers"]
+    cost = Cost.of(settings["epsilon"], allow_weak=True)
+    kernel = Kernel.of(domain, settings["kernel"], settings.get("gamma", 1.0))
+    codes, kind = _records(domain, queries), settings["answers"]
     if kind == "batch":
         at = fields["settings"]["points"]
         if not 0 < len(set(at)) == len(at) <= MOST_KEPT or not {*at} <= {*range(len(codes))}:
@@ -220,7 +220,7 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
         weights = np.ones((1, 1))
     else:
         raise ParameterError("a session answers one question, or some together")
-    lam = Rounding.of(asked["lam"], units).lam
+    lam = Rounding.of(settings["lam"], units).lam
     return plan(Task(kind, kernel, lam, units, cost, basis, weights, codes), Memory(keeps=False))
 
 
@@ -236,14 +236,14 @@ def _records(domain: Domain, queries: Sequence[Sequence[int]]) -> npt.NDArray[np
 
 
 def _points(task: Task) -> Mapping[str, Json]:
-    """The queries that the numbers of a batch stand for: with them anybody can make the answers."""
+    """Return the queries of a batch whose numbers leave: they determine all answers."""
     if task.kind != "batch":
         return {}
     return {"points": places(task.basis.points, coordinates(task.codes, task.kernel.domain))}
 
 
 def places(points: Doubles, among: Doubles) -> list[int]:
-    """Where each of some points stands first among others.
+    """Return the first position of each point among others.
 
     >>> places(np.array([[2.0], [1.0]]), np.array([[1.0], [2.0], [1.0]]))
     [1, 0]
@@ -254,7 +254,7 @@ def places(points: Doubles, among: Doubles) -> list[int]:
 
 # [mechanism]
 def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -> Solution:
-    """Rows become a function, at the first release; the others find it."""
+    """Solve for the function at the first release; later ones reuse it."""
     # [once] what is not asked of `batches` is not read again
     known = memory.model
     if known is not None:
@@ -265,13 +265,13 @@ def solved(batches: Iterable[Batch], _key: int, *, task: Task, memory: Memory) -
     return memory.learn(Solution(points, dual.solve(points, y, kernel, float(task.lam))))
 
 
-def one(model: Solution, noise: Noise, *, task: Task) -> list[int]:
-    """A clipped prediction meets Laplace noise."""
+def answer_one(model: Solution, noise: Noise, *, task: Task) -> list[int]:
+    """Add Laplace noise to a clipped prediction."""
     value = np.clip(_values(model, task.basis, task), -1.0, 1.0)  # [clip]
     return laplace(task.grid.integers(value.tolist()), task.grid, task.cost.epsilon, noise)
 
 
-def batch(model: Solution, noise: Noise, *, task: Task) -> list[int]:
+def answer_batch(model: Solution, noise: Noise, *, task: Task) -> list[int]:
     """Whitened numbers meet Gamma-norm noise, in as many dimensions as points are kept."""
     whole = dual.forward(task.basis.factor, _values(model, task.basis, task))
     return gamma(task.grid.integers(whole.tolist()), task.grid, task.cost.epsilon, noise)
@@ -284,8 +284,8 @@ def _values(model: Solution, basis: Basis, task: Task) -> Doubles:
     return dual.values(basis.points, model.points, model.c, task.kernel)
 
 
-def said(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
-    """What the release says: the noisy numbers, the queries, and their answers."""
+def write_answers(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
+    """Return the noisy numbers, the queries and their answers, as the release says them."""
     return Regression(
         task.kernel.domain.names,
         {"map": ANSWERS, **task.kernel.json(), "lam": figure(task.lam, 6, "g")},
@@ -296,7 +296,7 @@ def said(output: Sequence[int], *, task: Task) -> Mapping[str, Json]:
 
 
 def _forecast(task: Task) -> Mapping[str, Json]:
-    """Of an answer: its noise in the target's unit; and, in half ranges, noise and error.
+    """Forecast an answer's noise in the target's unit, and noise and error in half ranges.
 
     If the true function has a length of 1 in the kernel's space, the ridge takes lam at most.
     """
@@ -307,10 +307,10 @@ def _forecast(task: Task) -> Mapping[str, Json]:
 
 
 def _half(kernel: Kernel) -> float:
-    """Half of the target's range, which is 1 here; on a log scale of its logarithm."""
-    part = target(kernel.domain)
-    low, high = part.ends
-    if part.scale == "log":
+    """Return half of the target's range, which is 1 here; on a log scale of its logarithm."""
+    column = target(kernel.domain)
+    low, high = column.ends
+    if column.scale == "log":
         return float(np.log(high / low)) / 2
     return (high - low) / 2
 
@@ -326,12 +326,12 @@ class SessionPair(Pair):
 
     @classmethod
     def of(cls, how: Literal["one", "batch"]) -> SessionPair:
-        """The pair of one answer, or of a batch of two."""
+        """Return the pair of one answer, or of a batch of two."""
         first, second = (table([[0]], [y]) for y in (0, CODES - 1))
         return cls(Domain.box(0, 1, columns=1, target=(0, 1)), {}, first, second, how=how)
 
     def attacked(self, epsilon: object) -> Callable[[Batch], Any]:
-        """The answers as they are shipped, at this epsilon."""
+        """Return the shipped mechanism of a session at this epsilon."""
         kernel, lam = Kernel.of(self.domain, "rbf"), Fraction(1000)
         codes = np.array([[0], [40_000]], np.uint16)[:1 + (self.how == "batch")]
         points = coordinates(codes, self.domain)
@@ -347,7 +347,7 @@ class SessionPair(Pair):
             at = coordinates(rows.codes, self.domain)
             model = Solution(at, dual.solve(at, targets(rows.label, self.domain), kernel,
                                             float(lam)))
-            mechanism = one if self.how == "one" else batch
+            mechanism = answer_one if self.how == "one" else answer_batch
             return task.grid.numbers(mechanism(model, noise, task=task))
 
         return run

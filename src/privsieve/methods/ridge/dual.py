@@ -37,7 +37,7 @@ LARGEST_GAMMA = 10**6
 ERROR = Fraction(1, 2**48)
 #: Half of the distance from 1 to the next double.
 UNIT = Fraction(1, 2**53)
-#: A kernel of so many records with each other takes 2 GB.
+#: A kernel of this many records with each other takes 2 GB.
 MOST_RECORDS = 2**14
 #: Variance that each kept point has of its own, in units of the kernel; a point whose variance,
 #: given those that are kept, is below twice that is not kept: the kept ones answer for it.
@@ -82,11 +82,11 @@ class Kernel:
         return cls(domain, name, width if name == "rbf" else 1.0)  # type: ignore[arg-type]
 
     def json(self) -> dict[str, Json]:
-        """What a release says of the kernel."""
+        """Return what a release says of the kernel."""
         return {"kernel": self.name} | ({"gamma": repr(self.gamma)} if self.name == "rbf" else {})
 
     def gram(self, P: Doubles, Q: Doubles) -> Doubles:
-        """The kernel of each point of P with each of Q.
+        """Evaluate the kernel for each point of P with each of Q.
 
         >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf", gamma=0.5)
         >>> P = coordinates(np.array([[0], [65535]], np.uint16), line.domain)
@@ -106,7 +106,7 @@ class Kernel:
         return self._scaled(products)
 
     def diagonal(self, P: Doubles) -> Doubles:
-        """The kernel of each point with itself: at most 1."""
+        """Evaluate the kernel of each point with itself: at most 1."""
         if self.name == "rbf":
             return np.ones(len(P))
         return self._scaled(np.einsum("ij,ij->i", P, P))
@@ -119,7 +119,7 @@ class Kernel:
 
 
 def length(domain: Domain) -> int:
-    """The largest squared length of a point, in units of HALF^2.
+    """Return the largest squared length of a point, in units of HALF^2.
 
     >>> length(Domain.box(0, 1, columns=3))
     3
@@ -171,7 +171,7 @@ def targets(label: npt.NDArray[np.int32], domain: Domain) -> Doubles:
 
 
 def target(domain: Domain) -> Number:
-    """The target, which has to be a number."""
+    """Return the target; refuse what is not a number."""
     if not isinstance(domain.target, Number):
         raise DomainError('least squares needs a target that is a number: [target] with kind = '
                           '"number", low and high, or target=Number(...)')
@@ -185,8 +185,8 @@ class Rounding:
     solver : how far the computed function is from the exact one, in the kernel's space
     evaluated : how far a computed value of the computed function is from the exact one
 
-    >>> found = Rounding.of("0.01", 5000)
-    >>> float(found.solver) < 1e-6, float(found.evaluated) < 1e-9
+    >>> rounding = Rounding.of("0.01", 5000)
+    >>> float(rounding.solver) < 1e-6, float(rounding.evaluated) < 1e-9
     (True, True)
     """
 
@@ -196,7 +196,7 @@ class Rounding:
 
     @classmethod
     def of(cls, lam: object, m: int) -> Rounding:
-        """The limits for m records."""
+        """Return the limits for m records."""
         value = ridge(lam)
         if not 1 <= m <= MOST_RECORDS:
             raise ParameterError(f"the table has {m} records; a session needs 1 to {MOST_RECORDS} "
@@ -218,7 +218,7 @@ class Rounding:
 
 # [solve]
 def solve(points: Doubles, y: Doubles, kernel: Kernel, lam: float) -> Doubles:
-    """The coefficients c of f = sum c_i K(x_i, .), from (K + m lam) c = y.
+    """Solve (K + m lam) c = y for the coefficients c of f = sum c_i K(x_i, .).
 
     >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf", gamma=0.5)
     >>> solve(np.array([[-65535.0], [65535.0]]), np.array([1.0, 1.0]), line, 0.1).round(4).tolist()
@@ -231,7 +231,7 @@ def solve(points: Doubles, y: Doubles, kernel: Kernel, lam: float) -> Doubles:
 
 
 def forward(L: Doubles, B: Doubles) -> Doubles:
-    """The solution of L X = B for a lower triangle, a row at a time.
+    """Solve L X = B for a lower triangle, one row at a time.
 
     >>> forward(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 9.0])).tolist()
     [1.0, 2.0]
@@ -244,7 +244,7 @@ def forward(L: Doubles, B: Doubles) -> Doubles:
 
 
 def backward(L: Doubles, b: Doubles) -> Doubles:
-    """The solution of L' x = b for a lower triangle.
+    """Solve L' x = b for a lower triangle.
 
     >>> backward(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([4.0, 8.0])).tolist()
     [1.0, 2.0]
@@ -259,7 +259,7 @@ def backward(L: Doubles, b: Doubles) -> Doubles:
 
 
 def values(at: Doubles, points: Doubles, c: Doubles, kernel: Kernel) -> Doubles:
-    """The function's values at some points.
+    """Evaluate the function at some points.
 
     >>> line = Kernel.of(Domain.box(0, 1, columns=1), "rbf", gamma=0.5)
     >>> values(np.zeros((1, 1)), np.zeros((1, 1)), np.array([0.5]), line).tolist()
@@ -285,7 +285,7 @@ class Basis:
 
     @classmethod
     def of(cls, points: Doubles, kernel: Kernel, price: float = 0.0) -> tuple[Self, Doubles]:
-        """A basis of some points from which all of them are answered; and the weights of all.
+        """Return a basis of points that answers all of them, and the weights of all.
 
         A point that is much like the kept ones is answered by them: nothing is asked of the rows
         for it.  `price` is the variance that another kept point adds to every answer: points that
@@ -304,7 +304,7 @@ class Basis:
 
     @classmethod
     def at(cls, points: Doubles, kernel: Kernel) -> Self:
-        """The basis of points in the order of their draws; nothing more is drawn on it."""
+        """Return the basis of points in the order of their draws; nothing more is drawn on it."""
         whole = kernel.gram(points, points)
         whole[np.diag_indices(len(whole))] += NUGGET
         return cls(kernel, points, np.linalg.cholesky(whole).astype(np.float64))
@@ -313,24 +313,24 @@ class Basis:
         return len(self.factor)
 
     def weights(self, points: Doubles) -> Doubles:
-        """A row for each point: the function there, of the whitened numbers of the basis."""
+        """Return a row for each point: its value as weights of the basis' whitened numbers."""
         return forward(self.factor, self.kernel.gram(self.points, points)).T
 
 
 def _pivots(points: Doubles, kernel: Kernel, price: float) -> tuple[list[int], Doubles]:
-    """Which points are kept, in order, and the columns of the factor that they begin."""
+    """Choose the points to keep, in order, and return their columns of the factor."""
     left = kernel.diagonal(points)
-    found = np.zeros((len(points), min(MOST_KEPT, len(points))))
+    factor = np.zeros((len(points), min(MOST_KEPT, len(points))))
     kept: list[int] = []
     open_, unknown = np.ones(len(points), np.bool_), []
-    while len(kept) < found.shape[1]:
+    while len(kept) < factor.shape[1]:
         j = int(left.argmax())
         # [threshold]
         if not left[j] > 2 * NUGGET:
             break
         i = len(kept)
         column = kernel.gram(points, points[j:j + 1])[:, 0]
-        column -= found[:, :i] @ found[j, :i]
+        column -= factor[:, :i] @ factor[j, :i]
         # [nugget]
         pivot = np.sqrt(column[j] + NUGGET)
         column /= pivot
@@ -338,18 +338,18 @@ def _pivots(points: Doubles, kernel: Kernel, price: float) -> tuple[list[int], D
         left -= column * column
         open_[j], left[j] = False, -np.inf
         column[kept] = 0.0
-        found[:, i] = column
+        factor[:, i] = column
         kept.append(j)
         unknown.append(float(left[open_].sum()) / len(points))
     if price and kept:
-        # [worth] so many dimensions that noise and ignorance together are least
+        # [worth] the number of dimensions for which noise and ignorance together are least
         best = int(np.argmin(price * np.arange(len(kept)) + unknown)) + 1
         kept = kept[:best]
-    return kept, found[:, :len(kept)]
+    return kept, factor[:, :len(kept)]
 
 
 def certain(off: float, n: int) -> bool:
-    """Whether L L' >= K + NUGGET / 2 for n points, rounding included.
+    """Return whether L L' >= K + NUGGET / 2 for n points, rounding included.
 
     >>> certain(0.0, MOST_KEPT), certain(1e-18, MOST_KEPT), certain(0.0, 2 * MOST_KEPT)
     (True, False, False)

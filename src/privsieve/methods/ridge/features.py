@@ -44,7 +44,7 @@ WAVES = 3
 #: As `exactly` writes it.
 _GAMMA = r"[0-9]{1,60}(/[0-9]{1,60}|(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?)"
 LARGEST_DEGREE, LARGEST_GAMMA, LARGEST_SEED = 16, 10**6, 2**53 - 1
-#: Binary places of fixed numbers here, and pi with so many.
+#: Binary places of fixed-point numbers here, and pi with these places.
 PLACES = 128
 PI = 0x3243F6A8885A308D313198A2E03707344
 #: A turn of a phase is 2^32, and one of the table of cosines 2^16.
@@ -94,11 +94,11 @@ class Map:
         return 2 * self.pairs or sum(map(self.wide, self.terms))
 
     def wide(self, term: Term) -> int:
-        """How many features the slot of a term has."""
+        """Count the features of a term's slot."""
         return 1 if term is None else self.parts(*term)
 
     def parts(self, j: int, wave: int = 1) -> int:
-        """How many features a wave of a column has.
+        """Count the features of a wave of a column.
 
         >>> some = Map("linear", (Number("age", 0, 99, missing="level"), Category("a", ["x"])))
         >>> some.parts(0), some.parts(0, 2), some.parts(1)
@@ -110,50 +110,50 @@ class Map:
         return column.levels if column.kind == "category" else 1
 
     def groups(self) -> list[list[int]]:
-        """For each column the positions of its features.
+        """Return the positions of each column's features.
 
         >>> Map("cosine", (Flag("a"), Number("b", 0, 1)), 2).groups()
         [[1], [2, 3]]
         """
-        found: list[list[int]] = [[] for _ in self.columns]
+        groups: list[list[int]] = [[] for _ in self.columns]
         at = 0
         for term in self.terms:
             wide = self.wide(term)
             if term is not None:
-                found[term[0]] += range(at, at + wide)
+                groups[term[0]] += range(at, at + wide)
             at += wide
-        return found
+        return groups
 
     def json(self) -> dict[str, Json]:
-        """The public parameters, as a release says them."""
+        """Return the public parameters as a release says them."""
         if self.kind == "fourier":
             return {"map": self.kind, "features": self.width, "gamma": exactly(self.gamma, "g"),
                     "seed": self.seed}
         return {"map": self.kind, "features": self.width, "degree": self.degree}
 
     @classmethod
-    def of_json(cls, said: Mapping[str, Json], columns: tuple[Column, ...]) -> Map:
-        """The map that a release says.
+    def of_json(cls, written: Mapping[str, Json], columns: tuple[Column, ...]) -> Map:
+        """Read the map of a release.
 
         >>> Map.of_json({"map": "linear", "features": 2, "degree": 1}, (Flag("a"),)).width
         2
         """
-        kind = str(said["map"])
+        kind = str(written["map"])
         kernel = {name: kernel for kernel, name in KERNELS.items()}.get(kind)
         if kernel is None:
             raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
         if kind == "fourier":
-            gamma = str(said["gamma"])
+            gamma = str(written["gamma"])
             if not re.fullmatch(_GAMMA, gamma):  # an exponent of many digits would never be read
                 raise SchemaError("the release has a gamma that is no short number")
-            return map_of(columns, kernel, gamma=Fraction(gamma), features=said["features"],
-                          seed=said["seed"])
-        return map_of(columns, kernel, degree=said["degree"])
+            return map_of(columns, kernel, gamma=Fraction(gamma), features=written["features"],
+                          seed=written["seed"])
+        return map_of(columns, kernel, degree=written["degree"])
 
 
 def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degree: object = None,
            features: object = 200, seed: object = 0) -> Map:
-    """The map of a kernel, from options that somebody wrote.
+    """Return the map of a kernel from its options.
 
     >>> map_of([Flag("a"), Flag("b")], "linear").width
     3
@@ -181,12 +181,12 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
                              'say kernel="cosine"')
     waves = 1 if kernel == "linear" else WAVES if degree is None else integer(
         degree, "degree", 1, LARGEST_DEGREE)
-    found = Map(kernel, columns, waves)
-    if found.width > LARGEST:
+    chosen = Map(kernel, columns, waves)
+    if chosen.width > LARGEST:
         raise ParameterError(f'kernel="{kernel}" has more than {LARGEST} features for '
                              f"{len(columns)} columns; choose a smaller degree, fewer columns, or "
                              'kernel="rbf" with as many features as you like')
-    return found
+    return chosen
 
 
 def _only(kernel: str, **options: object) -> None:
@@ -196,31 +196,31 @@ def _only(kernel: str, **options: object) -> None:
 
 
 @lru_cache(8)  # its keys are public: kinds of columns, gamma, a seed
-def frequencies(made: Map) -> tuple[Ints, ...]:
-    """Of each column: by how much of a turn each level moves each phase; parts x pairs.
+def frequencies(kernel_map: Map) -> tuple[Ints, ...]:
+    """Return the turn of each phase by each level of a column; parts x pairs.
 
     A number has one line, for a step of its code; then one for "missing" if that is a level.  A
     flag has one, for yes; a category has one for each level.
     """
-    return tuple(_of_column(column, j, made) for j, column in enumerate(made.columns))
+    return tuple(_of_column(column, j, kernel_map) for j, column in enumerate(kernel_map.columns))
 
 
-def _of_column(column: Column, j: int, made: Map) -> Ints:
-    parts = made.parts(j)
-    drawn = normals(f"privsieve-fourier/1/{made.seed}/{j}", parts * made.pairs)
+def _of_column(column: Column, j: int, kernel_map: Map) -> Ints:
+    parts = kernel_map.parts(j)
+    drawn = normals(f"privsieve-fourier/1/{kernel_map.seed}/{j}", parts * kernel_map.pairs)
     # Two levels of a category lie at distance 1, each of the two being half of the square.
-    share = made.gamma / 2 if isinstance(column, Category) else made.gamma
+    share = kernel_map.gamma / 2 if isinstance(column, Category) else kernel_map.gamma
     fine = _turned(share, TURN)
     times = [fine] * parts
     if not isinstance(column, (Category, Flag)):
         times[0] = _turned(share, TURN // STEPS)
-    moved = [(drawn[at] * times[at // made.pairs] + (1 << PLACES - 1) >> PLACES) % TURN
+    moved = [(drawn[at] * times[at // kernel_map.pairs] + (1 << PLACES - 1) >> PLACES) % TURN
              for at in range(len(drawn))]
-    return np.array(moved, np.int64).reshape(parts, made.pairs)
+    return np.array(moved, np.int64).reshape(parts, kernel_map.pairs)
 
 
 def _turned(share: Fraction, turn: int) -> int:
-    """What a unit of `normals` turns a phase by, sqrt(2 share) / (2 pi) a normal, with PLACES."""
+    """Return the turn by one unit of `normals`, sqrt(2 share) / (2 pi) a normal, with PLACES."""
     # the variance of `normals` is 2^64 (BITS / 4 + 1 / 12)
     square = 2 * share * 12 / (3 * BITS + 1)
     root = isqrt((square.numerator << 4 * PLACES) // square.denominator)
@@ -241,8 +241,8 @@ def normals(label: str, count: int) -> list[int]:
     rows = read.reshape(count, size)
     ones = np.unpackbits(rows[:, :BITS // 8], axis=1).sum(axis=1, dtype=np.int64)
     jitter = np.ascontiguousarray(rows[:, BITS // 8:]).view("<u4")[:, 0].astype(np.int64)
-    found: list[int] = ((ones - BITS // 2) * TURN + jitter - TURN // 2).tolist()
-    return found
+    draws: list[int] = ((ones - BITS // 2) * TURN + jitter - TURN // 2).tolist()
+    return draws
 
 
 @cache
@@ -276,26 +276,26 @@ def _small(angle: int) -> tuple[int, int]:
     return sums[0] - sums[2], sums[1] - sums[3]
 
 
-def features(made: Map, codes: Codes) -> Ints:
-    """The features of some rows, rows x width.
+def features(kernel_map: Map, codes: Codes) -> Ints:
+    """Return the features of some rows, rows x width.
 
     >>> features(Map("linear", (Flag("a"),)), np.array([[1], [0]], np.uint16)).tolist()
     [[65535, 65535], [65535, -65535]]
     """
-    if made.kind == "fourier":
-        return _fourier(made, codes)
-    found = np.empty((made.width, len(codes)), np.int64)
+    if kernel_map.kind == "fourier":
+        return _fourier(kernel_map, codes)
+    rows = np.empty((kernel_map.width, len(codes)), np.int64)
     at = 0
-    for term in made.terms:
-        wide = made.wide(term)
+    for term in kernel_map.terms:
+        wide = kernel_map.wide(term)
         # [constant]
-        found[at:at + wide] = ONE if term is None else _parts(made, *term, codes[:, term[0]])
+        rows[at:at + wide] = ONE if term is None else _parts(kernel_map, *term, codes[:, term[0]])
         at += wide
-    return found.T
+    return rows.T
 
 
 def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
-    """The target from the public middle, in 65536ths of half its range.
+    """Return the target from the public middle, in 65536ths of half its range.
 
     >>> target(Number("days", 0, 365), np.array([0, 65535], np.int32)).tolist()
     [-65535, 65535]
@@ -305,19 +305,19 @@ def target(column: Target | None, label: npt.NDArray[np.int32]) -> Ints:
     return centred(column, label)
 
 
-def original(middle: Doubles, part: Number) -> Doubles:
-    """The target from half ranges around its middle: within its bounds, on its scale.
+def original(middle: Doubles, column: Number) -> Doubles:
+    """Map half ranges around the middle back to the target's scale, within its bounds.
 
     >>> original(np.array([-3.0, 0.0, 0.5]), Number("days", 0, 100)).tolist()
     [0.0, 50.0, 75.0]
     """
-    share, (low, high) = (np.clip(middle, -1, 1) + 1) / 2, part.ends
-    value = low * (high / low) ** share if part.scale == "log" else low + share * (high - low)
+    share, (low, high) = (np.clip(middle, -1, 1) + 1) / 2, column.ends
+    value = low * (high / low) ** share if column.scale == "log" else low + share * (high - low)
     return np.clip(value, low, high)
 
 
 def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[np.int32]) -> Ints:
-    """Codes from the middle of their grid, within +- 65535; what is missing is in the middle."""
+    """Centre codes on their grid, within +- 65535; missing values are in the middle."""
     code = codes.astype(np.int64)
     # [middle]
     if column.missing_level:
@@ -325,9 +325,9 @@ def centred(column: Number | Date, codes: npt.NDArray[np.uint16] | npt.NDArray[n
     return 2 * code - ONE
 
 
-def _parts(made: Map, j: int, wave: int, codes: Codes) -> Ints:
-    """The features of a wave of one column, parts x rows; at most one is not 0."""
-    column = made.columns[j]
+def _parts(kernel_map: Map, j: int, wave: int, codes: Codes) -> Ints:
+    """Return the features of a wave of one column, parts x rows; at most one is not 0."""
+    column = kernel_map.columns[j]
     # [one-of-a-slot]
     if isinstance(column, Flag):
         return np.where(codes > 0, ONE, -ONE)[None].astype(np.int64)
@@ -335,23 +335,24 @@ def _parts(made: Map, j: int, wave: int, codes: Codes) -> Ints:
         hot: Ints = ONE * (codes == np.arange(column.levels)[:, None]).astype(np.int64)
         return hot
     value = centred(column, codes)
-    if made.kind == "cosine":
+    if kernel_map.kind == "cosine":
         # half a turn over the range, from the middle of the first code to that of the last
         phase = wave * (value + ONE) * (STEPS // 4) // WHOLE
-        shown = cosines()[phase % STEPS]
+        values = cosines()[phase % STEPS]
     else:
-        shown = value
+        values = value
     if not column.missing_level:
-        return shown[None]
+        return values[None]
     absent = codes == MISSING
-    shown = np.where(absent, 0, shown)
-    return np.stack([shown, ONE * absent.astype(np.int64)]) if wave == 1 else shown[None]
+    values = np.where(absent, 0, values)
+    return np.stack([values, ONE * absent.astype(np.int64)]) if wave == 1 else values[None]
 
 
-def _fourier(made: Map, codes: Codes) -> Ints:
+def _fourier(kernel_map: Map, codes: Codes) -> Ints:
     """Cosine and sine of each phase, side by side."""
-    phase = _steps(made, codes)
-    for column, moved, code in zip(made.columns, frequencies(made), codes.T, strict=True):
+    phase = _steps(kernel_map, codes)
+    moves = frequencies(kernel_map)
+    for column, moved, code in zip(kernel_map.columns, moves, codes.T, strict=True):
         if isinstance(column, Category):
             phase += moved[code]
         elif isinstance(column, Flag):
@@ -362,23 +363,23 @@ def _fourier(made: Map, codes: Codes) -> Ints:
     at = (phase + TURN // STEPS // 2) // (TURN // STEPS)
     # [pair] a cosine and the sine of the same step
     table = cosines()
-    found = np.empty((len(codes), 2 * made.pairs), np.int64)
-    found[:, ::2] = table[at % STEPS]
-    found[:, 1::2] = table[(at - STEPS // 4) % STEPS]
-    return found
+    rows = np.empty((len(codes), 2 * kernel_map.pairs), np.int64)
+    rows[:, ::2] = table[at % STEPS]
+    rows[:, 1::2] = table[(at - STEPS // 4) % STEPS]
+    return rows
 
 
-def _steps(made: Map, codes: Codes) -> Ints:
-    """What numbers turn the phases by: sums of code times frequency, modulo a turn."""
-    ordered = [j for j, column in enumerate(made.columns)
+def _steps(kernel_map: Map, codes: Codes) -> Ints:
+    """Sum code times frequency of the numbers, modulo a turn."""
+    ordered = [j for j, column in enumerate(kernel_map.columns)
                if not isinstance(column, (Category, Flag))]
     if not ordered:
-        return np.zeros((len(codes), made.pairs), np.int64)
+        return np.zeros((len(codes), kernel_map.pairs), np.int64)
     code = codes[:, ordered].astype(np.float64)
     for at, j in enumerate(ordered):
-        if made.columns[j].missing_level:
+        if kernel_map.columns[j].missing_level:
             code[codes[:, j] == MISSING, at] = MISSING // 2
-    each = np.stack([frequencies(made)[j][0] for j in ordered])
+    each = np.stack([frequencies(kernel_map)[j][0] for j in ordered])
     # [two-halves] products below 2^32 and at most 2^17 columns: sums that doubles hold exactly
     high = (code @ (each // STEPS).astype(np.float64)).astype(np.int64)
     low = (code @ (each % STEPS).astype(np.float64)).astype(np.int64)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 METHOD = "kernel-ridge/1"
-#: Units times the weight of each: sums of so many products are below 2^63.
+#: Units times the weight of each: sums of this many products are below 2^63.
 LARGEST_WEIGHT = 2**30
 #: Rows of a person that can be told apart by their weight.
 MOST_ROWS = 4096
@@ -127,7 +127,7 @@ class PrivateKernelRidgeOptions(PrivateMethod):
 
     @classmethod
     def worst_pairs(cls) -> Mapping[str, Pair]:
-        """Two rows at one end, of which one has its target at the other end; and a session's."""
+        """Return two rows at one end, one of them with its target at the other; and a session."""
         from privsieve.methods.ridge.answers import SessionPair
         from privsieve.methods.worst import TOP, of_codes
 
@@ -137,9 +137,9 @@ class PrivateKernelRidgeOptions(PrivateMethod):
                 "one-answer": SessionPair.of("one"), "batch": SessionPair.of("batch")}
 
 
-def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) -> Plan:
+def planned(options: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) -> Plan:
     """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
-    cost = Cost.of(asked.epsilon, delta=asked.delta, allow_weak=asked.allow_weak)
+    cost = Cost.of(options.epsilon, delta=options.delta, allow_weak=options.allow_weak)
     if not isinstance(domain.target, Number):
         raise DomainError('a regression needs a target that is a number: [target] with kind = '
                           '"number", low and high')
@@ -147,10 +147,10 @@ def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) 
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}; at most "
                           f"{MOST_ROWS} rows of a person are used: write less")
     units = domain.public_units(rows)
-    chosen = map_of(domain.columns, asked.kernel, gamma=asked.gamma, degree=asked.degree,
-                    features=asked.features, seed=asked.feature_seed)
-    auto = asked.lam == "auto"
-    model = LeastSquares(domain, chosen, Fraction(1) if auto else ridge(asked.lam), units,
+    chosen = map_of(domain.columns, options.kernel, gamma=options.gamma, degree=options.degree,
+                    features=options.features, seed=options.feature_seed)
+    auto = options.lam == "auto"
+    model = LeastSquares(domain, chosen, Fraction(1) if auto else ridge(options.lam), units,
                        cost.epsilon)
     _check_size(model)
     cost.check_units(units)
@@ -158,14 +158,14 @@ def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) 
     # the delta is not spent where it would buy nothing
     cost = replace(cost, delta=model.delta, rho=model.noise.rho)
     _check_noise(model)
-    settings = {"kernel": asked.kernel, "lam": exactly(model.lam, "g"),
-                **{name: said for name, said in chosen.json().items() if name != "map"}}
+    settings = {"kernel": options.kernel, "lam": exactly(model.lam, "g"),
+                **{name: value for name, value in chosen.json().items() if name != "map"}}
     return Plan(
         method=METHOD, kind=Regression.kind, domain=domain, cost=cost, units=units,
-        settings=settings, options=as_json(asked, settings),
+        settings=settings, options=as_json(options, settings),
         forecast=forecast(model), event=model.noise.event,
         noise=NoiseSize(Fraction(model.noise.each), "on a weight"), warning=warning(model),
-        theorem="ridge", assumes=asked.assumes,
+        theorem="ridge", assumes=options.assumes,
         summarise=adding(partial(summarise, model=model), domain,
                          placed=not domain.rows_are_public),
         mechanism=partial(mechanism, model=model),
@@ -176,21 +176,22 @@ def planned(asked: PrivateKernelRidgeOptions, domain: Domain, rows: int | None) 
 
 
 def summarise(batches: Iterable[Batch], key: int, *, model: LeastSquares) -> Products:
-    """Rows become sums of products; at most the public number of units takes part."""
-    of = partial(Products.of, made=model.map, domain=model.domain, most=model.domain.unit_weight)
+    """Sum products of features over at most the public number of units."""
+    domain = model.domain
+    of = partial(Products.of, kernel_map=model.map, domain=domain, most=domain.unit_weight)
     # [capped] the divisor is public, so that no more units may take part
-    return summed(batches, key, domain=model.domain, zero=Products.zero(model.map.width), of=of,
+    return summed(batches, key, domain=domain, zero=Products.zero(model.map.width), of=of,
                   most=model.units)
 
 
 def mechanism(summary: Products, noise: Noise, *, model: LeastSquares) -> tuple[int, ...]:
-    """Weights meet noise, on the public grid."""
+    """Add noise to the weights, on the public grid."""
     # [leave]
     return model.noise.add(weights(summary, model), noise)
 
 
 def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
-    """The exact weights of a table; private."""
+    """Solve for the exact weights of a table; private."""
     width, ridge_ = model.map.width, model.ridge
     # [normal-equations] in whole numbers, positive definite for every table
     system = fmpz_mat(width, width, [ridge_.denominator * int(x)
@@ -199,15 +200,15 @@ def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
         system[j, j] = int(system[j, j]) + ridge_.numerator
     right = fmpz_mat(width, 1, [ridge_.denominator * int(x) for x in summary.with_target])
     # [solved] over the rationals: nothing is rounded
-    found = system.solve(right)
-    return [Fraction(int(found[j, 0].p), int(found[j, 0].q)) for j in range(width)]
+    solution = system.solve(right)
+    return [Fraction(int(solution[j, 0].p), int(solution[j, 0].q)) for j in range(width)]
 
 
 def says(output: Sequence[int], *, model: LeastSquares) -> Mapping[str, Json]:
-    """What the release says beyond the plan."""
+    """Return what the release says beyond the plan."""
     return Regression(model.domain.names, model.map.json(),
                       GridNumbers(model.grid.exponent, tuple(output)),
-                      NoiseLaw(model.noise.law, shown(model.noise.each))).write()
+                      NoiseLaw(model.noise.law, write_figure(model.noise.each))).write()
 
 
 def _check_size(model: LeastSquares) -> None:
@@ -288,12 +289,12 @@ class LeastSquares:
         if not delta:
             return self
         # [cheapest] from public numbers
-        found = replace(self, delta=delta)
-        return found if found.noise.each < self.noise.each else self
+        gaussian = replace(self, delta=delta)
+        return gaussian if gaussian.noise.each < self.noise.each else self
 
 
 def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
-    """The lam with the smallest expected error, among round ones: from public numbers alone.
+    """Choose the lam of smallest expected error among round values, from public numbers.
 
     >>> from privsieve.public.columns import Flag, Number
     >>> domain = Domain((Flag("a"),), Number("days", 0, 9))
@@ -301,23 +302,23 @@ def best(model: LeastSquares, delta: Fraction) -> LeastSquares:
     >>> float(best(some, Fraction(0)).lam)
     0.02
     """
-    made = (replace(model, lam=Fraction(lam)).with_delta(delta) for lam in LAMS)
-    return min(made, key=lambda one: one.error)
+    models = (replace(model, lam=Fraction(lam)).with_delta(delta) for lam in LAMS)
+    return min(models, key=lambda candidate: candidate.error)
 
 
 def forecast(model: LeastSquares) -> Mapping[str, Json]:
     """Public figures: of weights in their own unit, of predictions in half the target's range."""
     return {
-        "noise_each": shown(model.noise.each),
-        "noise_length": shown(model.noise.length),
-        "longest": shown(float(model.longest)),
-        "noise_prediction": shown(model.prediction),
-        "expected_error": shown(model.error),
+        "noise_each": write_figure(model.noise.each),
+        "noise_length": write_figure(model.noise.length),
+        "longest": write_figure(float(model.longest)),
+        "noise_prediction": write_figure(model.prediction),
+        "expected_error": write_figure(model.error),
     }
 
 
 def warning(model: LeastSquares) -> str | None:
-    """A sentence where a prediction is close to pure noise."""
+    """Warn if a prediction is close to pure noise."""
     if model.prediction < PURE_NOISE:
         return None
     return (f"a prediction will have noise of {model.prediction:.2g} times half the target's "
@@ -325,10 +326,10 @@ def warning(model: LeastSquares) -> str | None:
             "fewer features or a larger lam would help")
 
 
-def shown(value: float) -> str:
-    """A figure as a decimal text.
+def write_figure(value: float) -> str:
+    """Write a figure as a decimal text.
 
-    >>> shown(0.0312345), shown(0.0000312345)
+    >>> write_figure(0.0312345), write_figure(0.0000312345)
     ('0.0312', '3.123e-05')
     """
     return figure(value, 3, "g") if 0.001 <= value < 1000 else figure(value, 4, "e")
@@ -343,24 +344,24 @@ class Products:
 
     @classmethod
     def zero(cls, width: int) -> Products:
-        """The sums of no rows."""
+        """Return the sums of no rows."""
         return cls(np.zeros((width, width), np.int64), np.zeros(width, np.int64))
 
     @classmethod
-    def of(cls, batch: Batch, weight: Ints | None, *, made: Map, domain: Domain,
+    def of(cls, batch: Batch, weight: Ints | None, *, kernel_map: Map, domain: Domain,
            most: int = 1) -> Products:
-        """The sums of some rows; `weight` is what each counts for, at most `most`; None is 1."""
-        width = made.width
-        found = cls.zero(width)
-        # [exact] every partial sum, in whatever order, is a whole number that a double holds
+        """Sum over some rows; `weight` is what each counts for, at most `most`; None is 1."""
+        width = kernel_map.width
+        sums = cls.zero(width)
+        # [exact] each partial sum, in any order, is a whole number that a double holds
         size = max(1, min(PIECE // width, EXACT_ROWS // most))
         for at in range(0, len(batch), size):
             rows = slice(at, at + size)
-            phi = features(made, batch.codes[rows]).astype(np.float64)
+            phi = features(kernel_map, batch.codes[rows]).astype(np.float64)
             y = target(domain.target, batch.label[rows]).astype(np.float64)
             weighed = phi if weight is None else phi * weight[rows, None]
-            found += cls((weighed.T @ phi).astype(np.int64), (weighed.T @ y).astype(np.int64))
-        return found
+            sums += cls((weighed.T @ phi).astype(np.int64), (weighed.T @ y).astype(np.int64))
+        return sums
 
     def __add__(self, other: Products) -> Products:
         return Products(self.products + other.products, self.with_target + other.with_target)
@@ -378,44 +379,44 @@ class Released:
     @classmethod
     def of(cls, release: Release) -> Released:
         """Read a release of a regression."""
-        said = Regression.read(release.body)
-        if said.map == ANSWERS:
+        regression = Regression.read(release.body)
+        if regression.map == ANSWERS:
             raise SchemaError("the release holds answers of a session, which cannot predict; take "
                               "the release of a PrivateKernelRidge")
         try:
             domain: Any = release.body["domain"]
-            columns = Domain(tuple(column_of(part) for part in domain["columns"]))
+            columns = Domain(tuple(column_of(column) for column in domain["columns"]))
             number, person = column_of(domain["target"]), domain["person"]
             if list(release.columns) != list(columns.names) or not isinstance(number, Number) or (
                     person is not None and not isinstance(person, str)):
                 raise ValueError
-            made = Map.of_json(said.features, tuple(columns.columns))
-            weights = np.array(said.values.doubles)
-            if len(weights) != made.width:
+            kernel_map = Map.of_json(regression.features, tuple(columns.columns))
+            weights = np.array(regression.values.doubles)
+            if len(weights) != kernel_map.width:
                 raise ValueError
         except SchemaError:
             raise
         except WRONG:
             raise SchemaError("release.json lacks what a prediction needs; take the file as "
                               "privsieve wrote it") from None
-        return cls(columns, made, weights, number)
+        return cls(columns, kernel_map, weights, number)
 
     def predict(self, X: Any) -> Doubles:
-        """A prediction for each row of a table: in half ranges, then on the target's scale."""
-        source, found = open_source(X), [np.empty(0)]
+        """Predict each row of a table: in half ranges, then on the target's scale."""
+        source, predictions = open_source(X), [np.empty(0)]
         resolve(self.domain, source.shape(count_rows=False), strict=False)
         size = max(1, PIECE // self.map.width)
         try:
             for batch in batches(source, self.domain, rows=None, entropy=bytes):
-                found += [features(self.map, batch.codes[at:at + size]).astype(np.float64)
+                predictions += [features(self.map, batch.codes[at:at + size]).astype(np.float64)
                           @ self.weights / WHOLE for at in range(0, len(batch), size)]
         except ReleaseFailed:  # nothing was charged for a prediction
             raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
                               "it again") from None
-        return original(np.concatenate(found), self.target)
+        return original(np.concatenate(predictions), self.target)
 
     def lengths(self) -> Doubles | None:
-        """For each column the length of its weights; None where features mix all columns.
+        """Return the length of each column's weights; None if features mix all columns.
 
         >>> from privsieve.public.columns import Flag
         >>> flags = (Flag("a"), Flag("b"))
@@ -429,9 +430,9 @@ class Released:
         return np.sqrt([float(squares[group].sum()) for group in self.map.groups()])
 
 
-def column_of(part: Mapping[str, Any]) -> Column:
-    """A column as `Domain.json` wrote it."""
-    made = read_column(part)
-    if isinstance(made, Label):
+def column_of(written: Mapping[str, Any]) -> Column:
+    """Read a column that `Domain.json` wrote."""
+    column = read_column(written)
+    if isinstance(column, Label):
         raise ValueError  # noqa: TRY004  # a release that lacks what it needs, as the others
-    return made
+    return column

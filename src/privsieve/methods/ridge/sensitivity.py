@@ -17,12 +17,12 @@ from privsieve.public.canonical import exact
 
 #: The ridge that is allowed: below it rounding is not small, and above it nothing is learned.
 SMALLEST_LAM, LARGEST_LAM = Fraction(1, 10**6), Fraction(10**6)
-#: The public grid on which a lam is looked for: so many in each power of ten, three digits each.
+#: Candidates for lam in each power of ten of the public grid; each has three digits.
 PER_DECADE = 24
 
 
 def sensitivity(lam: object, m: int, kappa: object = 1, M: object = 1) -> Fraction:
-    """How far replacing one record moves f, in the norm of the kernel's space; rounded up.
+    """Bound how far replacing one record moves f, in the norm of the kernel's space.
 
     Columns and target of the record may change; m is the number of records.
 
@@ -38,7 +38,7 @@ def sensitivity(lam: object, m: int, kappa: object = 1, M: object = 1) -> Fracti
 
 
 def of_predictions(lam: object, m: int, kappa: object = 1, M: object = 1) -> Fraction:
-    """How far replacing one record moves one prediction that is clipped to [-M, M].
+    """Bound how far replacing one record moves one prediction clipped to [-M, M].
 
     >>> round(float(of_predictions("0.1", 10_000)), 6), of_predictions("0.0001", 10)
     (0.005162, Fraction(2, 1))
@@ -49,7 +49,7 @@ def of_predictions(lam: object, m: int, kappa: object = 1, M: object = 1) -> Fra
 
 
 def longest(lam: object, M: object = 1) -> Fraction:
-    """A bound of the length of f in the norm of the kernel's space, for every table; rounded up.
+    """Bound the length of f in the norm of the kernel's space, for every table; rounded up.
 
     >>> float(longest("0.01"))
     5.0
@@ -59,7 +59,7 @@ def longest(lam: object, M: object = 1) -> Fraction:
 
 
 def ridge(lam: object) -> Fraction:
-    """A lam that can be used, as an exact fraction.
+    """Read a lam as an exact fraction; refuse one outside of the limits.
 
     >>> ridge(0.1)
     Fraction(1, 10)
@@ -73,7 +73,7 @@ def ridge(lam: object) -> Fraction:
 
 def suggest_lambda(m: int, epsilon: object, G: float = 1.0, *, kappa: object = 1,
                    M: object = 1) -> float:
-    """The lam of least `expected_error`, of a public grid.
+    """Return the lam of least `expected_error` on a public grid.
 
     >>> suggest_lambda(10_000, 1), suggest_lambda(1000, "0.1")
     (0.0178, 0.215)

@@ -107,20 +107,20 @@ class Score(Protocol[S]):
         """Whether `values` and `sensitivity` need class weights (else they get None)."""
 
     def zero(self) -> S:
-        """The summary of no rows."""
+        """Return the summary of no rows."""
 
     def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> S:
-        """The summary of some rows; `weight` is what each counts for, None for 1."""
+        """Summarise some rows; `weight` is what each counts for, None for 1."""
 
     def values(self, summary: S, weights: Weights | None) -> list[int]:
-        """One exact integer for each column."""
+        """Return one exact integer for each column."""
 
     def sensitivity(self, weights: Weights | None) -> int:
-        """No neighbouring table moves a value by more."""
+        """Bound how far a neighbouring table moves a value."""
 
 
 def score_of(name: object, public: Public) -> Score[Any]:
-    """The score of this name for these public facts; refuses what it cannot measure.
+    """Return the score of this name for these public facts; refuse what it cannot measure.
 
     >>> from privsieve.public.domain import Domain
     >>> score_of("class-counts", Public(Domain.box(0, 1, columns=3), units=50)).weighed

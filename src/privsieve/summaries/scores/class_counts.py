@@ -44,13 +44,13 @@ class ClassCounts:
         _ = self.public.domain.classes  # refuses a domain without classes
 
     def zero(self) -> LevelCounts:
-        """The counts of no rows."""
+        """Return the counts of no rows."""
         from privsieve.summaries.scores.levels import LevelCounts
 
         return LevelCounts.zero(self.public.domain, GRID)
 
     def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> LevelCounts:
-        """The counts of some rows."""
+        """Return the counts of some rows."""
         from privsieve.summaries.scores.levels import LevelCounts
 
         return LevelCounts.of(batch, weight, self.public.domain, GRID)

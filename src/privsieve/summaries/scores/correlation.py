@@ -86,14 +86,14 @@ class Correlation:
                               "classes choose score 'mean-difference'")
 
     def zero(self) -> Moments:
-        """The sums of no rows."""
+        """Return the sums of no rows."""
         import numpy as np
 
         slots = sum(map(_slots, self.public.domain.columns))
         return Moments(0, 0, np.full(slots, 0, object), np.full(slots, 0, object))
 
     def of(self, batch: Batch, weight: Ints | None) -> Moments:
-        """The sums of some rows."""
+        """Return the sums of some rows."""
         import numpy as np
 
         moments_sum = self.zero()
@@ -138,7 +138,7 @@ class Correlation:
         return column_scores
 
     def sensitivity(self, weights: Weights | None) -> int:
-        """As far as a unit reaches at the middle centre, twice if it is replaced."""
+        """Bound a unit's reach at the middle centre, twice if it is replaced."""
         assert weights is None
         # [sensitivity] for no centre is it more: `fine` is rounded down
         return (2 if self.public.replace else 1) * FINE * STEPS * ONE * ONE * self.public.weight
@@ -149,7 +149,7 @@ def _slots(column: Column) -> int:
 
 
 def _sums(codes: Ints, column: Column, by: Ints) -> list[int]:
-    """The sum of `by` times a number (a flag is 0 or 65535); of a category, `by` at each level."""
+    """Sum `by` times a number (a flag is 0 or 65535); of a category, `by` at each level."""
     import numpy as np
 
     # [exact] below 2^62 in a chunk; of levels, as doubles, below 2^46
@@ -161,7 +161,7 @@ def _sums(codes: Ints, column: Column, by: Ints) -> list[int]:
 
 
 def _value(codes: Ints, column: Column | Target | None) -> Ints:
-    """The codes of a number or date; where missing is a level, it becomes the middle."""
+    """Return the codes of a number or date; a missing level becomes the middle."""
     import numpy as np
 
     assert column is not None

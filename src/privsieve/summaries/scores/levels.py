@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def width(column: Column, grid: int) -> int:
-    """How many levels a column has.
+    """Count the levels of a column.
 
     >>> from privsieve.public.columns import Category, Number
     >>> width(Category("ward", ["A", "B"]), 16), width(Number("age", 0, 110, missing="level"), 16)
@@ -32,7 +32,7 @@ def width(column: Column, grid: int) -> int:
 
 
 def level(codes: npt.NDArray[np.uint16], column: Column, grid: int) -> Ints:
-    """The level of each code.
+    """Return the level of each code.
 
     >>> from privsieve.public.columns import Number
     >>> codes = np.array([0, 40000, 65535], np.uint16)
@@ -49,7 +49,7 @@ def level(codes: npt.NDArray[np.uint16], column: Column, grid: int) -> Ints:
 
 
 def tally(levels: Ints, levels_count: int, batch: Batch, weight: Ints | None, classes: int) -> Ints:
-    """The weight of the rows of each class (a row of the answer) at each level (a column).
+    """Sum the weights of the rows by class (a row) and level (a column).
 
     >>> from privsieve.rows.batch import Batch
     >>> rows = Batch(np.zeros((3, 1), np.uint16), np.array([0, 1, 1], np.int32),
@@ -72,7 +72,7 @@ class LevelCounts(Summary):
 
     @classmethod
     def zero(cls, domain: Domain, grid: int) -> LevelCounts:
-        """The counts of no rows."""
+        """Return the counts of no rows."""
         levels = sum(width(column, grid) for column in domain.columns)
         return cls(np.zeros((domain.classes, levels), np.int64), (0,) * domain.classes)
 
@@ -86,7 +86,7 @@ class LevelCounts(Summary):
         return cls(np.concatenate(tables, axis=1), tuple(tables[0].sum(axis=1).tolist()))
 
     def columns(self, domain: Domain, grid: int) -> list[list[list[int]]]:
-        """For each column its levels, and for each level the count of each class.
+        """Return each column's levels, and for each level the count of each class.
 
         Python's integers: what is made of them is exact, however large it grows.
         """
@@ -96,7 +96,7 @@ class LevelCounts(Summary):
 
 
 def signed(counts: list[list[int]], weights: tuple[int, ...]) -> int:
-    """The best set of levels against the rest: the sum over levels of |weighted count|.
+    """Return the best set of levels against the rest: sum over levels of |weighted count|.
 
     >>> signed([[3, 1], [0, 2]], (-1, 1))
     4

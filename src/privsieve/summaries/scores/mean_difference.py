@@ -59,7 +59,7 @@ class MeanDifference:
         _ = self.public.domain.classes  # refuses a domain without classes
 
     def zero(self) -> Sums:
-        """The sums of no rows."""
+        """Return the sums of no rows."""
         import numpy as np
 
         domain = self.public.domain
@@ -68,7 +68,7 @@ class MeanDifference:
                     (0,) * domain.classes)
 
     def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> Sums:
-        """The sums of some rows."""
+        """Return the sums of some rows."""
         import numpy as np
 
         from privsieve.kernels.sums import code_sums
@@ -123,7 +123,7 @@ class MeanDifference:
 
 
 def free(column: Column) -> int:
-    """How many levels of a column have no place on its scale.
+    """Count the levels of a column that have no place on its scale.
 
     >>> from privsieve.public.columns import Category, Flag, Number
     >>> free(Category("ward", ["A", "B"])), free(Flag("smoker"))
