@@ -17,7 +17,7 @@ from privsieve.errors import PrivsieveError
 from privsieve.methods import METHODS, options_of
 from privsieve.methods.choosing import Choosing
 from privsieve.methods.histogram.noisy_histogram import CHOICE
-from privsieve.public.option import WISHES, abouts
+from privsieve.public.option import PLACED, abouts
 
 #: A value of each option that is not its default, and what it is given with.
 VALUES = {
@@ -107,4 +107,4 @@ def test_lists_of_options_are_the_fields():
     unsaid = {name for name, about in abouts(Choosing).items() if about.unsaid}
 
     assert own == set(CHOICE)
-    assert unsaid == {*WISHES, "fewer"}
+    assert unsaid == {*PLACED, "fewer"}

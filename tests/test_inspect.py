@@ -114,7 +114,7 @@ def test_verdicts(column, cells, word, message):
     judged = verdict(look(column, list(cells), "."))
 
     assert word == judged.word
-    assert message in judged.said
+    assert message in judged.reason
 
 
 def test_one_bad_column_of_many_is_to_be_looked_at():
@@ -126,7 +126,7 @@ def test_one_bad_column_of_many_is_to_be_looked_at():
 
         assert word == inspection.verdict.word
         assert "stop" == verdict(inspection.findings[3]).word
-        text = inspection.verdict.said
+        text = inspection.verdict.reason
         assert "1 of 5 columns" in text or "2 of 5 columns" in text
 
 
@@ -138,7 +138,7 @@ def test_columns_in_one_bin():
                          domain)
 
     assert "stop" == inspection.verdict.word
-    assert "27 of 30 have nearly all of their values in 1 bin" in inspection.verdict.said
+    assert "27 of 30 have nearly all of their values in 1 bin" in inspection.verdict.reason
     assert ["look"] * 27 + ["fine"] * 3 == [verdict(finding).word
                                             for finding in inspection.findings]
 
@@ -231,7 +231,7 @@ def test_a_german_file_at_the_first_look(tmp_path):
     text = "\n".join(inspection.lines())
 
     assert {"encoding": "cp1252", "delimiter": ";", "decimal": ",", "missing": ("k.A.",)} == {
-        remark.key: remark.found for remark in inspection.remarks}
+        remark.key: remark.actual for remark in inspection.remarks}
     assert ('csv = { encoding = "cp1252", delimiter = ";", decimal = ",", missing = ["k.A."] } '
             "(read from the") in text
     assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in text
@@ -264,7 +264,7 @@ def test_other_encodings(tmp_path):
     path, domain = tmp_path / "t.csv", [Category("größe", ["groß"])]
     path.write_bytes("größe\ngroß\nklein\n".encode())
 
-    assert ["utf-8"] == [remark.found for remark in inspect(
+    assert ["utf-8"] == [remark.actual for remark in inspect(
         path, Domain(domain, csv=Csv(encoding="cp1252"))).remarks]
     path.write_bytes(b"g\n1\n")
     assert () == inspect(path, Domain([Flag("g")], csv=Csv(encoding="cp1252"))).remarks
@@ -368,8 +368,8 @@ def test_wrong_delimiter(tmp_path):
     inspection = inspect(file, Domain([Flag("c2")], csv=Csv(header=False)))
     other = inspect(csv_file(tmp_path, b"1;2\n", b"a;b\n"), Domain([Flag("a"), Flag("b")]))
 
-    assert ([";"], 0) == ([remark.found for remark in inspection.remarks], inspection.lost)
-    assert ([";"], 0, ()) == ([remark.found for remark in other.remarks], other.lost, other.absent)
+    assert ([";"], 0) == ([remark.actual for remark in inspection.remarks], inspection.lost)
+    assert ([";"], 0, ()) == ([remark.actual for remark in other.remarks], other.lost, other.absent)
 
 
 def test_columns_that_are_not_there(tmp_path):

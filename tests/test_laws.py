@@ -29,7 +29,7 @@ from privsieve.errors import (
 from privsieve.folder import Folder
 from privsieve.methods import METHODS
 from privsieve.noise.streams import replay
-from privsieve.public.option import WISHES
+from privsieve.public.option import PLACED
 from privsieve.rows import Source, open_source
 
 #: What a release says beyond what every one does, by its kind.
@@ -349,7 +349,7 @@ def test_an_array_takes_the_road_of_a_frame(method):
     y = X[:, 3] if method.numbers else X[:, 3] > 0.5
     options = {"columns": ["x0", "x3"]} if "columns" in method.options else {}
     # names of the ward are none of an array's
-    options |= {wish: None for wish in WISHES if wish in method.options}
+    options |= {wish: None for wish in PLACED if wish in method.options}
     fitted = method.estimator(domain=method.box, **options).fit(X, y)
 
     assert ("x0", "x1", "x2", "x3", "x4", "x5") == fitted.release_.columns

@@ -126,34 +126,34 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
 
 
 def _csv(path: Path, file: FileOptions) -> Csv:
-    """How the file is written: as the options say, else as its first line does, or a look."""
+    """Return how the file is written: by the options, else by its first line or a look."""
     if path.suffix.lower() not in TEXT_FILES:
         return Csv()
-    given = {key: value.replace("\\t", "\t") for key in _CSV
+    options = {key: value.replace("\\t", "\t") for key in _CSV
              if (value := getattr(file, f"csv_{key}")) is not None}
-    found = recognised(path)
-    if "delimiter" in given or file.levels:  # levels are texts
-        found = replace(found, decimal="," if given.get("delimiter") == ";" else ".")
-    csv = replace(found, **given, header=not file.no_header)
-    if file.look:  # what it finds is said in the private draft alone
-        return replace(looked_at(path, csv), **given)
+    csv = recognised(path)
+    if "delimiter" in options or file.levels:  # levels are texts
+        csv = replace(csv, decimal="," if options.get("delimiter") == ";" else ".")
+    csv = replace(csv, **options, header=not file.no_header)
+    if file.look:  # its answer goes into the private draft alone
+        return replace(looked_at(path, csv), **options)
     sign = {"\t": "a tab"}.get(csv.delimiter, f"'{csv.delimiter}'")
-    more = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
-            if len(given) < len(_CSV) else "")
-    words.say("file", f"fields parted by {sign}, decimals by '{csv.decimal}', letters "
-                      f"{csv.encoding}, {'a header' if csv.header else 'no header'}{more}")
+    hint = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
+            if len(options) < len(_CSV) else "")
+    words.say("file", f"fields separated by {sign}, decimals by '{csv.decimal}', letters "
+                      f"{csv.encoding}, {'a header' if csv.header else 'no header'}{hint}")
     return csv
 
 
 def _next(draft: str, *, look: bool, levels: bool) -> str:
-    """What is to be done with the draft."""
+    """Say what to do with the draft."""
     if levels:
         return ("its levels come from the rows: say who may know them, and take away the columns "
                 "that you do not publish")
     if look:
         return ("put a public fact, from a code book, in the place of each `seen`; then take "
                 "`private` away, and inspect the table with it")
-    asked = sum("<-" in line and not line.startswith("# #") for line in
+    blanks = sum("<-" in line and not line.startswith("# #") for line in
                 draft.partition("# Set aside")[0].split("\n"))
-    return (f"fill in each `<-` ({asked}) from a code book, never from this table; then plan"
-            if asked else "nothing has to be filled in: inspect the table with it, then plan")
+    return (f"fill in each `<-` ({blanks}) from a code book, never from this table; then plan"
+            if blanks else "nothing has to be filled in: inspect the table with it, then plan")

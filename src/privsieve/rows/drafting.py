@@ -29,15 +29,15 @@ from privsieve.rows.finding import FORMS, Finding, look, suspects, whole_and_dif
 from privsieve.rows.source import TEXT_FILES, Source, fold, open_source
 from privsieve.rows.written import explain_cells, looked_at, recognised
 
-#: So many rows are looked at, the first ones, and so many cells.
+#: The number of rows that are looked at, from the first, and of cells.
 _ROWS, _CELLS = 20_000, 1_000_000
-#: A kind is seen where so large a share of the cells is of it.
+#: A column has a kind if at least this share of its cells has it.
 _MOST = 0.9
-#: A category has at most so many values; a label is listed up to so many.
+#: The most values of a category, and of a label that is listed.
 _VALUES, _CLASSES = 60, 30
-#: So many different texts are tried in each form of a date.
+#: The number of different texts that are tried in each form of a date.
 _TRIED = 500
-#: From so many rows on, a column of which almost all cells differ is no category.
+#: From this number of rows on, a column whose cells almost all differ is no category.
 _FEW_ROWS = 20
 _BY_LOOK = (f"by a look at the rows these have over {_VALUES} texts, or another one in almost each "
             "row; take these lines away before the file leaves")

@@ -37,7 +37,7 @@ Words = Literal["stop", "look", "fine"]
 
 #: How many spellings of a column are kept; and how many places of one trouble.
 _KEPT, _PLACES = 10_000, 3
-#: So many different values are counted exactly; of more an estimate is given, 2 % off or so.
+#: The number of different values that are counted exactly; more are estimated, about 2 % off.
 _EXACT = 4096
 #: Bins of a table of counts, where nobody says more; one of them holds nearly all from here on.
 BINS, _NEARLY = 8, 0.95
@@ -48,7 +48,7 @@ FORMS = (ISO, *(day + clock for clock in ("", " %H:%M", " %H:%M:%S") for day in 
 #: Numbers that often stand for "missing".
 _MARKS = np.array([sign * int(digit * many) for sign in (-1, 1) for digit in "789"
                    for many in range(1, 8)] + [-1.0])
-#: From so many rows on a column that differs in nearly all of them is taken for an identifier.
+#: From this number of rows on, a column that differs in nearly all of them is an identifier.
 _MANY, _UNIQUE = 50, 0.9
 #: A label that is lost in more than this part of the rows costs the whole choice.
 _LABELS = 0.05
@@ -290,18 +290,18 @@ def _together(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints
 def _spelled(*pieces: Iterable[Spelling]) -> tuple[Spelling, ...]:
     """Spellings of some pieces, the most frequent first, and of these the first in the table."""
     spellings: dict[str, Spelling] = {}
-    for one in (spelling for piece in pieces for spelling in piece):
-        before = spellings.get(one.text)
-        spellings[one.text] = one if before is None else Spelling(
-            one.text, before.many + one.many, min(before.first, one.first))
+    for spelling in (spelling for piece in pieces for spelling in piece):
+        before = spellings.get(spelling.text)
+        spellings[spelling.text] = spelling if before is None else Spelling(
+            spelling.text, before.many + spelling.many, min(before.first, spelling.first))
     return tuple(sorted(spellings.values(), key=lambda spelling: (
         -spelling.many, spelling.first, spelling.text))[:_KEPT])
 
 
-def _twice(one: tuple[int, int] | None, second: tuple[int, int] | None) -> tuple[int, int]:
-    """How often, and where first."""
-    both = [each for each in (one, second) if each is not None]
-    return sum(many for many, _ in both), min(first for _, first in both)
+def _twice(first: tuple[int, int] | None, second: tuple[int, int] | None) -> tuple[int, int]:
+    """Add two counts, and return the first place of both."""
+    both = [each for each in (first, second) if each is not None]
+    return sum(many for many, _ in both), min(place for _, place in both)
 
 
 def _first(places: Iterable[int] | npt.NDArray[np.intp], start: int) -> tuple[int, ...]:
@@ -324,7 +324,7 @@ class Verdict(NamedTuple):
     """
 
     word: Words
-    said: str
+    reason: str
 
     def __repr__(self) -> str:
         return object.__repr__(self)
@@ -334,7 +334,7 @@ def verdict(column: Finding) -> Verdict:
     """Whether the column can do its work as it is declared.
 
     >>> from privsieve.public.columns import Flag
-    >>> verdict(look(Flag("smoker"), ["maybe", "no", "yes", "no"], ".")).said
+    >>> verdict(look(Flag("smoker"), ["maybe", "no", "yes", "no"], ".")).reason
     'some cells are not read as they stand'
     """
     return next((Verdict("stop", reason) for reason in _stops(column)),

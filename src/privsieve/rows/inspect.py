@@ -41,7 +41,7 @@ _FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, decl
 _CROWDED_FIX = (f"most values lie within {FEW_CODES} codes of each other, too near to be told "
                 "apart: write near, or narrower bounds, from a code book and never from here")
 _BIN_FIX = "bounds as narrow as the code book allows would spread the values"
-#: From so many columns on, a part of which lies in one bin each, the bounds of all are doubted.
+#: From this number of columns on, some of which lie in one bin each, all bounds are doubted.
 _FEW, _HALF = 3, 0.5
 
 
@@ -118,7 +118,7 @@ class Inspection:
     @property
     def _explained(self) -> frozenset[str]:
         """The unread texts that the proposed CSV options would read."""
-        options = {remark.key: remark.found for remark in self.remarks}
+        options = {remark.key: remark.actual for remark in self.remarks}
         return frozenset(text for column in self.findings for text, _, _ in column.spellings
                          if text in options.get("missing", ())
                          or text[:1] in options.get("censored", ()))
@@ -135,7 +135,7 @@ class Inspection:
             "private": PRIVATE, "verdict": word, "said": summary, "rows": self.rows,
             "place": self.place, "target": self.domain.target and self.domain.target.name,
             "written": [{"key": remark.key, "declared": toml_value(remark.declared),
-                         "found": toml_value(remark.found)} for remark in self.remarks],
+                         "found": toml_value(remark.actual)} for remark in self.remarks],
             "write": to_write(self.remarks, self.domain.csv),
             "absent": [{"name": name, "near": other} for name, other in self.absent],
             "ignored": list(self.ignored),
@@ -154,7 +154,7 @@ class Inspection:
         if self.remarks:
             output.append("The domain file does not say how the file is written:")
             output += [f"  csv.{remark.key} is declared {toml_value(remark.declared)} and looks "
-                      f"like {toml_value(remark.found)}" for remark in self.remarks]
+                      f"like {toml_value(remark.actual)}" for remark in self.remarks]
             output += [f"  -> {line}" for line in to_write(self.remarks, self.domain.csv)]
         output += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
                   for name, other in self.absent]
@@ -350,9 +350,9 @@ def _used(column: Finding) -> str:
     return f"{text}, {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
 
 
-def _listed_levels(part: ColumnKind) -> int | None:
-    """How many levels the domain lists; None of a number or date."""
-    return len(part.values) if isinstance(part, Listed) else None
+def _listed_levels(column: ColumnKind) -> int | None:
+    """Return the number of levels that the domain lists; None for a number or date."""
+    return len(column.values) if isinstance(column, Listed) else None
 
 
 def _shown_spellings(column: Finding, place: str) -> list[str]:
@@ -425,11 +425,11 @@ def _number_fixes(column: Finding, declared: Graded,
     low, high = declared.bounds
     marked = suspects(column)
     if column.below > sum(many for mark, (many, _) in marked if mark < low):
-        least = _shown(declared, column.least, math.floor)
+        least = _write_bound(declared, column.least, math.floor)
         yield (f"these become low (the least, {FROM_ROWS}, is {least}); if the code book allows "
                "less, write its bound")
     if column.above > sum(many for mark, (many, _) in marked if mark > high):
-        largest = _shown(declared, column.largest, math.ceil)
+        largest = _write_bound(declared, column.largest, math.ceil)
         yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
                "more, write its bound")
     if marked:
@@ -464,7 +464,7 @@ def _formats(column: Finding, declared: Graded, best: int) -> str:
                        for form in finding.FORMS if column.forms.get(form) == best)
 
 
-def _shown(declared: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:
+def _write_bound(declared: ColumnKind, value: float | None, outward: Callable[[float], int]) -> str:
     if declared.is_date and value is not None:
         # The day before, or after, so that the bound holds the value.
         return str(np.datetime64(outward(value), "D"))

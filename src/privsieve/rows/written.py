@@ -63,7 +63,7 @@ class Remark(NamedTuple):
 
     key: str
     declared: Any
-    found: Any
+    actual: Any
 
     def __repr__(self) -> str:
         return object.__repr__(self)
@@ -259,7 +259,7 @@ def _why(file: File, line: bytes | None, need: int) -> str:
 
 def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
     """Return the line of the domain file that says how the file is written, where it is wrong."""
-    options = {remark.key: remark.found for remark in remarks}
+    options = {remark.key: remark.actual for remark in remarks}
     if not options:
         return []
     for key, value in vars(declared).items():
