@@ -113,7 +113,7 @@ FORGED = [
     ("weights", ("claim", "unit"), "one person with all their rows", "claim.unit"),
     ("selection", ("claim", "theorem"), "ridge", "claim.theorem"),
     ("regression", ("claim", "assumes"), ["ideal-bits"], "claim.assumes"),
-    ("histogram", ("claim", "mechanism"), "output-fwell/1", "claim.mechanism|is refused"),
+    ("histogram", ("claim", "mechanism"), "output-fwell/1", "claim.mechanism|refuses to plan it"),
     ("regression", ("noise", "law"), "gaussian", "noise.law"),
     ("histogram", ("cells", "shape"), [12, 1, 2], "cells"),
     ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is impossible"),

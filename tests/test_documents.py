@@ -91,7 +91,7 @@ def looked():
     """What a look at a table with hostile names finds."""
     table = pd.DataFrame({SIGNS: ["1", "x"] * 9, "y": ["no", "yes"] * 9})
     return inspect(table, ps.Domain([ps.Flag(SIGNS), ps.Flag("gone")],
-                                    target=ps.Label("y", [SIGNS, "yes"]))).told()
+                                    target=ps.Label("y", [SIGNS, "yes"]))).json()
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ class Case:
     def holds(self, choice):
         """Whether a set keeps the rule and has the value that is said."""
         S = set(choice.selected.tolist())
-        value = naive.worth(self.rows, self.y, self.hidden, self.weights, S)
+        value = naive.score(self.rows, self.y, self.hidden, self.weights, S)
         return choice.value == value and naive.keeps(self.rows, self.y, S, self.rule)
 
 

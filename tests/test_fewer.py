@@ -257,7 +257,7 @@ def test_the_names_are_as_many_as_planned_and_a_release_says_of_how_many():
     assert len(release["selected"]) == m < 12
     assert verify(certificate, release).valid
     page = html(release, certificate).decode()
-    assert "where at most 12 were asked for" in page
+    assert "(at most 12 were requested)" in page
     assert "How many of the names would be right?" in page
     for most in (m - 1, "12", None, 13):
         plan = {**release["plan"], "settings": {**release["plan"]["settings"], "at_most": most}}

@@ -350,5 +350,5 @@ def test_in_python(tmp_path, monkeypatch):
                                                 rows=900).domain.names)
     assert ps.inspect(frame, "d.toml").rows == len(frame)
     ps.Ledger("budget.db", population="others").grant(epsilon=1)
-    with pytest.raises(ps.errors.ParameterError, match=r"which population.*\(others, people\)"):
+    with pytest.raises(ps.errors.ParameterError, match=r"several populations \(others, people\)"):
         ps.RuleSieve(1, epsilon=1, domain="d.toml", ledger="budget.db").fit(frame)

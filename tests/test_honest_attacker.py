@@ -133,7 +133,7 @@ def test_a_target_that_is_declared_unknown_is_said_so(publish):
     assert text in " ".join(err.split())
     assert any(note.startswith(text) for note in notes)
     assert text in Path("out/report.html").read_text()
-    assert "it is declared, and was not checked" in " ".join(err.split())
+    assert "It is declared, and was not checked" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(("words", "text"), [

@@ -527,7 +527,7 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
         code, lost[0]["seq"], lost[0]["epsilon"], lost[0]["plan"])
     code, output, _ = out(capsys, "show", *at, *head)
     assert "rule-sieve/4, 5 columns" in " ".join(output.split())
-    assert "never given back" in " ".join(output.split())
+    assert "never refunded" in " ".join(output.split())
     Ledger(str(tmp_path / "new.db"), "p").grant(1)
     assert "no release" not in out(capsys, "show", "--ledger", str(tmp_path / "new.db"))[1]
     assert 0 == out(capsys, "raise", *at, *head, "--population", "p", "--epsilon", "3", "--reason",
@@ -540,13 +540,13 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
         "valid", "entries", "known_outside")))
     assert "an older copy" in out(capsys, "verify", "--export", text)[1]
     code, _, words = out(capsys, "backup", str(tmp_path / "copy.db"), *at)
-    assert (0, True) == (code, "balance of its day" in " ".join(words.split()))
+    assert (0, True) == (code, "does not contain later charges" in " ".join(words.split()))
     ledger.reserve(Cost.of("0.25"), ROW)
     for kept in (["--ledger", str(tmp_path / "copy.db")], ["--export", text]):
         code, output, words = out(capsys, "verify", *kept, *head)
         assert 7 == code
         assert "set back" in output
-        assert "charge nothing more" in words
+        assert "stop charging it" in words
     assert 4 == out(capsys, "show", "--ledger", str(tmp_path / "copy.db"), *head)[0]
     for wrong in (["verify"], ["verify", *at, "--export", text]):
         assert 2 == out(capsys, *wrong)[0]

@@ -57,7 +57,8 @@ def table(method, changed=False, person=False):
         frame["who"] = [f"p{at // 2}" for at in range(ROWS)]
     if changed:
         other = {"age": 3, "stay": 364.5, "smoker": 1 - frame["smoker"][17], "ward": SECRET,
-                 "who": "p151", "cost": 99.5, "back": 1 - int(frame["age"][17] > 60)}
+                 "who": "p151", "cost": 99.5, "back": 1 - int(frame["age"][17] > 60),
+                 "exit": (int(frame["age"][17]) // 30 + 1) % 3}
         for column in frame:
             frame.loc[17, column] = other[column]
     return frame
@@ -346,7 +347,7 @@ def test_a_session_leaves_the_same_behind_for_either_of_two_neighbours():
     """Process and session have the same parts after both; only what was drawn differs."""
     session_of(changed=False)
     (before, first), (now, second) = session_of(changed=False), session_of(changed=True)
-    drawn = ("session.vars['_asked']", "session.vars['release_']")
+    drawn = ("session.vars['_answered']", "session.vars['release_']")
 
     assert before == now
     assert first.keys() == second.keys()

@@ -224,7 +224,7 @@ REFUSED = [
     ({"always": ["age", "zip", "mri"]}, "nothing is left to choose"),
     ({"always": ["height"]}, "write names of the domain's columns"),
     ({"always": ["zip"], "groups": {"a": ["zip"]}}, "name the group"),
-    ({"always": ["age", "age"]}, "always says 'age' twice"),
+    ({"always": ["age", "age"]}, "always names 'age' twice"),
     ({"always": 3}, "write a list of names"),
     ({"never": ["height"]}, "no column of the domain"),
     ({"never": ["ill"]}, "no column of the domain"),
@@ -345,7 +345,7 @@ def test_the_command_line_has_them_all(cli, tmp_path, monkeypatch):
     assert (0, ["age", "street", "zip"]) == (code, out.split()), err
     assert 0 == cli("verify", "first")[0]
     code, _, err = cli("plan", "--rows", "200", *arguments, "--group", "home=age")
-    assert (2, True) == (code, "--group says 'home' twice" in err)
+    assert (2, True) == (code, "--group names 'home' twice" in err)
 
 
 def test_a_fraction_is_of_what_is_left():

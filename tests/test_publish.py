@@ -273,7 +273,7 @@ def test_introduced_people(tmp_path):
         ledger.introduce()
     assert ["people"] == [entry.kind for entry in ledger.entries()]
     for act in ("introduce", "grant"):
-        with pytest.raises(LedgerError, match="town: these people are in the ledger"):
+        with pytest.raises(LedgerError, match="town: the ledger has this population"):
             getattr(Ledger(path, population="Town"), act)(*["1"] * (act == "grant"))
     ledger.grant("1")
     with pytest.raises(LedgerError, match="granted already"):

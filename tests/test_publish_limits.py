@@ -71,7 +71,7 @@ def test_a_forged_figure_is_found(privsieve):
     certificate = json.loads(Path("out/certificate.json").read_bytes())
     certificate["release_sha256"] = digest(canonical(release))
 
-    assert ("what the release says of a column's values is not what the table shows",) == verify(
+    assert ("the release's figures about a column's values do not follow from the table",) == verify(
         certificate, release, table="out/table.csv").reasons
 
 

@@ -503,7 +503,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(golden, verb, monkeypatch):
         patch.setattr(os, "fsync", full)
         code, _, output = command(*verb)
     assert 2 == code
-    assert "its disk fails, or is full; make room" in output
+    assert "its disk is full or fails; free some space" in output
     assert not Path("new").exists()
     assert 0 == command(*verb)[0]
     assert Path("new").stat().st_size
@@ -625,12 +625,13 @@ def test_a_value_of_any_depth_has_a_canonical_form_or_a_type_error():
 def test_words_reach_a_terminal_as_words(obeyed, capsys):
     """Each way in which a verb speaks writes out what a terminal would obey."""
     from privsieve.cli import words
+    from privsieve.telling.document import DataTable, Document, literal
 
     words.say(f"a{obeyed}", f"b{obeyed}")
     words.show(f"a{obeyed}", f"b{obeyed}")
     words.show(f"a{obeyed}b")
-    words.line(f"a{obeyed}b")
-    words.table(("name",), [(f"a{obeyed}b",)])
+    words.lines([f"a{obeyed}b"])
+    words.tell(Document("t", (), [DataTable("", ("name",), [(literal(f"a{obeyed}b"),)])]))
     words.json({f"a{obeyed}": f"b{obeyed}\U000e0001"})
     out, err = capsys.readouterr()
 

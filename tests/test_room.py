@@ -343,10 +343,10 @@ def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
         return cli("plan", tmp_path / "t.parquet", *arguments, *options)
 
     size = rows * (2 + reading.ROW_BYTES)
-    assert f"file       rows take up to {size // 10**6} MB" in planned("--max-memory", "64MB")[1]
+    assert f"file       the rows need up to {size // 10**6} MB" in planned("--max-memory", "64MB")[1]
     assert str(size) == json.loads(planned("--max-memory", "64MB", "--json")[1])["spilled"]
-    assert "private file" not in planned("--max-memory", "400MB")[1]
-    assert "private file" not in planned("--max-memory", "64MB", "--method", "noisy-top-k")[1]
+    assert "temporary file" not in planned("--max-memory", "400MB")[1]
+    assert "temporary file" not in planned("--max-memory", "64MB", "--method", "noisy-top-k")[1]
     assert 2 == planned("--max-memory", "nine")[0]
     assert "name DATA" in cli("plan", "--rows", "9", *arguments, "--max-memory", "1GB")[2]
 

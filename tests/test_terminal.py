@@ -52,6 +52,7 @@ ASKED = ("table.csv", "--domain", "domain.toml", "--epsilon", "1", "--anyway", *
 #: One call of every verb, in an order in which each has what it needs.
 CALLS = (
     ("doctor",),
+    ("tools",),
     ("domain", "table.csv"),
     ("inspect", "table.csv", "--domain", "domain.toml", "--private-output", "look.txt"),
     ("ledger", "grant", *KEPT, "--epsilon", "5"),
@@ -83,7 +84,7 @@ CALLS = (
     ("ledger", "backup", "copy.db", "--ledger", "budget.db"),
 )
 #: Lines for programs: keys, names, scripts, cells and files go on as long as they are.
-FOR_PROGRAMS = ("domain", "key", "export", "predict", "synthesize", "publish",
+FOR_PROGRAMS = ("tools", "domain", "key", "export", "predict", "synthesize", "publish",
                 "select", "regress")
 
 
@@ -135,11 +136,11 @@ def spoken(call, options, out, err):
 
 
 def test_every_verb_is_called():
-    """The calls below are of every verb but the demo and `start`, which call some of them."""
+    """The calls below are of every verb but the demo, `start` and `desk`, which call others."""
     known = {words for words, _ in leaves()}
 
     assert known == {call[:2] if call[:2] in known else call[:1] for call in CALLS} | {
-        ("demo",), ("start",)}
+        ("demo",), ("start",), ("desk",)}
 
 
 def test_every_verb_speaks_json(tmp_path):

@@ -115,7 +115,7 @@ def test_a_name_is_a_budget(place):
         Ledger(place, population="Clinic").grant(1)
     for name in ("c1inic", "cl-inic", "CLINIC."):
         for act in (Ledger.introduce, Ledger.left, lambda call: call.reserve(Cost.of("0.1"), {})):
-            with pytest.raises(LedgerError, match="clinic: these people are"):
+            with pytest.raises(LedgerError, match="clinic: the ledger has this population"):
                 act(Ledger(place, population=name))
     with pytest.raises(LedgerError, match="no such population"):
         Ledger(place, population="town").left()

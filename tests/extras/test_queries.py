@@ -501,7 +501,7 @@ def test_the_query_stands_in_the_release(table, tmp_path, cli, ledger):
     code, *output = cli("plan", *common)
     text = " ".join("".join(output).split())
 
-    assert (0, True, True) == (code, "WHERE age > 1" in text, "your word" in text), output
+    assert (0, True, True) == (code, "WHERE age > 1" in text, "you answer for its rows" in text), output
     code, *output = cli("select", *common, "--ledger", ledger.path, "--population", "clinic",
                         "--out", out)
     assert code == 0, output
@@ -510,5 +510,5 @@ def test_the_query_stands_in_the_release(table, tmp_path, cli, ledger):
     page = " ".join((out / "report.html").read_text().split())
 
     assert "WHERE age &gt; 1" in page
-    assert "author&#39;s word" in page
+    assert "its author answers for their being the right rows" in page
     assert cli("verify", out / "certificate.json")[0] == 0

@@ -457,7 +457,7 @@ def test_what_is_refused_leaves_no_file(here):
     """A file that exists, a k that cannot be, too few people: one sentence, and no new file."""
     Path("old.html").write_text("mine")
     for options, says in (
-            (("--out", "old.html", "-k", 5), "exists; nothing is overwritten"),
+            (("--out", "old.html", "-k", 5), "exists and is not overwritten"),
             (("--out", "new.html", "-k", 201), "k is 201; with 200 rows it can be 2 to 200"),
             (("--out", "new.html", "-k", 1), "k is 1; with 200 rows"),
             (("--out", "new.html", "--seconds", 0), "--seconds is 0; give 1 or more"),

@@ -48,7 +48,7 @@ class Between(NamedTuple):
 def agrees(text: str, span: Between, written: Callable[[float], str] = figure) -> bool:
     """Whether a text is how a figure of the span is written.
 
-    >>> said("0.3333", Between.about(1 / 3)), said("0.3334", Between.about(1 / 3))
+    >>> agrees("0.3333", Between.about(1 / 3)), agrees("0.3334", Between.about(1 / 3))
     (True, False)
     """
     low, high = written(span.low), written(span.high)

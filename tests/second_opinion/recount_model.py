@@ -125,7 +125,7 @@ def _noise(facts: Facts, slots: int, width: int) -> Iterator[str]:
 def write_figure(value: float) -> str:
     """A figure as a formula says it.
 
-    >>> shown(0.0312345), shown(0.0000312345)
+    >>> write_figure(0.0312345), write_figure(0.0000312345)
     ('0.0312', '3.123e-05')
     """
     return figure(value, 3, "g") if 0.001 <= value < 1000 else figure(value, 4, "e")

@@ -40,6 +40,9 @@ class ColumnEntry(NamedTuple):
     facts: Mapping[str, Any]
     why: str = ""
 
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
 
 class TableForm(NamedTuple):
     """The form of a table: how its file is written, whose rows, the columns, the target."""
@@ -48,6 +51,9 @@ class TableForm(NamedTuple):
     rows: list[ColumnEntry]
     target: str = ""
     target_facts: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
 
 
 def form_of(folder: Path, file: str) -> TableForm:

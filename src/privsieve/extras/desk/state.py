@@ -22,7 +22,7 @@ STATE, DOMAIN, LEDGER, INSPECTION = ("desk.json", "domain.toml", "budget.db", "i
 TABLES = (".csv", ".tsv", ".parquet")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choices:
     """What a user chose: no cell of a row is in it.
 
@@ -50,6 +50,9 @@ class Ran(NamedTuple):
     code: int
     facts: Mapping[str, Any]
     error: str
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
 
 
 class Desk:
