@@ -343,7 +343,8 @@ def test_a_plan_says_that_rows_lie_in_a_file(cli, tmp_path):
         return cli("plan", tmp_path / "t.parquet", *arguments, *options)
 
     size = rows * (2 + reading.ROW_BYTES)
-    assert f"file       the rows need up to {size // 10**6} MB" in planned("--max-memory", "64MB")[1]
+    words = f"file       the rows need up to {size // 10**6} MB"
+    assert words in planned("--max-memory", "64MB")[1]
     assert str(size) == json.loads(planned("--max-memory", "64MB", "--json")[1])["spilled"]
     assert "temporary file" not in planned("--max-memory", "400MB")[1]
     assert "temporary file" not in planned("--max-memory", "64MB", "--method", "noisy-top-k")[1]
