@@ -71,8 +71,8 @@ def test_a_forged_figure_is_found(privsieve):
     certificate = json.loads(Path("out/certificate.json").read_bytes())
     certificate["release_sha256"] = digest(canonical(release))
 
-    assert ("the release's figures about a column's values do not follow from the table",) == verify(
-        certificate, release, table="out/table.csv").reasons
+    reason = "the release's figures about a column's values do not follow from the table"
+    assert (reason,) == verify(certificate, release, table="out/table.csv").reasons
 
 
 def test_a_limit_that_nothing_keeps_is_refused(privsieve):

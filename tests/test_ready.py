@@ -400,7 +400,8 @@ def test_a_link_in_the_place_of_a_release_is_not_followed(
     (select(arguments=("--domain", "domain.toml", "--epsilon", "1", "--top", "4")),
      "nothing was charged"),
     (("publish", "table.csv", "--target", "ill", "-k", "2", "--columns", "smoker,ward", "--out",
-      "first"), "the disk is full or failed while the publication was written")], ids=["free", "publication"])
+      "first"), "the disk is full or failed while the publication was written")],
+    ids=["free", "publication"])
 @pytest.mark.parametrize("step", ["stage", "link", "sync"])
 def test_what_costs_nothing_and_fails_was_not_charged(
         privsieve, monkeypatch, step, words, message):  # noqa: F811

@@ -51,7 +51,8 @@ def test_a_line_for_each_variable(tmp_path):
     assert [Number("age", 0, 120), Number("pain", 0, 10, missing_values=[98, 99]),
             Category("sex", [1, 2, 3]), Flag("smoker", true="ja", false="nein"),
             Date("day", "2020-01-01", "2024-12-31", "%d.%m.%Y"),
-            *(Number(f"q0{j}", 1, 5) for j in (1, 2, 3)), Number("lab_na"), Number("lab_k")] == list(parse(text).columns)
+            *(Number(f"q0{j}", 1, 5) for j in (1, 2, 3)), Number("lab_na"),
+            Number("lab_k")] == list(parse(text).columns)
     assert 'name = "age"  # Age at admission' in text
     assert 'names = ["q01..q03"]' in text
     assert (ID, TEXT, "other") == (entries["case"].why, entries["remark"].why,

@@ -501,7 +501,8 @@ def test_the_query_stands_in_the_release(table, tmp_path, cli, ledger):
     code, *output = cli("plan", *common)
     text = " ".join("".join(output).split())
 
-    assert (0, True, True) == (code, "WHERE age > 1" in text, "you answer for its rows" in text), output
+    assert (0, True) == (code, "WHERE age > 1" in text), output
+    assert "you answer for its rows" in text
     code, *output = cli("select", *common, "--ledger", ledger.path, "--population", "clinic",
                         "--out", out)
     assert code == 0, output
