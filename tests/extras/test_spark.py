@@ -286,7 +286,7 @@ def test_a_frame_that_fits_no_domain_is_refused(spark, ward):
                        (frame.where("age / stay > 1"), "computes")):
         with pytest.raises(SchemaError, match=text):
             estimator.fit(rows)
-    with pytest.raises(SchemaError, match="under the name"):
+    with pytest.raises(SchemaError, match="put the target into the frame"):
         estimator.fit(frame, table(ROWS)["back"])
     with pytest.raises(SchemaError, match="whose summary is a sum"):
         ps.inspect(frame, domain=WARD)
