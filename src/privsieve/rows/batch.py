@@ -8,7 +8,7 @@ the one constant text of `ReleaseFailed`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -100,10 +100,6 @@ class Batch:
         """Return the rows at these places, not copied."""
         return Batch(self.codes[begin:end], self.label[begin:end], self.unit[begin:end],
                      self.row[begin:end])
-
-    def contiguous(self) -> Batch:
-        """Return the same batch with columns in one piece of memory."""
-        return replace(self, codes=np.ascontiguousarray(self.codes.T).T)
 
     def take(self, index: npt.NDArray[np.intp]) -> Batch:
         """These rows, in this order."""

@@ -58,6 +58,18 @@ class Few(Summary):
                      for name in ("rank", "tie", "row")))
 
 
+def rows_before(count: npt.NDArray[np.signedinteger]) -> Ints:
+    """Count the rows before each code of a table, and all rows.
+
+    >>> rows_before(np.array([[1, 2], [0, 4]])).tolist()
+    [0, 3, 7]
+    """
+    many = np.zeros(len(count) + 1, np.int64)
+    for of_class in count.T:  # a sum over rows of two numbers takes ten times as long
+        many[1:] += of_class
+    return many.cumsum()
+
+
 # [ranks]
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranks:
@@ -79,12 +91,11 @@ class Ranks:
     def of(cls, table: Table, column: Ints, rank: Ints) -> Ranks:
         """Return the codes that hold these 0-based ranks, each among the rows of a column."""
         indptr, code, count = table
-        many = count.sum(axis=1, dtype=np.int64)
-        ends = np.append(0, many.cumsum())
+        ends = rows_before(count)
         place = ends[indptr[column]] + rank
         at = np.searchsorted(ends, place, side="right") - 1
         return cls(column, code[at].astype(np.int64), np.full(len(at), -1), place - ends[at],
-                   many[at])
+                   ends[at + 1] - ends[at])
 
     def ties(self, chunk: Part, key: int) -> Ints:
         """Count how the tie keys begin of rows that share a code with many others."""

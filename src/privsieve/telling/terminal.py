@@ -54,22 +54,6 @@ def lines(document: Document, *, brief: bool = False, bold: bool = False) -> str
                       *([] if brief or not document.closing else output.wrapped(document.closing))])
 
 
-def table_lines(table: DataTable, *, bold: bool = False) -> Iterator[str]:
-    r"""Yield the lines of a table.
-
-    >>> print(*table_lines(DataTable("", ("population", "left"), [
-    ...     ("all who came to the north, " * 3, "1")], words=0)), sep="\n")
-      population                                                               left
-      all who came to the north, all who came to the north, all who came to       1
-      the north,
-    >>> print(*table_lines(DataTable("", ("request", "digest"), [
-    ...     ("ab" * 16, "cd" * 32)])), sep="\n")
-      request  abababababababababababababababab
-      digest   cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd
-    """
-    return _Lines(brief=False, bold=bold).table(table)
-
-
 def shown_text(text: str) -> str:
     """Return a text without signs and control characters.
 
