@@ -400,7 +400,7 @@ def test_persons():
     assert inspection.lines()[4:7] == [
         "2 persons (persons = 9); at most 3 rows of one (rows_per_person = 2)",
         "1 rows are beyond rows_per_person and are left out",
-        "1 rows without an id are nobody's and weigh nothing: check the column of the person"]
+        "1 rows have no person id and are ignored: check the column of the person"]
 
 
 def test_private():

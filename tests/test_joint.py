@@ -403,7 +403,7 @@ def test_what_is_summarised_does_not_tell_the_branch():
     ({"joint": "pair", "k": 1}, "begins with 2 columns, and 1"),
     ({"joint": "pair", "ordered": True}, "ordered=False"),
     ({"joint": "rounds", "ordered": True}, "ordered=False"),
-    ({"joint": "rounds", "delta": "1e-9"}, "leave delta and fewer away"),
+    ({"joint": "rounds", "delta": "1e-9"}, "leave out delta and fewer"),
     ({"joint": "pair", "max_ops": 1}, "raise it, name fewer columns"),
     ({"joint": "pair", "rows": 2**40}, "raise it, name fewer columns"),
 ], ids=str)

@@ -186,7 +186,7 @@ def test_groups_are_raced_one_by_one():
     options = {"k": 3, "epsilon": 9, "rows": 9000, "groups": {"g": ["x0", "x1"]}}
 
     assert ["one race"] == plan("rule-sieve", EIGHT, **options).settings["branches"]
-    with pytest.raises(ParameterError, match="raced one by one; leave joint away"):
+    with pytest.raises(ParameterError, match="chosen one by one; leave out joint"):
         plan("rule-sieve", EIGHT, joint="pair", **options)
 
 

@@ -413,7 +413,7 @@ def test_columns_are_cut_as_asked(privsieve):
 @pytest.mark.parametrize(("options", "code", "text"), [
     (("-k", 1), 2, "k is 1"),
     (("-k", 301), 2, "k is 301"),
-    (("--profile", "few", "--method", "greedy"), 2, "leave --method and --weights away"),
+    (("--profile", "few", "--method", "greedy"), 2, "leave out --method and --weights"),
     (("--weights", "hamming"), 2, "say --method greedy"),
     (("--method", "greedy", "--weights", "magic"), 2, "magic"),
     (("--ledger", "budget.db"), 2, "go together"),

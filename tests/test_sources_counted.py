@@ -245,7 +245,7 @@ def test_all_texts_say_who_is_counted(privsieve, who):
         assert all("Two sources are two people" in page for page in pages)
         assert "the number of rows of one source is not limited" in officer
         return
-    assert "Several rows may be of one person: k counts people." in explored
+    assert "A person may have several rows: k counts people." in explored
     for page in pages:
         assert "A person may have any number of rows." in page
         assert "counted in rows, of which a person may have several" in page
@@ -424,7 +424,7 @@ def test_estimators_refuse_other_people(domain):
     kind = ps.PublishableColumns(5, method="greedy", domain=domain)
     with pytest.raises(SchemaError, match="'patient' is not in the table"):
         kind.fit(visits().drop(columns="patient"))
-    with pytest.raises(ParameterError, match="leave one of them away"):
+    with pytest.raises(ParameterError, match="leave out one of them"):
         kind.fit(visits(), sources=range(240))
     frame = visits()
     by_name = ps.PublishableColumns(5, method="greedy").fit(

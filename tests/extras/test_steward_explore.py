@@ -358,7 +358,7 @@ def explore_page(text="age", **options):
         "shut": (Shut(text, 4, 3, 0), Shut("d", 2, 9, 1)), "passed_over": 2,
         "population": Population(1000, (Uniques("few", 1, 4, 0.4, 0.4, 0.03),
                                         Uniques("all columns", 0, 4, 0.0, None, None))),
-        "unreached": ("most: no columns were chosen at k = 8, for want of time.",),
+        "unreached": ("most: no columns were chosen at k = 8, because the time ran out.",),
         "seconds": 60, **options})
 
 
@@ -384,7 +384,7 @@ def test_the_page_says_its_figures():
                  "3; 1 alone", "8; 2 alone", "9; 4 alone", "80.0 %", "about 1 (100 %)", "3 %",
                  "10 %", "no columns were chosen at k = 8", "smallest group has 6 rows",
                  "Is a group of 6 large enough", "--max-share", "Zayatz (1991)",
-                 "Skinner and Elliot (2002)", "Nobody outside knows the class of a row.",
+                 "Skinner and Elliot (2002)", "No outsider knows the class of a person.",
                  "1 time in 6", "Name and office", "2 more are not shown"):
         assert fact in words, fact
     assert 3 == words.count("not reached")  # the curve, the shares, and the heading of why
@@ -399,7 +399,7 @@ def test_a_page_of_nothing_is_a_page():
 
     assert "At k = 5 no column fits (few)." in words
     assert "no column of this table could be published" in words
-    assert "You did not give the number of people" in words
+    assert "You did not say how many people there are" in words
 
 
 def test_nouns_print_nothing():
@@ -447,7 +447,7 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     page = harmless(Path("one.html").read_bytes())
     assert "k of 2, 3, 5, 8, 10, 11, 20, 50, 100; greedy." in page.words
     assert "The table holds 200 of 2,000 people: 10 %." in page.words
-    assert "and of dose, smoker also what it lacks" in page.words
+    assert "and for dose, smoker also what the person lacks" in page.words
     output = capsys.readouterr()
     assert "" == output.out
     assert "PRIVATE: not to be released" in output.err
@@ -482,7 +482,7 @@ def test_without_a_k_the_usual_one_is_taken_and_said():
 
     assert "You gave no k for the tables below: 5 is used." in words
     assert "For k = 5, strict." in words
-    assert "and the class of each row" in words
+    assert "with the class of each row" in words
 
 
 @pytest.mark.usefixtures("here", "unjudged")

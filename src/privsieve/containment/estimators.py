@@ -228,7 +228,7 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
         if self.method in PROFILES:
             if named(self.weights) != MUTUAL or self.model != "containment":
                 raise ParameterError(f"method is {self.method!r}, which has weights and a model of "
-                                     "its own; leave weights and model away, or take greedy")
+                                     "its own; leave out weights and model, or take greedy")
             return publishable(table, rule, self.method)
         if self.method not in METHODS:
             raise ParameterError(f"method is {self.method!r}; it can be "
@@ -288,8 +288,8 @@ def _opened(X: Any, y: Any, domain: Domain | None, counting: tuple[int, Any],
     k, sources = counting
     people = domain is not None and domain.person is not None
     if people and sources is not None:
-        raise ParameterError("sources are given, and the domain names a person; leave one of "
-                             "them away")
+        raise ParameterError("sources are given, and the domain names a person; leave out one of "
+                             "them")
     table = table_of(X, y, Reading(domain, k=k, sources=None if sources is None else
                                    numbered(sources)))
     return Labelled(table.items, table.y, sources=table.sources, people=people), table.classes

@@ -127,12 +127,12 @@ class TableOptions:
         person = facts.person if facts else None
         if self.long:
             _demand(not self.source and person in (None, self.long[0]),
-                    f"in a log each user is one row, and the person that k counts; leave "
-                    f"{'--source' if self.source else 'person in the domain file'} away")
+                    f"in a log each user is one row, and the person that k counts; leave out "
+                    f"{'--source' if self.source else 'person in the domain file'}")
             return None
         _demand(not self.source or person in (None, self.source),
                 f"--source names {self.source!r}, and the person of the domain file is {person!r}; "
-                "leave one of them away")
+                "leave out one of them")
         return self.source or person
 
     def opened(self, data: str, k: int, before: Sequence[Mapping[str, Any]] = ()) -> Labelled:
@@ -162,8 +162,8 @@ class TableOptions:
         _demand(not self.target or self.people,
                 "the target of a log is in a table of its users: give --people FILE")
         _demand(not any((self.cut, self.levels, self.without, self.labels)),
-                "the items of a log are not cut, and are chosen by --columns; leave --cut, "
-                "--levels, --without and --labels away")
+                "the items of a log are not cut, and are chosen by --columns; leave out --cut, "
+                "--levels, --without and --labels")
         return read_long(data, Long(*long, self.value, self.people, self.target), items=columns,
                          domain=self.facts)
 
@@ -215,7 +215,7 @@ class TableOptions:
         _demand_apart(absences, presences, "--absences and --presences-only")
         _demand(not equal or not presences,
                 "--presences-only contradicts k-anonymity, which counts absences of all columns; "
-                "leave one of them away")
+                "leave out one of them")
         if self.presences_only == ALL:
             both = set(absences)
         if self.absences == ALL or equal:
@@ -297,7 +297,7 @@ class GroupOptions:
                 "--publish-target needs a target: give --target COLUMN")
         _demand(not self.target_unknown or self.publish_target,
                 "--target-unknown is for a published target: give --publish-target, or leave it "
-                "away")
+                "out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,10 +333,10 @@ class SetOptions(GroupOptions):
                 "person")
         _demand(not people or not self.of_rows,
                 f"k counts people, by {people!r}, and --max-share, --entropy-l and --closeness "
-                "would count rows, of which one person may have many; leave them away, or publish "
+                "would count rows, of which one person may have many; leave them out, or publish "
                 "a table with one row a person")
         _demand(not self.profile or not (self.method or self.weights),
-                "--profile chooses its own method and weights; leave --method and --weights away, "
+                "--profile chooses its own method and weights; leave out --method and --weights, "
                 "or leave --profile")
         _demand(not self.weights or self.method,
                 "--weights are for a method: say --method greedy")
@@ -400,7 +400,7 @@ class PublishOptions(SetOptions):
             recognise(table, people.before, people.seal)
         _demand(not self.publish_sensitive or table.sensitive,
                 "--publish-sensitive needs a sensitive column: give --sensitive COLUMN, or leave "
-                "it away")
+                "it out")
         promise = self.promise(options, table, k, self.suppress)
         if self.publish_target:  # also where nobody is said to know it
             demand_rule(table, replace(promise.rule, labelled=True))

@@ -210,7 +210,7 @@ def key_file(ledger: Ledger, key: str | None) -> Path:
     if not served(ledger.path):
         if key:
             raise ParameterError("the key of fingerprints lies beside a ledger that is a file; "
-                                 "leave --fingerprint-key away")
+                                 "leave out --fingerprint-key")
         return Path(os.path.realpath(ledger.path) + ".key")
     if not key:
         raise ParameterError("a shared ledger has no folder beside it for the key of fingerprints; "
@@ -383,7 +383,7 @@ def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> No
         return
     raise LedgerError(f"columns of another snapshot of these people were published "
                       f"({', '.join(sorted(others))}), and rows of both could be joined; publish "
-                      f"from that one, or, if {snapshot} is of other people, let somebody sign for "
+                      f"from that one, or, if {snapshot} is of other people, name who says so "
                       'it: --other-people "NAME"')
 
 

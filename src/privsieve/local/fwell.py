@@ -236,7 +236,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
                                  f"to {self.n_features_in_ - 1}, or names of a frame's columns")
         if places and self.metric != "manhattan":
             raise ParameterError(f"categorical_features goes with metric 'manhattan', and metric "
-                                 f"is {self.metric!r}; leave one of them away")
+                                 f"is {self.metric!r}; leave out one of them")
         return {int(j) for j in places}
 
     def transform(self, X: Any) -> Any:

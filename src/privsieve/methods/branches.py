@@ -396,11 +396,11 @@ def check(sizes: Sizes) -> None:
     k, always, max_ops = sizes.k, sizes.always, sizes.max_ops
     if k - always < new(PAIRS, always):
         raise ParameterError(f'joint="pair" begins with 2 columns, and {k} are to be chosen, '
-                             f"{always} of them always; choose more, or leave joint away")
+                             f"{always} of them always; choose more, or leave out joint")
     if not sizes.grid or OPS * sizes.table.raced(sizes.grid) > max_ops:
         raise ParameterError(f'joint="pair" takes too long for {sizes.d} columns of {sizes.units} '
                              f"units, and max_ops is {max_ops:.1e}; raise it, name fewer columns "
-                             "in the domain, or leave joint away")
+                             "in the domain, or leave out joint")
 
 
 def new(branch: Branch, always: int) -> int:

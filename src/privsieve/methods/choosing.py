@@ -191,8 +191,8 @@ def fewer(rules: AnyRun) -> AnyRun:
     if rules.fewer is None:
         return rules
     if not rules.one_race:
-        raise ParameterError('fewer="auto" is for columns that one race names, and joint begins '
-                             "with a pair of them; leave one of the two out")
+        raise ParameterError('fewer="auto" is for one top-k selection, and joint begins with '
+                             "a pair of columns; leave out one of the two")
     return _best_number(rules)
 
 

@@ -168,13 +168,13 @@ def by_classes(options: RuleSieveOptions, choice: ColumnChoice, rows: int | None
     domain, places = choice.domain, choice.places
     cost, units = choice.priced(rows)
     if joint not in ("auto", "none") and not places.plain:
-        raise ParameterError(f'joint="{joint}" names columns, and groups are raced one by one; '
-                             "leave joint away")
+        raise ParameterError(f'joint="{joint}" names columns, and groups are chosen one by one; '
+                             "leave out joint")
     if joint in ("pair", "rounds") and options.ordered:
         raise ParameterError(f'joint="{joint}" gives a set; it needs ordered=False')
     if joint == "rounds" and (cost.delta or options.fewer is not None):
-        raise ParameterError('joint="rounds" names k columns under pure epsilon; leave delta and '
-                             "fewer away")
+        raise ParameterError('joint="rounds" names k columns under pure epsilon; leave out '
+                             "delta and fewer")
     if 24 * units * domain.unit_weight * FINEST >= 2**57:
         raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
                           "persons take past 63 bits; write less: the number of rows that are used "

@@ -245,7 +245,7 @@ def _cut_plan(options: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units
     # [cut-shares] whole ledger units, and at least one for each
     first = -(-cost.units // MEDIAN_SHARE)
     if first >= cost.units:
-        raise ParameterError(f"epsilon is {cost.text}, and a noisy cut of the target and a race "
+        raise ParameterError(f"epsilon is {cost.text}, and a noisy cut of the target and a choice "
                              "need a share of at least 1e-9 each: choose a larger epsilon")
     share = Fraction(first, EPSILON_UNITS)
     domain = choice.domain

@@ -50,7 +50,7 @@ _BIN = "--bin is gone: --bins takes COLUMN=N, too, once for each column"
 _FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
 _VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
             "weights are the same")
-_SETS = ("votes, and sets of three and four columns, are gone: leave joint away, or write rounds, "
+_SETS = ("votes, and sets of three and four columns, are gone: leave out joint, or write rounds, "
          "which name each column by what those before it leave unexplained")
 _TYPICAL = ("typical is gone: RuleSieve needs no bounds; where a method does, write low and high, "
             "four spreads to either side of the centre")

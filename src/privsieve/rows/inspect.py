@@ -183,7 +183,7 @@ class Inspection:
         if self.over:
             yield f"{self.over} rows are beyond rows_per_person and are left out"
         if self.nobody:
-            yield (f"{self.nobody} rows without an id are nobody's and weigh nothing: check the "
+            yield (f"{self.nobody} rows have no person id and are ignored: check the "
                    "column of the person")
 
 

@@ -471,7 +471,7 @@ def typed(kept: Any, X: Any) -> Any:
 def _check_connection(connect: object, *, queried: bool) -> None:
     if connect is not None and not queried:
         raise SchemaError("a connection file is for a query; write the table as sql:SELECT ..., "
-                          "or leave it away")
+                          "or leave it out")
 
 
 def _open_path(path: Path, csv: Csv) -> Source:

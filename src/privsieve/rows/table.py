@@ -371,7 +371,7 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
                  if getattr(declared, "role", "") == "sensitive" and name != label]
     if label in apart:
         raise ParameterError(f"column {label!r} is the target, and what is learned of it is "
-                             "counted anyhow; leave it away where sensitive columns are named")
+                             "counted in any case; leave it out where sensitive columns are named")
     mapping = columns if isinstance(columns, Mapping) else {}
     own = {name: None if mapping.get(name) is False else mapping.get(name)
            for name in (*apart, *([label] if label else []))}
@@ -390,7 +390,7 @@ def _check_person(person: str | None, columns: Sequence[str] | Mapping[Any, Any]
     chosen = not isinstance(columns, Mapping) and person in (columns or ())
     if person is not None and (chosen or person in own or how.get(person) is not None):
         raise ParameterError(f"column {person!r} says whose row each is, and never leaves the "
-                             "table; it is not chosen, cut, sensitive or the target: leave it away "
+                             "table; it is not chosen, cut, sensitive or the target: leave it out "
                              "there")
 
 

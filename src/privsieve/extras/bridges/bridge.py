@@ -49,7 +49,7 @@ def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
     wanted.demand_target(options)
     limits = wanted.limits(wanted.l_diversity)
     refuse(place.by_path and tool != "sdcmicro",
-           "--by-path is for sdcmicro: ARX is given the cells in a form of its own; leave it away")
+           "--by-path is for sdcmicro: ARX gets the cells in another form; remove --by-path")
     with staged() as progress:
         progress.stage("reading the table")
         table = options.opened(data, place.k)

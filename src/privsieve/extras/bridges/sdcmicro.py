@@ -21,7 +21,7 @@ SDCMICRO = "5.8.1"
 def sdcmicro(table: Exported, *, by_path: bool = False) -> dict[str, bytes]:
     """Return the files of an export: `sdc.R`, `levels/` and, unless `by_path`, `table.csv`."""
     if by_path and table.path.suffix.lower() in (".parquet", ".pq"):
-        raise ParameterError("base R reads no Parquet file; leave --by-path away, and the table "
+        raise ParameterError("base R reads no Parquet file; leave out --by-path, and the table "
                              "is written beside the script")
     names = variables(table.columns)
     files = {f"levels/{variable}.csv": csv_bytes(_lines(column))

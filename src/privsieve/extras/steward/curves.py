@@ -1,6 +1,6 @@
 """The private page of what each k costs, for the holder of a table.
 
-The classes hold figures of the whole table, closed columns as well.
+The classes hold figures of the whole table, also of unpublished columns.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class CurvePoint:
     """The columns that a way of choosing finds at a k.
 
     columns, items : columns of the table that are chosen from, and yes-or-no columns chosen.
-    level : the smallest group, for the attacker of the promise.
+    level : the smallest group, for the attacker of the guarantee.
     complete : False where time ended the search.
-    share : the largest share of one class in a group of the promise; None without classes.
+    share : the largest share of one class in such a group; None without classes.
     area : None where it was not reached, or cannot be.
     """
 
@@ -105,7 +105,7 @@ class ColumnCost:
 
 @dataclass(frozen=True, repr=False)
 class Shut:
-    """An item that stays closed, and what it would do to the groups.
+    """An item that stays unpublished, and what it would do to the groups.
 
     below : rows whose group is then too small; poor : rows whose group has too few classes.
     """
@@ -208,9 +208,9 @@ def explored_page(explored: Explored) -> bytes:
     prose = Prose(_known(explored), WORDS)
     return html.page(Document(
         prose.text("title"), prose.facts("facts"), prose.parts("page"),
-        tab=plain(prose.text("tab")), edition=("report", "For who chooses k"),
+        tab=plain(prose.text("tab")), edition=("report", "For the person who chooses k"),
         about="nothing was published", closing=prose.text("closing"),
-        private="PRIVATE · ABOUT ALL ROWS AND CLOSED COLUMNS · DO NOT RELEASE"))
+        private="PRIVATE · ABOUT ALL ROWS AND UNPUBLISHED COLUMNS · DO NOT RELEASE"))
 
 
 def _known(page: Explored) -> dict[str, Any]:
@@ -232,14 +232,14 @@ def _known(page: Explored) -> dict[str, Any]:
         "limits": ", ".join(settings.limits), "curves": _curve_parts(page),
         "unreached": list(map(literal, page.unreached)),
         "costs": _costs(page, chosen) if chosen and page.costs else None,
-        "shut": DataTable("If one of the closed columns were added", (
-            "Closed column", "Smallest group", f"Rows below {count(settings.k)}",
+        "shut": DataTable("If an unpublished column were added", (
+            "Unpublished column", "Smallest group", f"Rows below {count(settings.k)}",
             "Rows with too few classes"), [
                 [name(item.name), count(item.level), some(item.below), some(item.poor)]
                 for item in page.shut[:_CLOSED]]),
         "passed": page.passed_over + max(0, len(page.shut) - _CLOSED),
         "attackers": _attackers(page),
-        "shares": DataTable("The largest share of one class in a group of the promise",
+        "shares": DataTable("The largest share of one class in a group",
                         ["k", *page.ways], _share_rows(page), narrow=True),
         "people": people, "fraction": _fraction(settings.rows, people.people) if people else "",
         "alone": _alone_table(people.uniques if people else ()), "guess": _guess(page),
@@ -255,7 +255,7 @@ def _known(page: Explored) -> dict[str, Any]:
 
 def _curve_parts(page: Explored) -> list[Part]:
     """Return the curves, with a table of their figures."""
-    head = ("k", "Columns (yes-or-no ones)", "Smallest group", "Honest area",
+    head = ("k", "Columns (yes-or-no ones)", "Smallest group", "Area (unseen rows)",
             "Worst and best fifth")
     marked = page.ks.index(page.settings.k) if page.settings.k in page.ks else None
     return [*_curves(page), *(DataTable(f"Chosen as {way}", head, list(_curve_rows(page, way)),
@@ -271,16 +271,16 @@ def _costs(page: Explored, chosen: CurvePoint) -> DataTable:
 
 def _attackers(page: Explored) -> list[Part]:
     """Return a table of what each attacker finds, for each way."""
-    head = ["k", "Knows what a row has", "Knows every answer, yes and no"]
+    head = ["k", "Knows what a person has", "Knows every cell, yes and no"]
     if page.settings.classes > 1:
-        head += ["What it has, and the class", "Every answer, and the class"]
+        head += ["What a person has, and the class", "Every cell, and the class"]
     return [DataTable(f"{way}: rows in a group below k", head, list(_attacker_rows(page, way)),
                   narrow=True) for way in page.ways]
 
 
 def _alone_table(uniques: Sequence[Uniques]) -> DataTable:
     """Return a table of the rows that are alone, and of what that means."""
-    return DataTable("Rows that are alone, for who knows every published answer", (
+    return DataTable("Rows that are alone, if every published cell is known", (
         "Columns", "Alone in the table", "Pairs of equal rows", "Alone among all",
         "A match is right"), [
             [row.columns, count(row.alone), count(row.pairs), _unique(row), _chance(row)]

@@ -90,8 +90,8 @@ def _check_explored(table: Labelled, page: EachOptions) -> None:
            "two classes")
     refuse(seconds is not None and seconds < 1, f"--seconds is {seconds}; give 1 or more")
     refuse(size is not None and table.sources is not None,
-           "--population-size is for tables with one row of each person; leave it, or --source and "
-           "the person of the domain file, away")
+           "--population-size is for tables with one row of each person; leave it out, or "
+           "--source and the person of the domain file")
     refuse(size is not None and size < rows,
            f"--population-size is {size} and the table has {rows} rows, which are a part of it; "
            f"give at least {rows}")

@@ -206,12 +206,12 @@ def _unreached(points: Sequence[CurvePoint], ways: Sequence[Way], ks: Sequence[i
         lost = [k for k in ks if (way.name, k) not in reached
                 and f"{way.name}, k = {k}" not in refused]
         if lost:
-            yield (f"{way.name}: no columns were chosen at k = {', '.join(map(str, lost))}, for "
-                   "want of time.")
+            yield (f"{way.name}: no columns were chosen at k = {', '.join(map(str, lost))}, "
+                   "because the time ran out.")
         dull = [point.k for point in points if point.way == way.name and point.area is None]
         if dull:
             yield (f"{way.name}: the area under the curve is missing at k = "
-                   f"{', '.join(map(str, dull))}, for want of time, or of classes in a fold.")
+                   f"{', '.join(map(str, dull))}: no time, or too few classes in a fold.")
 
 
 def _point(table: Labelled, way: Way, choice: Choice, k: int) -> CurvePoint:

@@ -45,7 +45,7 @@ def inspected_document(inspection: Mapping[str, Any]) -> Document:
     prose = Prose(_known(inspection), WORDS)
     return Document(
         prose.text("title"), prose.facts("facts"), prose.parts("page"),
-        tab=plain(prose.text("tab")), edition=("inspect", "For who holds the table"),
+        tab=plain(prose.text("tab")), edition=("inspect", "For the holder of the table"),
         about="nothing was charged, nothing is released", closing=prose.text("closing"),
         private="PRIVATE · ABOUT THE ROWS OF A TABLE · DO NOT RELEASE")
 
@@ -57,7 +57,7 @@ def _known(look: Mapping[str, Any]) -> dict[str, Any]:
         "look": look, "columns": columns, "persons": look["persons"],
         "counts": {word: sum(row["verdict"] == word for row in columns) for word in _VERDICTS},
         "verdict": str(look["verdict"]).upper(), "said": _sentence(look["said"]),
-        "written": DataTable("As declared, and as it looks", ("What", "Declared", "Looks like"), [
+        "written": DataTable("Declared and actual format", ("What", "Declared", "Looks like"), [
             [name(row["key"]), name(row["declared"]), name(row["found"])]
             for row in look["written"]], words=3),
         "write": list(map(literal, look["write"])),

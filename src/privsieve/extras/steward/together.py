@@ -31,13 +31,13 @@ from privsieve.public.canonical import Json
 @verb("patients.csv first second", name="union")
 def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], options: TableOptions, *,
             k: int | None = None) -> Outcome:
-    """Measure what the folders DIR that `publish` wrote tell together, without a ledger.
+    """Measure what published folders DIR reveal together, without a ledger.
 
-    With their TABLE before them the smallest group is counted; without it, it is bounded.
+    With the TABLE, count the smallest group exactly; without it, bound its size.
 
-    PRIVATE: what it says is about the rows, for the eyes of who holds them.
+    PRIVATE: the result describes the rows. It is for the holder of the table.
 
-    k : the k that all columns together keep; where left out, that of the folders
+    k : the k that all columns together must keep; default: the k of the folders
     """
     demand_k(USUAL_K if k is None else k)
     paths, table = _told_apart(data)
@@ -76,7 +76,7 @@ def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], options: TableOp
     return _outcome(facts, warning=lowest < needed)
 
 
-_BACK = "take one of them back, and publish what follows with a ledger"
+_BACK = "withdraw one of them, and use a ledger for later publications"
 
 
 def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
@@ -116,10 +116,10 @@ def _differ(other: Differing) -> str:
     where = (f"on the {shared} columns that both publish" if shared > 1 else
              f"on the column {other.shared[0]!r}, which both publish," if shared else
              "in their number")
-    return (f"{other.first} and {other.second} are not of the same rows: {where} "
-            f"{other.only_first} rows of the one and {other.only_second} of the other have no "
-            "equal, and of the same people a difference is somebody; take one of them back (of "
-            "other people nothing has to be checked together)")
+    return (f"{other.first} and {other.second} do not have the same rows: {where} "
+            f"{other.only_first} rows of the first and {other.only_second} of the second have no "
+            "match. If they describe the same people, the difference reveals somebody: withdraw "
+            "one of them. Folders of other people need no check together")
 
 
 def _outcome(facts: Mapping[str, Any], failure: str | None = None, *, warning: bool = False,

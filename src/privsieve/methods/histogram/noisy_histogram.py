@@ -127,7 +127,7 @@ class NoisyHistogramOptions(PrivateMethod):
         """Plan one table of counts; reads no row."""
         if self.n_features_to_select is None and exact(self.share, "share") != Fraction(1, 2):
             raise ParameterError("share is for a choice: say how many columns (k, or --top), or "
-                                 "leave it away")
+                                 "leave it out")
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
         bins = bins_of(domain, self.bins)
         units = domain.public_units(rows)
@@ -145,7 +145,7 @@ class NoisyHistogramOptions(PrivateMethod):
             self, k, cost, domain, units)
         if sieve is None and self.choice:
             raise ParameterError("options of a choice are given, and nothing is chosen; leave "
-                                 "them away, or say how many columns")
+                                 "them out, or say how many columns")
         run = resolve_options(
             Tabling, self, n_features_to_select=k, bins=bins, domain=domain,
             target=self.target and domain.target is not None, names=names, delta=cost.delta,
@@ -497,7 +497,7 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
                                  "write a name of the domain")
         if not isinstance(columns[name], Number | Date):
             raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
-                                 "it away")
+                                 "it out")
     return {name: integer(many, f"the number of bins of {name!r}", 1, MISSING - 1)
             for name, many in bins.items()}
 

@@ -122,7 +122,7 @@ class PrivateKernelRidgeOptions(PrivateMethod):
                 if (known.name in ("features", "feature_seed")
                         and getattr(self, known.name) != known.default):
                     raise ParameterError(f"{known.name} is for the kernel rbf, and the kernel is "
-                                         f"{self.kernel}; leave it away")
+                                         f"{self.kernel}; leave it out")
         return planned(self, domain, rows)
 
     @classmethod
