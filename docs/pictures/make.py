@@ -35,7 +35,7 @@ COMMANDS = (
     f"regress hospital.csv --domain cost.toml --kernel linear --epsilon 2 {PAID} --out model",
     f"synthesize hospital.csv --domain domain.toml --epsilon 1 --top 1 --rows 9 {PAID} --out table",
     f"publish hospital.csv --publish-target {CUT} --out columns --internal-report internal.html",
-    f"explore hospital.csv {CUT} --out explored.html --seconds 60",
+    f"explore hospital.csv {CUT} --out explored.html",
 )
 #: What each picture shows: a title, its page, a sentence, and notes.
 PICTURES = tomllib.loads((HERE / "notes.toml").read_text(encoding="utf-8"))

@@ -178,15 +178,15 @@ class _Progress:
 
 def curve(table: Labelled, ways: Sequence[Way], ks: Sequence[int], first: int,
           seconds: float) -> Curve:
-    """Choose at each k in each way, and judge each choice; report what took too long.
+    """Choose at each k in each way, then judge each choice; report what took too long.
 
     The k `first` comes first, then those of `FIRST`.  A way with a time limit comes last.  Ctrl-C
     ends the search with the points so far.
     """
     search = _Progress(table, monotonic() + seconds)
     wanted = [first, *FIRST, *ks]
-    steps = [(step, way, k) for timed in (False, True) for k in sorted(ks, key=wanted.index)
-             for step in (search.choose, search.judge) for way in ways if way.timed == timed]
+    steps = [(step, way, k) for step in (search.choose, search.judge) for timed in (False, True)
+             for k in sorted(ks, key=wanted.index) for way in ways if way.timed == timed]
     try:
         for step, way, k in steps:
             step(way, k)
