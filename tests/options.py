@@ -45,7 +45,7 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 
 ## Every estimator
 
-| option | on the command line | what for |
+| option | on the command line | meaning |
 |---|---|---|
 | `epsilon` | `--epsilon` | the privacy cost of the release, read as a decimal number |
 | `allow_weak` | `--allow-weak` | accept an epsilon above 10 |
@@ -56,7 +56,7 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 | `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
 [why](scikit-learn.md#cross-validation-and-grid-search) |
 """
-OPTION_TABLE = ("| option | where left out | on the command line | what for |", "|---|---|---|---|")
+OPTION_TABLE = ("| option | default | on the command line | meaning |", "|---|---|---|---|")
 COMMAND_LINE_HEAD = f"""\
 # The command line
 

@@ -60,7 +60,7 @@ def test_the_constructor_takes_it(toy):
     assert "red" == toy().colour
     assert "blue" == clone(estimator).get_params()["colour"]
     assert "colour='blue'" in repr(estimator)
-    assert "colour : red | blue, 'red' where left out" in toy.__doc__
+    assert "colour : red | blue, default: 'red'" in toy.__doc__
     assert "how the toy is painted" in toy.__doc__
     assert "red" == estimator.set_params(colour="red").colour
 

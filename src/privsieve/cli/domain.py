@@ -28,14 +28,13 @@ _CSV = ("delimiter", "decimal", "encoding")
 class TargetOptions:
     """Target and unit.
 
-    target : what the columns are to predict
-    classes : the classes of the target, where it has some
+    target : the column to predict
+    classes : the classes of the target, if it has classes
     numeric_target : the target is a number; it has no classes
     unit : what is protected
-    person : the column that says whose row it is; left out, the one that is named like an
-        identifier, with --unit person
-    rows_per_person : rows of a person that are used at most
-    persons : persons in the table: a public round figure
+    person : the column of the person; default with --unit person: one named like an identifier
+    rows_per_person : the most rows of one person that are used
+    persons : the approximate number of people in the table, a public figure
     """
 
     target: Column | None = None
@@ -65,13 +64,12 @@ class FileOptions:
 
     look : PRIVATE: look at the rows, too.  The draft is refused until you replace each `seen` by a
         public fact
-    numbers : columns of a CSV file whose names do not say what they hold are numbers
+    numbers : take columns of a CSV file for numbers if their names do not say what they are
     levels : DATA was generalised by another tool: list the levels in it, from its rows
     no_header : the first line is a row; columns are called c1, c2, ...
-    csv_delimiter : what parts the fields; told from the first line where left out
-    csv_decimal : what parts the decimals; where left out, a comma goes with a semicolon
-    csv_encoding : how letters are stored, for example cp1252; told from the first line where left
-        out
+    csv_delimiter : the character between fields; default: as in the first line
+    csv_decimal : the decimal mark; default: a comma if semicolons separate the fields
+    csv_encoding : the encoding, for example cp1252; default: as in the first line
     """
 
     look: bool = False
@@ -88,10 +86,9 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
             out: File | None = None) -> None:
     """Draft a domain file for DATA from names and types, and no row.
 
-    What needs a fact that nobody said is set aside, with the reason and what to write; a plan takes
-    the rest as it is.
+    Sets aside each column that needs a public fact, with the reason.  A plan can use the rest.
 
-    code_book : what is public about the columns: a CSV file or Excel sheet of names, kinds, values
+    code_book : public facts about the columns: a CSV file or Excel sheet of names, kinds, values
         and bounds; an SPSS, Stata or SAS file; a Frictionless schema
     out : write the draft here; the file must not exist
     """

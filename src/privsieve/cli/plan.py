@@ -73,7 +73,7 @@ class ForecastOptions(MethodOptions):
 def command(data: str | None = None, *, options: ForecastOptions) -> Outcome:
     """Show the cost, noise and forecast of a release from DATA, or from --rows rows.
 
-    Without --epsilon, shows what each of several epsilons would buy, mean in odds, and leave.
+    Without --epsilon, compares several epsilons: forecast, odds and what the budget has left.
     Reads no rows and charges nothing.  Of DATA it reads only the header and, if it is public, the
     number of rows.
     """

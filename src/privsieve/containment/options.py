@@ -70,23 +70,23 @@ class TableOptions:
     """Table and roles.
 
     target : the column of classes
-    labels : classes in a file of their own, one a line, or its column --target
-    long : DATA is a log: these columns say who has what
-    value : of a log: the column of 0 and 1
-    people : of a log: a table of the users, one a row, that may hold --target
-    source : whose row it is: a group counts people, not rows, as with the person of a domain file
+    labels : a file with the classes: one a line, or in its column --target
+    long : DATA is a log: the column of the user and the column of the item
+    value : for a log: the column of 0 and 1
+    people : for a log: a table of the users, one a row; it may hold --target
+    source : the column that identifies the person: groups then count people, not rows
     columns : use these columns only
-    without : leave these columns out
+    without : leave out these columns
     bins : the number of bins into which numbers are cut, by quantiles
     cut : cut a column at these points
-    levels : the levels of a column to use; others are one level
-    missing : a missing cell holds nothing, or is an item
+    levels : the levels of a column to keep; all others become one level
+    missing : a missing cell says nothing, or is a level of its own
     domain : a domain file: columns, their kinds, and how the CSV file is written
-    sensitive : columns that must not be learned: never chosen, and bounded by limits
+    sensitive : columns that nobody may learn: never chosen, and limited in each group
     known : columns that may be known although the domain file calls them sensitive
-    absences : columns of which it may be known that a person lacks something, or all; left out, all
-        but those of sparse data
-    presences_only : columns of which only what a person has may be known, or all
+    absences : columns for which an attacker may know what a person lacks; default: all,
+        except for sparse data
+    presences_only : columns for which an attacker may know only what a person has, or all
     """
 
     target: Column | None = None
@@ -256,13 +256,13 @@ def _roles_in(facts: Domain | None) -> dict[str, str | None]:
 class GroupOptions:
     """What each group keeps.
 
-    l_diversity : classes, and values of each sensitive column, in a group at least: 2 where the
-        target is published, else 1
+    l_diversity : the least number of classes, and of values of each sensitive column, in a group;
+        default: 2 if the target is published, else 1
     max_share : the largest share of one value in a group, such as 0.9
-    entropy_l : the least entropy l of each group, such as 1.5
-    closeness : the largest distance of a group to the whole table, such as 0.3
+    entropy_l : the least entropy l-diversity of each group, such as 1.5
+    closeness : the largest distance (t-closeness) between a group and the whole table, such as 0.3
     publish_target : publish the target with the columns; it then counts toward k
-    target_unknown : declare that nobody outside knows the published target of a person
+    target_unknown : declare that no outsider knows the published target of a person
     """
 
     l_diversity: Annotated[int | None, "L"] = None
@@ -304,11 +304,11 @@ class GroupOptions:
 class SetOptions(GroupOptions):
     """Columns to choose.
 
-    profile : what the columns are for (few, where no method is named)
+    profile : what the columns are for; default: few
     method : instead of a profile: how to choose
     weights : with a method: mutual-information (default), hamming, distinct, or even (needs no
         target)
-    model : whether absences count of all columns, or by role
+    model : an attacker knows every cell (k-anonymity), or what the roles allow (containment)
     time_limit : how long to search, with --method maximal or exact
     """
 
@@ -425,10 +425,10 @@ class SnapshotOptions:
     snapshot : the state of their table, such as 2026-spring
     head : a small file that keeps the ledger's newest entry: an older copy of the ledger is
         refused.  It is made if it does not exist
-    fingerprint_key : the secret by which a ledger on a server knows a table again; it is made with
-        the first publication
-    first : nothing was published or granted of them before
-    other_people : who signs that this snapshot is of other people than those before it
+    fingerprint_key : the secret by which a ledger on a server recognises a table; the first
+        publication makes it
+    first : nothing about these people was published or granted before
+    other_people : the person who confirms that this snapshot is about other people
     """
 
     ledger: File | None = None

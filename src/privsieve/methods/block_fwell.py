@@ -60,10 +60,10 @@ class BlockFWELLOptions(Choosing, Blocked):
 
     votes: Literal["sign", "clip"] = option(
         default="sign", choices=("sign", "clip"), rare=True,
-        says="a block's vote: the sign of its difference of distances, or the difference, up to "
-             "tau")
+        says="the vote of a block: the sign of a column's difference of distances, or the "
+             "difference itself, clipped at tau")
     tau: Any = option(default="0.06", metavar="S", read=number, rare=True,
-                         says="the largest vote, as a share of a column's range")
+                         says="the largest vote of a block, as a share of a column's range")
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row but the public ones of `reference`."""

@@ -26,15 +26,15 @@ class Blocked(PrivateMethod):
     """The options of a method that finds neighbours in random blocks, or among public rows."""
 
     block: int = option(default=6, read=whole, metavar="M", rare=True,
-                        says="units of a block, from 3")
+                        says="the number of rows (or persons) in a block, from 3")
     repeats: Any = option(
         default=None, read=whole, metavar="T", rare=True,
-        says="how often the table is cut into blocks, free of charge; the size decides where this "
-             "is left out")
+        says="how often the table is divided into blocks; this does not change the cost.  By "
+             "default the number of rows decides")
     reference: Any = option(
         default=None, metavar="FILE", read=as_given, rare=True,
-        says="public rows of the same columns with labels, as a frame, a path or (X, y): each unit "
-             "then looks for its hit and miss there, and not in a block")
+        says="public rows with the same columns and labels, as a frame, a path or (X, y): each "
+             "row then finds its nearest hit and miss there, not in its block")
 
 
 def parts_of(units: int) -> int:

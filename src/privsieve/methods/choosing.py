@@ -66,25 +66,25 @@ class Choosing(PrivateMethod):
 
     n_features_to_select: Any = option(
         default=5, kw_only=False, needed=True, setting="k", read=how_many, flag="--top",
-        metavar="N", says="how many columns, or which fraction of them, such as 0.1")
+        metavar="N", says="the number of columns, or a fraction of all, such as 0.1")
     delta: Any = option(default=0, metavar="D", setting=None, read=number,
-                        says="what it may cost beyond epsilon, such as 1e-9: less noise where "
-                             "many columns are chosen")
+                        says="the delta of the guarantee, such as 1e-9: less noise if many "
+                             "columns are chosen")
     ordered: bool = option(default=False, read=read_flag,
                            says="release the order of the columns, too")
     always: Any = option(
         default=None, several=list, unsaid=True, metavar="NAME",
-        says="columns, or groups, that are always included; they count among k")
+        says="columns or groups that are always chosen; they count among the k")
     never: Any = option(
         default=None, several=list, unsaid=True, metavar="NAME",
-        says="columns that are not looked at")
+        says="columns that are never chosen")
     groups: Any = option(
         default=None, several=dict, unsaid=True, read=written_group, metavar="NAME=A,B,…",
         flag="--group",
-        says="columns that are chosen and released as one, under a name; a group takes one place")
+        says="columns that are chosen together under one name; the group counts as one column")
     fewer: Any = option(default=None, choices=("auto",), setting="at_most", unsaid=True,
                         flag="--at-most",
-                        says="auto names fewer columns where k of them cannot be found: at most k")
+                        says="auto: choose fewer than k columns if the forecast is better")
 
     def coding(self, domain: Domain) -> Domain:
         """Return the domain by which rows become codes."""

@@ -50,10 +50,11 @@ class FELPOptions(OutputFWELLOptions):
     theorems = ("felp",)
 
     repeats: Any = option(default=20, read=whole, metavar="T", setting="resamples", rare=True,
-                          says="how many members the ensemble has")
+                          says="the number of members of the ensemble")
     beta: Any = option(
         default="0.9", metavar="B", read=number, rare=True,
-        says="units of a member, as a share of all: above 0, at most 1, and of few decimals")
+        says="the share of the rows (or persons) in each member: above 0, at most 1, with few "
+             "decimals")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan a release of mean weights; reads no row but the public ones of `reference`."""

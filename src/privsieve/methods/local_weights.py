@@ -61,15 +61,14 @@ class WeightOptions(Blocked):
     n_features_to_select: Any = option(
         default=5, kw_only=False, needed=True, setting="k", read=how_many, flag="--top",
         metavar="N",
-        says='how many columns, which fraction, or "positive": those with a weight above zero '
-             "(at least one)")
+        says='the number of columns, a fraction of all, or "positive": all columns with a weight '
+             'above zero (at least one)')
     lam: Any = option(default="0.1", metavar="L", read=number, rare=True,
-                      says="how strongly weights are held small; from 1e-6 to 1e6")
+                      says="the penalty on large weights, from 1e-6 to 1e6")
     clip: Any = option(
         default=None, metavar="S", read=number, rare=True,
-        says="the length of a block's mean vector that counts as 1, where 1 is the range of a "
-             "column; longer ones are shortened to it.  A twentieth of the root of the number of "
-             "columns where this is left out")
+        says="the longest mean vector of a block, where 1 is the range of a column; longer ones "
+             "are shortened.  Default: a twentieth of the square root of the number of columns")
 
 
 @dataclass(frozen=True, repr=False)

@@ -63,11 +63,11 @@ class NoisyTopKOptions(Choosing):
     assumes = DOUBLES
 
     score: str = option(default="mean-difference", choices=tuple(SCORES), rare=True,
-                        says="how columns are scored; correlation is for a numeric target")
+                        says="the score of a column; correlation is for a numeric target")
     class_prior: Any = option(
         default="noisy", read=written_shares, metavar="P", setting="class_share", rare=True,
-        says="how the classes are weighed: noisy (a twentieth of epsilon), none, or public class "
-             "shares")
+        says="the weights of the classes: noisy (costs a twentieth of epsilon), none, or public "
+             "class shares")
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:
         """Plan one selection; reads no row."""

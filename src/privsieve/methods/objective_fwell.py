@@ -66,7 +66,7 @@ class ObjectiveFWELLOptions(WeightOptions):
     theorems = ("objective-fwell",)
 
     repeats: Any = option(default=1, read=whole, metavar="T", rare=True,
-                          says="how often the table is cut into blocks")
+                          says="how often the table is divided into blocks")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan a release of weights; reads no row but the public ones of `reference`."""

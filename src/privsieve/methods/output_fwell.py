@@ -46,8 +46,7 @@ class OutputFWELLOptions(WeightOptions):
 
     delta: Any = option(
         default=0, metavar="D", setting=None, read=number,
-        says="what it may cost beyond epsilon, such as 1e-9: shorter noise where there are many "
-             "columns")
+        says="the delta of the guarantee, such as 1e-9: less noise if there are many columns")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan a release of weights; reads no row but the public ones of `reference`."""

@@ -83,23 +83,23 @@ class RuleSieveOptions(Choosing):
 
     class_prior: Any = option(
         default="auto", read=written_shares, metavar="P", rare=True,
-        says="how the classes are weighed: auto (a tenth of epsilon), centred, unbalanced, "
+        says="the weights of the classes: auto (costs a tenth of epsilon), centred, unbalanced, "
              "none, or public class shares such as 0.2 or 0.5,0.3,0.2")
     depth: Any = option(
         default=None, read=whole, choices=("1", "2", "3"), setting="order", rare=True,
-        says="how many columns a rule may join; the size of the table decides where this is left "
-             "out")
+        says="the most columns in one rule; by default the size of the table decides")
     joint: str | None = option(
         default="auto", choices=branches.WORDS,
-        says="pair: begin with the best pair, which finds what matters only together; rounds: then "
-             "name each column by what those before it leave unexplained, so that no copies come; "
-             "auto: as far as rows and epsilon pay for it; none: all columns at once")
+        says="pair: begin with the best pair, so that columns are found that matter only "
+             "together; rounds: then choose one column at a time by what the others leave "
+             "unexplained, so that no copies are chosen; auto: as the rows and epsilon "
+             "allow; none: all columns at once")
     numeric: str | None = option(
         default="auto", choices=WAYS, setting=None, rare=True,
-        says="how a target that is a number is compared; auto cuts it where rows and epsilon "
-             "pay for pairs and rounds, else takes ranks")
+        says="how rows are compared if the target is a number; auto divides it into two classes "
+             "if rows and epsilon suffice for pairs and rounds, else uses ranks")
     max_ops: int = option(default=branches.MAX_OPS, setting=None, read=whole, flag=None,
-                          says="how many word operations a run may take")
+                          says="the most 64-bit operations that a run may take")
 
     def coding(self, domain: Domain) -> Domain:
         """Return the domain by which rows become codes."""

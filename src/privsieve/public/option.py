@@ -460,7 +460,7 @@ def documented(kind: type) -> str:
     lines = ["Parameters", "----------"]
     for each in fields(kind):
         about: About = each.metadata["about"]
-        default = "" if each.default in (None, MISSING) else f", {each.default!r} where left out"
+        default = "" if each.default in (None, MISSING) else f", default: {each.default!r}"
         words = " | ".join(about.choices) or ("value" if each.type == "Any" else each.type)
         lines += [f"{each.name} : {words}{default}", f"    {about.says}."]
     return "\n".join(lines)

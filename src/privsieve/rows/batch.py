@@ -222,7 +222,7 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     batch_rows : int, optional
         the most rows of a batch; any number gives the same codes.
     room : optional
-        how many threads read; one where left out.
+        the number of threads that read; default: one.
 
     Examples
     --------

@@ -31,7 +31,7 @@ class BridgeOptions:
 
     k : the least number of rows in each group
     out : the folder; it must not exist
-    by_path : of sdcmicro: the script names DATA, and no table is written
+    by_path : for sdcmicro: the script reads DATA itself, and no table is written
     """
 
     k: int

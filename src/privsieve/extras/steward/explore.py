@@ -55,7 +55,7 @@ class EachOptions:
 def command(data: str, options: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
     """PRIVATE: write a page of what each k costs on DATA, to choose it; publish nothing.
 
-    The profiles are compared, whichever is named; or one method.
+    Compares the three profiles or, with --method, one method.
     """
     wanted.demand(options)
     k = USUAL_K if page.k is None else page.k

@@ -104,22 +104,22 @@ class NoisyHistogramOptions(PrivateMethod):
 
     columns: Sequence[str] | None = option(
         default=None, kw_only=False, read=written_names, metavar="A,B,…",
-        says="the columns to tabulate; all, or those that are chosen, where this is left out")
+        says="the columns to count; default: all, or the chosen ones")
     n_features_to_select: Any = option(
         default=None, read=how_many, metavar="N", flag="--top",
-        says="let RuleSieve choose k columns first, in the same release and for the same epsilon")
+        says="let RuleSieve choose k columns first, within the same release and epsilon")
     bins: int | Mapping[str, int] = option(
         default=BINS, read=whole_of_each, metavar="N|COLUMN=N",
-        says="bins of equal width of a number or date; or a mapping from names, where the others "
-             f"have {BINS}")
+        says="the number of equal bins of a number or date, or a mapping from names to numbers; "
+             f"other columns have {BINS}")
     target: bool = option(
-        default=True, read=read_flag, says="tabulate the target, where the domain has one")
+        default=True, read=read_flag, says="count the target, too, if the domain has one")
     delta: Any = option(
         default=0, metavar="D", read=number,
-        says="what it may cost beyond epsilon: then only cells that enough rows share are named, "
-             "of a table of any size")
+        says="the delta of the guarantee: then only cells with enough rows are released, and "
+             "the table may have any size")
     share: Any = option(default="0.5", metavar="S", read=number,
-                        says="of epsilon, the part of a choice")
+                        says="the share of epsilon for the choice")
     choice: Mapping[str, Any] | None = option(
         default=None, read=mapping, flag=None, says=f"options of the choice: {', '.join(CHOICE)}")
 

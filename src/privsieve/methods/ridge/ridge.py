@@ -93,27 +93,27 @@ class PrivateKernelRidgeOptions(PrivateMethod):
 
     kernel: str = option(
         default="rbf", kw_only=False, choices=("rbf", "linear", "cosine"),
-        says="what a prediction may look like")
+        says="the form of the model")
     gamma: Any = option(
         default=None, metavar="G", read=number,
-        says="of rbf, how fast near rows become far: exp(-gamma |x - x'|^2) on columns from 0 to "
-             "1; one over the number of columns where this is left out")
+        says="for rbf: the width of the kernel exp(-gamma |x - x'|^2) on columns scaled to 0 to "
+             "1; default: one over the number of columns")
     degree: int | None = option(
         default=None, read=whole, metavar="N",
-        says="of cosine, the number of waves of a column (3)")
+        says="for cosine: the number of waves in each column (default 3)")
     features: int = option(
-        default=200, read=whole, metavar="N", rare=True, says="of rbf, how many cosines and sines")
+        default=200, read=whole, metavar="N", rare=True, says="for rbf: the number of random "
+                                                              "cosines and sines")
     feature_seed: int = option(
         default=0, read=whole, metavar="N", rare=True,
-        says="of rbf, the public seed of their frequencies")
+        says="for rbf: the public seed of their frequencies")
     delta: Any = option(
         default=0, metavar="D", read=number,
-        says="what it may cost beyond epsilon, such as 1e-9: less noise where there are many "
-             "features")
+        says="the delta of the guarantee, such as 1e-9: less noise if there are many features")
     lam: Any = option(
         default="auto", metavar="L", read=number_or_auto, rare=True,
-        says="how strongly the model is held small; the noise falls fast where it grows; auto "
-             "takes the smallest expected error, from public numbers")
+        says="the penalty on large coefficients: more of it means less noise; auto takes the "
+             "value with the smallest expected error, from public numbers")
 
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one model; reads no row."""
