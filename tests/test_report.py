@@ -404,7 +404,7 @@ def test_a_weak_promise_is_said(chosen):
         claim = {**certificate["claim"], "epsilon": epsilon}
         words = Page(html(release, {**certificate, "claim": claim})).words
 
-        assert much == ("This is much:" in words)
+        assert much == ("This cost is high:" in words)
         assert ("protects nobody" in words) == (epsilon == "900")
 
 
@@ -415,7 +415,7 @@ def test_a_delta_is_said(chosen):
     words = Page(html(release, {**certificate, "claim": claim})).words
 
     assert "(ε, δ)-differential privacy" in words
-    assert "This page shows no ranges of belief" in words
+    assert "This page does not show how sure an attacker can become" in words
     assert "+ 0.000001" in words
     assert "times more or less" not in words
 
@@ -530,7 +530,7 @@ def test_the_public_edition_knows_no_closed_column(published):
     assert [False, False] == [word in public for word in ("shut", "nearly")]
     assert "PRIVATE" in inner
     assert "DO NOT RELEASE" not in public
-    assert "3 more were not examined" in inner
+    assert "3 more columns were not examined" in inner
 
 
 def test_what_is_published_reveals_no_more_than_the_table(published):

@@ -137,7 +137,7 @@ def test_a_delta_is_said(kind):
     words = Page(html(*released(kind, delta="1e-6"))).words
 
     assert "(ε, δ)-differential privacy" in words
-    assert "This page shows no ranges of belief" in words
+    assert "This page does not show how sure an attacker can become" in words
     assert "+ 0.000001" in words
     assert "times more or less" not in words
 
@@ -265,7 +265,7 @@ def test_cells_that_are_not_named_are_said():
     words = Page(html(*released("histogram", says=says, delta="1e-6"))).words
 
     assert "3 counts, of 24 combinations" in words
-    assert "3 cells are named: those whose noisy count reached a threshold" in words
+    assert "3 cells are named. Their noisy counts reached a threshold" in words
 
 
 def test_a_table_counts_rows_whoever_is_protected():
@@ -285,7 +285,7 @@ def test_a_choice_before_a_table_is_said():
     choice = {"method": "rule-sieve/2", "epsilon": "0.2", "settings": {"k": 2}}
     words = Page(html(*released("histogram", settings={"k": 2, "choice": choice}))).words
 
-    assert "chosen first, out of 3, by rule-sieve/2. This choice cost ε = 0.2 of the whole" in words
+    assert "chosen first, out of 3, by rule-sieve/2. This choice cost ε = 0.2 of the total" in words
     assert "chosen first" not in Page(html(*released("histogram"))).words
 
 

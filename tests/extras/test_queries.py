@@ -511,5 +511,5 @@ def test_the_query_stands_in_the_release(table, tmp_path, cli, ledger):
     page = " ".join((out / "report.html").read_text().split())
 
     assert "WHERE age &gt; 1" in page
-    assert "its author answers for their being the right rows" in page
+    assert "its author is responsible for choosing the right rows" in page
     assert cli("verify", out / "certificate.json")[0] == 0
