@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -268,6 +269,35 @@ def test_back_and_forth_loses_nothing(tmp_path):
         assert 'name="low-0" value="3' in client.get("/columns")
         assert "--never" in client.get("/cost")
         assert "choose a table" not in client.get("/file")
+
+
+def test_a_sheet_of_excel_is_saved_as_csv(tmp_path):
+    """The first sheet becomes a new CSV file; a broken file and a file that exists are refused."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["age", "on time", "seen", "note", "ill"],
+                [41.5, True, datetime(2024, 5, 1), 'two\nlines, "quoted"', "yes"],
+                [7, None, datetime(2024, 5, 1, 12, 30), "=1+1", "no"], [None] * 5]:
+        book.active.append(row)
+    book.create_sheet("second").append(["other"])
+    book.save(tmp_path / "table.xlsx")
+    (tmp_path / "broken.XLSX").write_bytes(b"PK no archive")
+    with serving(tmp_path) as (address, _):
+        client = Client(address)
+        page = client.post("/choose", file="table.xlsx")
+        assert "<h1>Columns</h1>" in page
+        assert all(f'<bdi>{name}</bdi>' in page for name in ("age", "on time", "seen", "note"))
+        assert "table.csv is already in the folder" in client.post("/choose", file="table.xlsx")
+        assert "cannot be read as an Excel file" in client.post("/choose", file="broken.XLSX")
+        assert "What leaves" in client.post("/save", unit="row", target="ill", **{
+            "values-target": "no, yes", "kind-1": "flag", "kind-3": ""})
+
+    assert (tmp_path / "table.csv").read_text().splitlines() == [
+        "age,on time,seen,note,ill", '41.5,true,2024-05-01,"two lines, ""quoted""",yes',
+        "7,,2024-05-01 12:30:00,,no"]
+    assert 0o600 == (tmp_path / "table.csv").stat().st_mode & 0o777
+    assert run(f"inspect {tmp_path}/table.csv --domain {tmp_path}/domain.toml --private-output "
+               f"{tmp_path}/seen.json".split()) == 0
 
 
 def test_the_form_is_the_domain_file(tmp_path, monkeypatch):

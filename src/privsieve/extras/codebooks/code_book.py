@@ -101,7 +101,7 @@ def read(path: Path) -> list[Proposal]:
     if ending in (".csv", ".tsv", ".txt"):
         return _of_lines(_csv_lines(path.read_bytes()))
     if ending in (".xlsx", ".xlsm"):
-        return _of_lines(_sheet(path))
+        return _of_lines(_headed(iter(enumerate(read_sheet(path, "the code book"), 1))))
     if ending == ".json":
         return _of_lines(_frictionless(path.read_bytes()))
     raise SchemaError(f"the code book's name ends in {ending!r}; take one of {_FORMS}")
@@ -257,16 +257,16 @@ def _csv_lines(data: bytes) -> Lines:
     return _headed(rows())
 
 
-def _sheet(path: Path) -> Lines:
-    """Read the first sheet of an Excel file."""
+def read_sheet(path: Path, what: str) -> list[list[Any]]:
+    """Read the cells of the first sheet of an Excel file."""
     openpyxl = import_library("openpyxl", "codebooks", "an Excel file")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
         book.close()
     except Exception:  # noqa: BLE001  # errors of the library about a broken file
-        raise SchemaError("the code book cannot be read as an Excel file") from None
-    return _headed(iter(enumerate(rows, 1)))
+        raise SchemaError(f"{what} cannot be read as an Excel file") from None
+    return rows
 
 
 def _frictionless(data: bytes) -> Lines:

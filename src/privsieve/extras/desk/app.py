@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 import click
-import msgspec
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -76,8 +74,7 @@ def answering(handler: Callable[[Fields], Response]) -> Callable[[Request], Any]
 
 def go(step: str, **query: str) -> Response:
     """Return the way to a page."""
-    words = "&".join(f"{name}={quote(value)}" for name, value in query.items())
-    return RedirectResponse(f"/{step}{'?' * bool(words)}{words}", 303)
+    return RedirectResponse(f"/{step}{'?' * bool(query)}{urlencode(query)}", 303)
 
 
 class Road:
@@ -94,17 +91,23 @@ class Road:
         ask = pages.form("/choose", [pages.radios(
             "file", dict(zip(tables, tables, strict=True)), choices.file, "Tables in this folder")],
             "Use this table") if tables else pages.paragraph(
-                f"The folder {self.desk.folder.name} holds no table. Put a CSV or Parquet file "
-                "into it and load this page again. Save an Excel sheet as CSV first.")
+                f"The folder {self.desk.folder.name} holds no table. Put a CSV, Parquet or Excel "
+                "file (.xlsx) into it and load this page again.")
         return self._page("file", [
             pages.wrong(fields.get("error", "")),
-            pages.paragraph("Choose the table. Only its header is read now."), ask])
+            pages.paragraph("Choose the table. Only its header is read now. Of an Excel file, the "
+                            "desk first saves the first sheet as a CSV file in this folder."), ask])
 
     def choose(self, fields: Fields) -> Response:
         """Take a table of the folder."""
         file = fields.get("file", "")
         if file not in self.desk.tables():
             return self.file({"error": "choose a table of this folder"})
+        if file.lower().endswith(".xlsx"):
+            try:
+                file = columns.save_sheet(self.desk, file)
+            except PrivsieveError as error:
+                return self.file({"error": str(error)})
         if file != self.desk.choices.file:
             self.desk.choose(file=file, roles={}, groups={}, request="", out="")
             (self.desk.folder / INSPECTION).unlink(missing_ok=True)
@@ -141,17 +144,15 @@ class Road:
     def save(self, fields: Fields) -> Response:
         """Write the domain file; a wrong form comes back as it was filled in."""
         choices = self.desk.choices
+        form = None
         try:
-            form = columns.form_of(self.desk.folder, choices.file)
-            if len(form.rows) > pages.MOST_COLUMNS:
+            known = columns.form_of(self.desk.folder, choices.file)
+            if len(known.rows) > pages.MOST_COLUMNS:
                 Domain.from_toml(self.desk.folder / DOMAIN)
                 return go("aim")
-            form = columns.filled(form, fields)
-        except (PrivsieveError, OSError) as error:
-            return self.columns({"error": str(error)})
-        try:
+            form = columns.filled(known, fields)
             text = columns.text_of(form)
-        except PrivsieveError as error:
+        except (PrivsieveError, OSError) as error:
             return self.columns({"error": str(error)}, form)
         self.desk.write(DOMAIN, text.encode())
         (self.desk.folder / INSPECTION).unlink(missing_ok=True)
@@ -168,12 +169,12 @@ class Road:
 
     def _inspection(self) -> tuple[str, dict[str, str]]:
         """Return what an inspection says of the file, and of each column.  PRIVATE."""
+        facts = self.desk.facts(INSPECTION)
         try:
-            facts = msgspec.json.decode((self.desk.folder / INSPECTION).read_bytes())
             return "\n".join([_verdict(facts), *map(str, facts["write"])]), {
                 each["name"]: ". ".join([_verdict(each), *each["fixes"]])
                 for each in facts["columns"]}
-        except (OSError, ValueError, LookupError, TypeError, msgspec.DecodeError):
+        except (LookupError, TypeError):
             return "", {}
 
     # --- aim -------------------------------------------------------------------------------------
@@ -228,7 +229,8 @@ class Road:
 
     def cost(self, fields: Fields) -> Response:
         """Show what each epsilon buys, what is left, and the price of the next release."""
-        if self._domain() is None:
+        domain = self._domain()
+        if domain is None:
             return go("columns")
         choices = self.desk.next_request()
         refused = pages.wrong(fields.get("error", ""))
@@ -247,18 +249,18 @@ class Road:
             # Its last part says how to go on in a terminal.
             parts.append(pages.document(replace(text, parts=text.parts[:-1])))
         except (PrivsieveError, click.ClickException) as error:
-            parts.append(pages.refusal(error))
+            parts.append(pages.wrong(error))
         parts.append(pages.form("/price", [pages.fieldset("The price", [
             pages.entry("epsilon", "epsilon of this release", choices.epsilon),
             pages.entry("population", "name of the people in the table", choices.population,
                         short=False)])], "Show this price"))
         commands = [plan_words(choices, None, epsilon=False)]
         if choices.epsilon and choices.population:
-            parts += self._pay(choices)
+            parts += self._pay(choices, domain.unit)
             commands = [plan_words(choices, None), command_words(choices)]
         return self._page("cost", [*parts, pages.ways(commands, python_lines(choices))])
 
-    def _pay(self, choices: Choices) -> list[str]:
+    def _pay(self, choices: Choices, unit: str) -> list[str]:
         """Return the plan, the state of the ledger, and the button that names the price."""
         kept = self.desk.run(["ledger", "show", "--ledger", LEDGER,
                               f"--population={choices.population}"])
@@ -276,13 +278,13 @@ class Road:
             plan = outcome_of(words)
             odds = factor(exact(choices.epsilon, "epsilon"))
         except (PrivsieveError, click.ClickException) as error:
-            return [pages.refusal(error)]
+            return [pages.wrong(error)]
         anyway = Markup('<label><input type="checkbox" name="anyway" value="yes"> continue '
                               "although a forecast warns</label>")
         return [pages.document(plan), pages.form(
             "/release", [*self._request(choices), pages.paragraph(
                 f"Epsilon {choices.epsilon}: the release can change an attacker's odds about one "
-                f"{self._unit()} by the factor {odds} at most. The charge comes before the rows "
+                f"{unit} by the factor {odds} at most. The charge comes before the rows "
                 "are read and is never given back."), anyway],
             f"Pay epsilon {choices.epsilon} and choose {choices.count} columns")]
 
@@ -339,35 +341,26 @@ class Road:
 
     def _released(self, folder: str) -> list[str]:
         place = self.desk.folder / folder
-        body: dict[str, Any] = {}
-        with suppress(OSError, msgspec.DecodeError):
-            body = msgspec.json.decode((place / RELEASE).read_bytes())
+        body, certificate = (self.desk.facts(folder, name) for name in (RELEASE, CERTIFICATE))
         ledger = ["--ledger", LEDGER] if (self.desk.folder / LEDGER).is_file() and (
-            self._certificate(folder).get("ledger")) else []
+            certificate.get("ledger")) else []
         words = ["verify", folder, *ledger]
         checked: Ran = self.desk.run(words)
         valid = checked.facts.get("valid") is True
         notes = [str(each) for each in (checked.facts.get("reasons") or []) + (
             checked.facts.get("notes") or [])]
-        names = Markup("").join(
-            Markup("<li>{}</li>").format(pages.name(str(each)))
-            for each in body.get("selected", []))
         verdict = pages.right("Valid: privsieve verify found nothing wrong.") if valid else (
             pages.wrong(f"Not valid: {checked.error}"))
         files = sorted(path.name for path in place.iterdir() if path.is_file())
-        links = Markup("").join(
-            Markup('<li><a href="/files/{}/{}">{}</a></li>').format(
-                quote(folder), quote(name), name) for name in files if not name.startswith("."))
+        links = [Markup('<a href="/files/{}/{}">{}</a>').format(quote(folder), quote(name), name)
+                 for name in files if not name.startswith(".")]
         return [
-            verdict, Markup("<h2>Released</h2><ul>{}</ul>").format(names) if names else "",
-            Markup("<h2>Notes</h2><ul>{}</ul>").format(Markup("").join(
-                map(Markup("<li>{}</li>").format, notes))) if notes else "",
-            Markup('<h2>What may be sent</h2><p>This folder may be sent, as a whole, after '
-                         "the person responsible for the table has signed the form of the report: "
-                         '<a href="/zip/{0}">{1}.zip</a>. Keep the table, {2}, {3} and {4} here.'
-                         "</p><ul>{5}</ul>").format(quote(folder), folder, LEDGER, INSPECTION,
-                                                    STATE, links),
-            pages.ways([words])]
+            verdict, pages.items("Released", map(pages.name, body.get("selected", []))),
+            pages.items("Notes", notes), pages.items("What may be sent", links, Markup(
+                "<p>This folder may be sent, as a whole, after the person responsible for the "
+                'table has signed the form of the report: <a href="/zip/{}">{}.zip</a>. Keep the '
+                "table, {}, {} and {} here.</p>").format(quote(folder), folder, LEDGER, INSPECTION,
+                                                         STATE)), pages.ways([words])]
 
     def recover(self, fields: Fields) -> Response:
         """Finish an interrupted release; this costs nothing."""
@@ -412,18 +405,8 @@ class Road:
         except (PrivsieveError, OSError):
             return None
 
-    def _unit(self) -> str:
-        domain = self._domain()
-        return domain.unit if domain else "row"
-
     def _request(self, choices: Choices) -> list[str]:
         return [pages.hidden(name, getattr(choices, name)) for name in _OF_CHARGE]
-
-    def _certificate(self, folder: str) -> Mapping[str, Any]:
-        with suppress(OSError, msgspec.DecodeError):
-            body = msgspec.json.decode((self.desk.folder / folder / CERTIFICATE).read_bytes())
-            return body if isinstance(body, dict) else {}
-        return {}
 
 
 def _verdict(facts: Mapping[str, Any]) -> str:

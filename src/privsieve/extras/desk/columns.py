@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tomli_w
 
 from privsieve.errors import DomainError
-from privsieve.extras.desk.state import DOMAIN
+from privsieve.extras.codebooks.code_book import read_sheet
+from privsieve.extras.desk.state import DOMAIN, Desk
 from privsieve.public.canonical import is_whole
 from privsieve.public.domain import Domain
 from privsieve.public.domain_file import parse, to_toml
@@ -59,8 +62,8 @@ class TableForm(NamedTuple):
 def form_of(folder: Path, file: str) -> TableForm:
     """Return the form of a table: as its domain file says, or as names and types propose."""
     path = folder / file
-    source = open_source(path, csv=recognised(path)) if (
-        path.suffix.lower() in TEXT_FILES) else open_source(path)
+    how = recognised(path) if path.suffix.lower() in TEXT_FILES else None
+    source = open_source(path, csv=how)
     known: dict[str, Any] = {}
     with suppress(DomainError, OSError):
         known = tomllib.loads(to_toml(Domain.from_toml(folder / DOMAIN)))
@@ -74,13 +77,33 @@ def form_of(folder: Path, file: str) -> TableForm:
         own: Mapping[str, Any] = columns.get(name, {}) if columns else entry.facts
         chosen = own.get("kind", "") if columns else "" if entry.aside else entry.kind
         rows.append(ColumnEntry(name, chosen, own, "" if chosen else entry.aside))
-    written = {}
-    if path.suffix.lower() in TEXT_FILES:
-        how = recognised(path)
-        written = {"delimiter": how.delimiter, "decimal": how.decimal, "encoding": how.encoding}
+    written = {"delimiter": how.delimiter, "decimal": how.decimal,
+               "encoding": how.encoding} if how else {}
     table = known.get("table", {})
     return TableForm({**table, "csv": {**written, **table.get("csv", {})} if written else {}}, rows,
                 target.get("name", ""), target)
+
+
+def save_sheet(desk: Desk, file: str) -> str:
+    """Save the first sheet of an Excel file as a new CSV file; return its name."""
+    rows = [list(map(_cell_text, row)) for row in read_sheet(desk.folder / file, file)]
+    while rows and not any(rows[-1]):
+        rows.pop()
+    name, text = f"{Path(file).stem}.csv", StringIO()
+    if (desk.folder / name).exists():
+        raise DomainError(f"{name} is already in the folder; choose it, or rename the Excel file")
+    csv.writer(text).writerows(rows)
+    desk.write(name, text.getvalue().encode())
+    return name
+
+
+def _cell_text(cell: Any) -> str:
+    """Return a cell of Excel as a field of CSV: a date as 2020-12-31, a text on one line."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, datetime):
+        return cell.isoformat(" ").removesuffix(" 00:00:00")
+    return "" if cell is None else " ".join(str(cell).split())
 
 
 def filled(form: TableForm, fields: Mapping[str, str]) -> TableForm:
@@ -118,7 +141,7 @@ def text_of(form: TableForm) -> str:
     names = (form.target, form.table.get("person"))
     content: dict[str, Any] = {
         "table": {key: value for key, value in form.table.items() if value},
-        "column": [{"name": row.name, "kind": row.kind, **_own(row)} for row in form.rows
+        "column": [{**row.facts, "name": row.name, "kind": row.kind} for row in form.rows
                    if row.kind and row.name not in names]}
     if form.target:
         content["target"] = {"name": form.target, **form.target_facts}
@@ -127,10 +150,6 @@ def text_of(form: TableForm) -> str:
     if not content["column"]:
         raise DomainError("no column is left; choose a kind for at least one")
     return to_toml(parse(tomli_w.dumps(content)))
-
-
-def _own(row: ColumnEntry) -> dict[str, Any]:
-    return {key: value for key, value in row.facts.items() if key not in ("name", "kind")}
 
 
 def _value(key: str, text: str) -> Any:
@@ -160,10 +179,5 @@ def written_value(value: Any) -> str:
     """
     if not isinstance(value, list):
         return str(value)
-    return ", ".join(_cells(value))
-
-
-def _cells(values: list[Any]) -> Iterator[str]:
-    for value in map(str, values):
-        quoted = value.replace('"', '""')
-        yield f'"{quoted}"' if {",", '"'} & set(value) else value
+    return ", ".join('"' + text.replace('"', '""') + '"' if {",", '"'} & set(text) else text
+                     for text in map(str, value))

@@ -7,7 +7,6 @@ come from the desk's own pages.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from secrets import compare_digest
 from typing import Any
 from urllib.parse import parse_qs
@@ -15,11 +14,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: What a page of the desk may load: its own style, and nothing of another host.
 POLICY = ("default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -33,7 +28,7 @@ _HEADERS = {
 class Guard:
     """Refuses requests of other hosts, other pages and other users."""
 
-    def __init__(self, app: App, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app, self.token, self.cookie = app, token, f"desk{port}"
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 

@@ -63,15 +63,10 @@ def page(step: str, parts: Iterable[str], *, file: str = "", title: str = "",
                          private=_MARK if private else "", parts=Markup("\n").join(parts))
 
 
-def wrong(text: str) -> Markup:
-    """Return the box of a refusal."""
-    return Markup('<p class="wrong" role="alert">{}</p>').format(clean(text, 4000)) if text else (
-        Markup(""))
-
-
-def refusal(error: Exception) -> Markup:
-    """Return the box of an error of a command."""
-    return wrong(getattr(error, "message", "") or str(error))
+def wrong(error: str | Exception) -> Markup:
+    """Return the box of a refusal, or nothing if there is none."""
+    text = clean(str(getattr(error, "message", "") or error), 4000)
+    return Markup('<p class="wrong" role="alert">{}</p>').format(text) if text else Markup("")
 
 
 def right(text: str) -> Markup:
@@ -82,6 +77,12 @@ def right(text: str) -> Markup:
 def paragraph(text: str) -> Markup:
     """Return a paragraph."""
     return Markup("<p>{}</p>").format(text)
+
+
+def items(heading: str, texts: Iterable[str], before: str = "") -> Markup:
+    """Return a heading and a list below it, or nothing if the list is empty."""
+    lines = Markup("").join(map(Markup("<li>{}</li>").format, texts))
+    return Markup("<h2>{}</h2>{}<ul>{}</ul>").format(heading, before, lines) if lines else lines
 
 
 def document(content: Document) -> Markup:

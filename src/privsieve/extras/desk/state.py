@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from privsieve.folder import CERTIFICATE, NOTE
+from privsieve.folder import CERTIFICATE, NOTE, hidden_file, write_durably
 
 #: Files of the desk in its folder.
 STATE, DOMAIN, LEDGER, INSPECTION = ("desk.json", "domain.toml", "budget.db", "inspection.json")
 #: Tables that the readers know, by the end of their names.
-TABLES = (".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,13 +77,14 @@ class Desk:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file of the desk, which only its owner may read; the old one stays until then."""
-        hidden = self.folder / f".{name}.{secrets.token_hex(8)}"
-        file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "wb") as writer:
-            writer.write(data)
-            writer.flush()
-            os.fsync(writer.fileno())
-        hidden.replace(self.folder / name)
+        with hidden_file(self.folder / name) as (file, hidden):
+            write_durably(file.fileno(), data)
+            hidden.replace(self.folder / name)
+
+    def facts(self, *path: str) -> dict[str, Any]:
+        """Return the JSON object in a file of the folder; an empty one if there is none."""
+        file = self.folder.joinpath(*path)
+        return _object(file.read_bytes()) if file.is_file() else {}
 
     def tables(self) -> list[str]:
         """Return the names of the tables in the folder."""
@@ -125,14 +126,11 @@ class Desk:
             [sys.executable, "-m", "privsieve", *words, "--json"], cwd=self.folder, check=False,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8",
             env={**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1"})
-        try:
-            facts = msgspec.json.decode(done.stdout or "{}")
-        except msgspec.DecodeError:
-            facts = {}
+        facts = _object(done.stdout)
         last = [line for line in done.stderr.splitlines() if line.startswith("privsieve: ")]
         error = last[-1].removeprefix("privsieve: ") if done.returncode and last else (
             "the command failed" if done.returncode else "")
-        return Ran(done.returncode, facts if isinstance(facts, dict) else {}, error)
+        return Ran(done.returncode, facts, error)
 
     def _files(self) -> list[Path]:
         return [path for path in self.folder.iterdir()
@@ -142,3 +140,11 @@ class Desk:
         paths = [path for path in self.folder.iterdir() if path.is_dir() and not path.is_symlink()
                  and ((path / CERTIFICATE).is_file() or (path / NOTE).exists())]
         return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a text of JSON holds; else an empty one."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except ValueError:
+        return {}
