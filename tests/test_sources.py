@@ -163,7 +163,7 @@ def test_target_and_person():
 
     assert "'y' is not in the table" in refused(pa.table({"f": [1], "who": [1]}), domain=domain)
     assert "'who' is not in the table" in refused(pa.table({"f": [1], "y": [1]}), domain=domain)
-    assert "'who' is a column, and an array has no names" in refused([[1]], [1], domain=domain)
+    assert "'who' is a column, but an array has no names" in refused([[1]], [1], domain=domain)
 
 
 def test_target_apart():
@@ -184,10 +184,10 @@ class Ordered:
 Ordered.__module__ = "pyspark.sql.dataframe"
 
 REFUSED = {
-    "spark": (Ordered(), None, "not a frame"),
+    "spark": (Ordered(), None, "not a DataFrame"),
     "iterator": (iter([[1]]), None, "iterator"),
-    "dict": ({"a": [1]}, None, "not read here"),
-    "number": (7, None, "not read here"),
+    "dict": ({"a": [1]}, None, "unsupported type"),
+    "number": (7, None, "unsupported type"),
     "flat array": (np.zeros(3), None, "1 dimensions"),
     "cube": (np.zeros((1, 1, 1)), None, "3 dimensions"),
     "records": (np.zeros((2, 2), "i4,i4"), None, "dimensions"),
@@ -201,14 +201,14 @@ REFUSED = {
     "flat y": ([[1]], [[1, 2]], "2 dimensions"),
     "wide y": ([[1]], np.zeros((1, 2)), "2 dimensions"),
     "series": (pl.Series([1]), None, "Arrow stream"),
-    "stream and y": (pa.table({"a": [1]}).to_reader(), [1], "into the stream"),
+    "stream, so y": (pa.table({"a": [1]}).to_reader(), [1], "into the stream"),
     "lazy": (pl.LazyFrame({"a": [1]}), None, "collect()"),
-    "no such y": (pd.DataFrame({"a": [1]}), "b", "no column of that name"),
-    "y of an array": (np.zeros((1, 1)), "b", "no column of that name"),
+    "no such y": (pd.DataFrame({"a": [1]}), "b", "no such column"),
+    "y of an array": (np.zeros((1, 1)), "b", "no such column"),
     "duplicates": (pd.DataFrame([[1, 2]], columns=["a", "a"]), None, "same name"),
     "capitals": (pa.table({"a": [1], "A": [1]}), None, "same name"),
     "control": (pa.table({"\x1b": [1]}), None, "control"),
-    "mixed names": (pd.DataFrame([[1, 2]], columns=["a", 1]), None, "named by a text"),
+    "mixed names": (pd.DataFrame([[1, 2]], columns=["a", 1]), None, "is not a text"),
     "pickle": ("table.pkl", None, "'.pkl'"),
     "no file": ("nowhere.csv", None, "does not exist"),
     "file and y": ("nowhere.csv", [1], "name the target"),
@@ -259,7 +259,7 @@ def test_headerless_names(tmp_path):
     for name in ("c0", "c02", "age", "c100001", "C1"):
         message = refused(file, domain=Domain([Flag(name)], csv=how), csv=how)
 
-        assert f"column {name!r} cannot be in a file without header" in message
+        assert f"column {name!r} cannot be in a file without a header" in message
 
 
 def test_box():

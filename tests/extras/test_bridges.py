@@ -141,7 +141,7 @@ def test_r_reads_hostile_names_as_they_are(tmp_path):
     assert [*HOSTILE, "ill"] == re.findall("^<(.*)>$", parsed, re.MULTILINE)
     code, output, wrong = rscript("sdc.R", cwd=tmp_path / "sdc", env={**os.environ, "LC_ALL": "C"})
     assert (1, [said_by_r(actual_script)]) == (code, BASE.findall(output))
-    assert "what follows needs sdcMicro" in wrong
+    assert "the next steps need sdcMicro" in wrong
 
 
 @pytest.mark.parametrize(("encoding", "mark", "header"), [
@@ -167,7 +167,7 @@ def test_r_reads_the_file_as_we_do(tmp_path, encoding, mark, header):
         _, output, wrong = rscript("sdc.R", cwd=tmp_path / f"sdc{at}")
 
         assert ([] if rows else [said_by_r(export)]) == BASE.findall(output)
-        assert ("in another way here" in wrong) == bool(rows)
+        assert ("differently from privsieve" in wrong) == bool(rows)
 
 
 def test_javac_parses_hostile_names_as_they_are(tmp_path):
@@ -291,9 +291,9 @@ def test_a_folder_is_private_new_and_whole(tmp_path):
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "out",
                                                               *(tmp_path / "out").rglob("*")]}
     assert {path: 0o700 if path.is_dir() else 0o600 for path in modes} == modes
-    with pytest.raises(ParameterError, match="exists; nothing is overwritten"):
+    with pytest.raises(ParameterError, match="exists and is not overwritten"):
         write_folder(tmp_path / "out", files)
-    with pytest.raises(ParameterError, match="cannot be made"):
+    with pytest.raises(ParameterError, match="cannot be created"):
         write_folder(tmp_path / "none" / "out", files)
     with pytest.raises(TypeError):
         write_folder(tmp_path / "next", {**files, "settings.json": None})
@@ -362,7 +362,7 @@ def test_limits_are_models_of_arx(tmp_path):
 
     assert ("income", "ill") == settings.sensitive
     assert ("income",) == settings.decimals
-    assert ("the largest share of a value, which no model of ARX limits",) == settings.left
+    assert ("the largest share of a value: no model of ARX limits it",) == settings.left
     assert ["KAnonymity(3)", 'DistinctLDiversity("income", 2)', 'EntropyLDiversity("income", 1.5d)',
             'OrderedDistanceTCloseness("income", 0.25d)', 'DistinctLDiversity("ill", 2)',
             'EntropyLDiversity("ill", 1.5d)', 'EqualDistanceTCloseness("ill", 0.25d)',
@@ -387,9 +387,9 @@ def test_the_command_writes_and_says_so(tmp_path, monkeypatch, cli):
             "age,ward", "--sensitive", "income", "--absences", "all", *options)
 
         assert (0, "") == (code, stdout), stderr
-        assert "PRIVATE: not to be released" in stderr
-        level, below = re.search(r"(\d+) rows in the smallest group that is equal in all 2 known "
-                                 r"columns, as \w+ counts; (\d+) rows in groups below k = 3",
+        assert "PRIVATE: do not release" in stderr
+        level, below = re.search(r"(\d+) rows in the smallest group of rows that are equal in all "
+                                 r"2 known columns, as \w+ counts; (\d+) rows in groups below k",
                                  re.sub(r"\s+", " ", stderr)).groups()
         if kind == "sdcmicro":
             text = rscript("sdc.R", cwd=tmp_path / out)[1]
@@ -411,7 +411,7 @@ def test_bad_input_is_one_sentence(tmp_path):
     cases = [
         (ParameterError, "k is 0", lambda: exported(path, table, roles, 0)),
         (ParameterError, "k is 401", lambda: exported(path, table, roles, 401)),
-        (ParameterError, "tables of cells", lambda: exported(dotted, table, roles, 3)),
+        (ParameterError, "a bridge takes a CSV", lambda: exported(dotted, table, roles, 3)),
         (ParameterError, "--known", lambda: exported(path, table, Roles(target="ill"), 3)),
         (ParameterError, "second role", lambda: exported(
             path, table, Roles(both=("age",), target="age"), 3)),
@@ -419,7 +419,7 @@ def test_bad_input_is_one_sentence(tmp_path):
             path, table, Roles(both=("age",), sensitive=("job",)), 3)),
         (SchemaError, "control or direction", lambda: exported(
             secret, labelled(secret, ("ward",), columns={"ward": ["B"]}), both, 1)),
-        (SchemaError, "takes for suppressed", lambda: arx(exported(
+        (SchemaError, "reads as suppressed", lambda: arx(exported(
             star, labelled(star, ("ward",)), both, 1))),
         (ParameterError, "at most 64", lambda: arx(exported(
             many, wide_table, Roles(both=tuple(wide)), 1))),

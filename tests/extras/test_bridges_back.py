@@ -121,9 +121,9 @@ def test_levels_of_other_forms_are_categories(tmp_path, capsys, monkeypatch):
 
 def test_what_was_not_generalised_is_refused(tmp_path):
     """A column with two ways to be missing, with too many levels, or a table without any level."""
-    for rows, message in (([["a"], ["*"], [""], ["x"]], "more than one way"),
+    for rows, message in (([["a"], ["*"], [""], ["x"]], "more than one mark"),
                           ([["a"], *([str(at)] for at in range(1001))], "more than 1000 levels"),
-                          ([["a", "b"], ["*", "*"], ["*", "*"]], "no column of the table")):
+                          ([["a", "b"], ["*", "*"], ["*", "*"]], "every cell of the table")):
         path = write_csv(tmp_path / "t.csv", rows)
 
         with pytest.raises(SchemaError, match=message):
@@ -150,7 +150,7 @@ def test_what_the_script_writes_is_read_back(tmp_path, capsys, library):
     write_folder(tmp_path / "sdc", files)
     code, _, output = rscript("sdc.R", cwd=tmp_path / "sdc", env=library)
 
-    assert (1, True) == (code, "fewer than k = 4 rows, and nothing was written" in output)
+    assert (1, True) == (code, "fewer than k = 4 rows, so nothing was written" in output)
     assert not (tmp_path / "sdc" / "result.csv").exists()
     script = files["sdc.R"].replace(b"# sdc <- localSuppression", b"sdc <- localSuppression")
     (tmp_path / "sdc" / "next.R").write_bytes(script)

@@ -230,11 +230,11 @@ FORMS = {
         "more than name columns",
     "SELECT sqrt(b) AS a, b, ill FROM {parquet}": "more than name columns",
     "SELECT chr(b::INT) AS a, b, ill FROM {parquet}": "more than name columns",
-    "SELECT * FROM {csv}": "a CSV file by its path",
+    "SELECT * FROM {csv}": "for a CSV file, give its path",
     "FROM {parquet} WHERE CAST(a AS INT) > 0": "more than name columns",
-    "SELECT a, b, ill FROM {parquet} WHERE a > 0": "does not have its type",
-    "SELECT * FROM cast_view": "view of columns of one",
-    "SELECT a, b, ill FROM computed": "view of columns of one",
+    "SELECT a, b, ill FROM {parquet} WHERE a > 0": "does not have the type",
+    "SELECT * FROM cast_view": "view of its columns",
+    "SELECT a, b, ill FROM computed": "view of its columns",
     "SELECT a, b, ill FROM t": None,
     "FROM v": None,
     "FROM {parquet}": None,
@@ -258,7 +258,7 @@ def test_no_cell_decides_whether_there_is_a_release(odd_tables, query, neighbour
                     rows=30_000, neighbours=neighbours, unit_declared=True)
     refusal = FORMS[query]
     if refusal is None and "WHERE" in query and neighbours == "replace-one":
-        refusal = "WHERE leaves it out"
+        refusal = "with WHERE in a query"
     answers = [outcome("sql:" + query.format(**places), ledger, domain, connect=base)
                for base, places in odd_tables]
 
@@ -303,7 +303,7 @@ REFUSED = {
         "FROM t WHERE age > 1 GROUP BY ALL", "FROM t WHERE word = x'61'", "SELECT 1; SELECT 2",
         "FROM t WHERE age IS NOT DISTINCT FROM NULL", "FROM t WHERE (age > 1) = TRUE",
         "FROM t AT (VERSION => 1)"],
-    "view of columns of one": [
+    "view of its columns": [
         "FROM absent", "FROM absent.t", "SELECT nothing FROM t", "FROM t WHERE nothing = 1",
         "FROM t WHERE current_date = '2020-01-01'", "SELECT more FROM t", "FROM 't.csv'",
         "FROM t.csv", "FROM 't.json'", "FROM 't.xlsx'", "FROM frame", "FROM duckdb_settings",
@@ -312,7 +312,7 @@ REFUSED = {
         "FROM of_window", "FROM of_rows", "FROM of_one", "FROM of_function", "FROM of_csv",
         "FROM of_parquet", "FROM of_of_cast", "SELECT absent FROM 't.parquet'",
         "FROM 't.parquet' WHERE absent = 1", "FROM more"],
-    "does not have its type": [
+    "does not have the type": [
         "FROM t WHERE word = 5", "FROM t WHERE word IN ('a', 5)", "FROM t WHERE age = 'a'",
         "FROM t WHERE age = 1.5", "FROM t WHERE age = 300000000000", "FROM t WHERE age = TRUE",
         "FROM t WHERE age = 1e999", "FROM t WHERE dose = 1e999", "FROM t WHERE dose = '1'",
@@ -438,7 +438,7 @@ def test_a_connection_file_reads_no_row(clinic, tmp_path, statement):
     """Its statements find a database; one that reads rows could stop at one, before the charge."""
     attach = tmp_path / "clinic.sql"
     attach.write_text(f"ATTACH '{clinic}' AS clinic (READ_ONLY); {statement};")
-    with pytest.raises(SchemaError, match="other statements"):
+    with pytest.raises(SchemaError, match="may contain only ATTACH"):
         open_source("sql:FROM clinic.t", connect=attach)
 
 
@@ -475,7 +475,7 @@ def test_a_connection_that_does_not_open_is_refused(tmp_path):
         with pytest.raises(SchemaError, match=message) as failed:
             open_source("sql:FROM t", connect=path)
         assert "secret" not in str(failed.value)
-    with pytest.raises(SchemaError, match="a connection file is for a query"):
+    with pytest.raises(SchemaError, match="a connection file needs a query"):
         open_source([[1]], connect=odd)
 
 
@@ -502,7 +502,7 @@ def test_the_query_stands_in_the_release(table, tmp_path, cli, ledger):
     text = " ".join("".join(output).split())
 
     assert (0, True) == (code, "WHERE age > 1" in text), output
-    assert "you answer for its rows" in text
+    assert "you are responsible for choosing the right rows" in text
     code, *output = cli("select", *common, "--ledger", ledger.path, "--population", "clinic",
                         "--out", out)
     assert code == 0, output

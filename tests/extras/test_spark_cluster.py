@@ -24,7 +24,7 @@ from privsieve.rows.batch import Batch
 from privsieve.summaries.stages import Stages
 
 ROWS = 400
-#: Every method of the laws whose summary is a sum.
+#: Every method of the laws which this method cannot read.
 SUMS = [estimator for estimator in ESTIMATORS if isinstance(estimator.plan().summarise, Stages)]
 
 
@@ -202,9 +202,9 @@ def test_what_is_no_sum_of_a_cluster_is_refused(plan, ledger, monkeypatch):
     tied = replace(plan, summarise=added_up(of_codes, placed=True))
     large = added_up(lambda *_: np.zeros(2 * 10**7, np.int64))
     for some, placed, text in (
-            (replace(plan, summarise=lambda _batches, _key: 0), True, "not a sum over rows"),
-            (replace(simple, domain=persons), True, "protects persons"),
-            (tied, False, "as it is"),
+            (replace(plan, summarise=lambda _batches, _key: 0), True, "needs a sum over rows"),
+            (replace(simple, domain=persons), True, "protects people"),
+            (tied, False, "unchanged"),
             (replace(tied, domain=coming), True, "add-remove"),
             (replace(plan, summarise=large), True, "100 MB")):
         with pytest.raises(ParameterError, match=text):

@@ -140,7 +140,7 @@ def test_what_has_no_unique_has_no_estimate():
 
 def test_a_population_is_not_smaller_than_its_sample():
     """Too few people, and a table of no row, are refused."""
-    with pytest.raises(ParameterError, match=r"has 3 people and the table 4 rows.* at least 4"):
+    with pytest.raises(ParameterError, match=r"3 people, fewer than .* 4 rows.* at least 4"):
         estimate_uniques(Items.dense([[1], [1], [0], [0]]), 3)
     with pytest.raises(SchemaError, match="no row"):
         estimate_uniques(Items.dense(np.zeros((0, 2))), 3)

@@ -263,7 +263,7 @@ def test_one_row_less(privsieve):
 
     assert (7, True) == (code, "do not have the same rows" in err), err
     code, _out, err = privsieve("union", "t.csv", "minus")
-    assert (7, True) == (code, "minus is not of the rows of this table" in err), err
+    assert (7, True) == (code, "minus does not have the rows of this table" in err), err
 
 
 def test_an_edited_folder(privsieve):
@@ -273,8 +273,8 @@ def test_an_edited_folder(privsieve):
     Path("edited/table.csv").write_text("\n".join([*lines[:-1], ""]))
     code, _out, err = privsieve("union", "edited", "two")
 
-    assert (7, True) == (code, "edited is not what its certificate claims: the table is not the "
-                               "certified one" in err), err
+    assert (7, True) == (code, "edited does not fit its certificate: the table is not the "
+                               "certified table" in err), err
 
 
 @pytest.mark.parametrize("spoil", [os.mkfifo, lambda file: file.symlink_to("../two/release.json")],
@@ -291,13 +291,13 @@ def test_a_folder_with_what_is_no_file(privsieve, spoil):
 
 
 @pytest.mark.parametrize(("args", "code", "message"), [
-    (("t.csv", "minus.csv"), 2, "give one table, or folders"),
+    (("t.csv", "minus.csv"), 2, "name at least one folder"),
     (("t.csv", "minus.csv", "one"), 2, "at most one table"),
-    (("empty",), 2, "holds no certificate.json"),
+    (("empty",), 2, "has no certificate.json"),
     (("one", "one"), 2, "named twice"),
     (("one", "./one"), 2, "named twice"),
     (("one", "nothing.csv"), 3, "does not exist"),
-    (("bare",), 2, "holds no published table"),
+    (("bare",), 2, "does not contain a published table"),
 ])
 def test_refusals(privsieve, args, code, message):
     """What cannot be checked is refused in one sentence, and nothing is printed before."""

@@ -40,7 +40,7 @@ public class Anonymize {
 
         ARXResult result = new ARXAnonymizer().anonymize(data, config);
         if (!result.isResultAvailable()) {
-            System.err.println("no levels keep this; let ARX leave rows out: setSuppressionLimit");
+            System.err.println("no choice of levels keeps these limits; let ARX leave rows out: setSuppressionLimit");
             System.exit(5);
         }
         DataHandle output = result.getOutput(false);
@@ -53,7 +53,7 @@ public class Anonymize {
         save(output, Paths.get("result.csv"));
     }
 
-    // A key variable: its hierarchy, and between which of its levels ARX may choose.
+    // A key variable: its hierarchy, and the lowest and highest level that ARX may choose.
     private static void known(DataDefinition definition, String column, String file, int lowest,
                               int highest) throws IOException {
         definition.setAttributeType(column, Hierarchy.create(file, UTF_8, ';'));
@@ -61,7 +61,7 @@ public class Anonymize {
         definition.setMaximumGeneralization(column, highest);
     }
 
-    // In another order of rows, in UTF-8 whatever the machine's own letters are.
+    // Write the rows in shuffled order, always in UTF-8.
     private static void save(DataHandle output, Path path) throws IOException {
         try (Writer file = Files.newBufferedWriter(path, UTF_8, StandardOpenOption.CREATE_NEW)) {
             Iterator<String[]> rows = output.shuffledIterator();

@@ -110,13 +110,13 @@ def _cells(levels: Grouping) -> list[str]:
 def _check(table: Exported) -> None:
     known = table.of("known")
     if len(known) > LARGEST_KEYS:
-        raise ParameterError(f"{len(known)} columns may be known, and ARX takes at most "
-                             f"{LARGEST_KEYS} key variables; name fewer with --columns")
+        raise ParameterError(f"{len(known)} columns may be known, but ARX takes at most "
+                             f"{LARGEST_KEYS} key variables; name fewer columns with --columns")
     for column in table.columns:
         if any(text == SUPPRESSED or text.upper() == NULL
                for text in (*column.levels.cells, *column.levels.labels)):
-            raise SchemaError(f"column {column.name!r} has a level that ARX takes for suppressed "
-                              f"({SUPPRESSED}) or for no value ({NULL}); rename it")
+            raise SchemaError(f"column {column.name!r} has a level that ARX reads as suppressed "
+                              f"({SUPPRESSED}) or missing ({NULL}); rename the level")
 
 
 def _texts(column: Variable, decimal: str) -> list[str]:
@@ -137,7 +137,7 @@ def _settings(table: Exported, known: Sequence[Hierarchy], limits: Limits) -> Se
                if model["model"] == "t-closeness, ordered distance"}
     decimals = tuple(column.name for column in other
                      if column.name in ordered and column.levels.kind == "number")
-    left = ["the largest share of a value, which no model of ARX limits"] if limits.share else []
+    left = ["the largest share of a value: no model of ARX limits it"] if limits.share else []
     return Settings(
         FORMAT, __version__, ARX, table.rows, table.k, table.level,
         tuple(hierarchy.key for hierarchy in known),
@@ -200,9 +200,9 @@ class Setting:
 class Settings:
     """The settings of a run of ARX.
 
-    level : rows in the smallest group where each key variable stands on its lowest level.
+    level : rows in the smallest group if each key variable has its lowest level.
     keys : the key variables.
-    sensitive, insensitive : columns with a limit, and without: ARX takes no other sensitive ones.
+    sensitive, insensitive : columns with a limit, and without; ARX needs a limit if sensitive.
     models : privacy models, k-anonymity first.
     decimals : columns that ARX has to order as numbers.
     left : limits of privsieve that no model covers.
@@ -257,9 +257,9 @@ def program(settings: Settings) -> str:
 
 
 def java_string(text: str) -> str:
-    r"""A string of Java that is this text, in ASCII; nothing in it can end the string.
+    r"""Return a text as a string of Java, in ASCII; no character can end the string.
 
-    A `\u` of the text is none of Java's: its backslash is doubled.
+    A `\u` in the text is not an escape of Java, because its backslash is doubled.
 
     >>> print(java_string('a"b\\u0022 \u00e9'))
     "a\"b\\u0022 \u00e9"
@@ -273,7 +273,7 @@ def _unit(unit: int) -> str:
     c = chr(unit)
     if c in '"\\':
         return f"\\{c}"
-    # Java reads \u before anything else: of a control it would make the control itself.
+    # Java reads \u first: the escape of a control character would become the character itself.
     return c if " " <= c <= "~" else f"\\{unit:03o}" if unit < 0x20 else f"\\u{unit:04x}"
 
 

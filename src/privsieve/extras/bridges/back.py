@@ -33,7 +33,7 @@ def generalised(path: str | Path, csv: Csv | None = None) -> Domain:
     columns = [column for name, levels in zip(source.columns, levels_of, strict=True)
                if (column := _category(name, levels)) is not None]
     if not columns:
-        raise SchemaError("no column of the table has a level: every cell was taken out")
+        raise SchemaError("every cell of the table is suppressed; give a table with values")
     return Domain(tuple(columns), csv=csv or Csv())
 
 
@@ -41,10 +41,10 @@ def _category(name: str, levels: dict[str, None]) -> Category | None:
     """Return a column with its levels; None if all cells are suppressed."""
     missing = {"", *SUPPRESSED} & levels.keys()
     if len(missing) > 1:
-        raise SchemaError(f"column {name!r} writes in more than one way that a cell was taken out "
-                          f"(an empty cell, {', '.join(SUPPRESSED)}); write all of them alike")
+        raise SchemaError(f"column {name!r} has more than one mark for a suppressed cell (an "
+                          f"empty cell, {', '.join(SUPPRESSED)}); use the same mark everywhere")
     texts = sorted(levels.keys() - missing)
     if len(texts) > LARGEST_LEVELS:
-        raise SchemaError(f"column {name!r} has more than {LARGEST_LEVELS} levels, and was not "
-                          "generalised; leave it out of the table, or generalise it")
+        raise SchemaError(f"column {name!r} has more than {LARGEST_LEVELS} levels; generalise it, "
+                          "or remove it from the table")
     return Category(name, tuple(texts)) if texts else None

@@ -18,9 +18,9 @@ from privsieve.public.option import Dir
 #: Other tools: their names, and what to do in their folder.
 _NAMES = {"sdcmicro": "sdcMicro", "arx": "ARX"}
 _NEXT = {
-    "sdcmicro": "Rscript sdc.R, in that folder; further steps of sdcMicro are in the script, each "
-                "with a # before it",
-    "arx": "javac and java with libarx.jar, in that folder (Anonymize.java says how), or open its "
+    "sdcmicro": "run Rscript sdc.R in that folder; the script also contains further steps of "
+                "sdcMicro, as comments",
+    "arx": "run javac and java with libarx.jar in that folder (see Anonymize.java), or open its "
            "data and hierarchies in ARX",
 }
 
@@ -49,7 +49,7 @@ def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
     wanted.demand_target(options)
     limits = wanted.limits(wanted.l_diversity)
     refuse(place.by_path and tool != "sdcmicro",
-           "--by-path is for sdcmicro: ARX gets the cells in another form; remove --by-path")
+           "--by-path works only with sdcmicro; remove it: ARX needs the cells in another form")
     with staged() as progress:
         progress.stage("reading the table")
         table = options.opened(data, place.k)
@@ -57,10 +57,10 @@ def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
     export = exported(data, table, roles, place.k, options.facts)
     write_folder(place.out, sdcmicro(export, by_path=place.by_path) if tool == "sdcmicro" else
                  arx(export, limits))
-    words.say("level", f"{export.level} rows in the smallest group that is equal in all "
+    words.say("level", f"{export.level} rows in the smallest group of rows that are equal in all "
                        f"{len(export.of('known'))} known columns, as {_NAMES[tool]} counts; "
                        f"{export.below} rows in groups below k = {export.k}")
-    words.say("folder", f"{place.out} (PRIVATE: not to be released)", fg="yellow")
+    words.say("folder", f"{place.out} (PRIVATE: do not release)", fg="yellow")
     words.say("next", _NEXT[tool])
     return Outcome({"folder": place.out, "tool": tool, "level": export.level,
                     "known": [column.name for column in export.of("known")], "below": export.below,

@@ -7,32 +7,32 @@ if (!l10n_info()[["UTF-8"]]) invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
 k <- @K@
 rows <- @ROWS@
 
-# The columns: what they are called here, and in the table.
+# The columns: their names here, and in the table.
 columns <- @COLUMNS@
 
-# The key variables: what may be known of a person.  Numbers and dates are cut into intervals.
+# The key variables: an attacker may know them.  Numbers and dates are cut into intervals.
 keys <- @KEYS@
-# What must not be learned.
+# The sensitive columns: an attacker must not learn them.
 sensitive <- @SENSITIVE@
-# What is predicted, unless it is published and may be known: then it is among the keys.
+# The column to predict.  If it is published and may be known, it is among the keys.
 target <- @TARGET@
-# The numbers that were cut, as they were.
+# The numbers of the columns that were cut, as they are in the table.
 numbers <- @NUMBERS@
-# Of them the values that stand for none.
+# The values of these numbers that mean missing.
 none <- @NONE@
 
-# The table: each cell is a text, and an empty one is missing.
+# The table: each cell is a text, and an empty cell is missing.
 raw <- read.csv(@FILE@, header = @HEADER@, sep = @SEP@, quote = "\"",
                 colClasses = "character", na.strings = "", comment.char = "", fill = TRUE,
                 check.names = FALSE, blank.lines.skip = FALSE, @READ@)
 names(raw) <- if (@HEADER@) trimws(names(raw), whitespace = "[ \t]") else
   paste0("c", seq_along(raw))
 if (nrow(raw) != rows || !all(columns %in% names(raw))) {
-  stop("the table is not the one that was exported: export it again")
+  stop("this is not the table that was exported: export it again")
 }
 raw[] <- lapply(raw, trimws, whitespace = "[ \t]")
 
-# A cell's level, as a file of levels says it: a missing cell has a level of its own.
+# Look up the level of each cell.  A missing cell has a level of its own.
 level_of <- function(variable) {
   file <- file.path("levels", paste0(variable, ".csv"))
   line <- read.csv(file, colClasses = "character", na.strings = character(0), encoding = "UTF-8",
@@ -55,9 +55,9 @@ groups_of <- function() {
 }
 groups <- groups_of()
 if (min(groups) != @LEVEL@ || sum(groups[groups < k]) != @BELOW@) {
-  stop("the file is read in another way here than by privsieve: export it without --by-path")
+  stop("R reads the file differently from privsieve: export it without --by-path")
 }
-# To cut a number in another way, here, before it is counted (intervals are open on the left):
+# To cut a number in another way, do it here, before the count (intervals are open on the left):
 # dat$v1_age <- sdcMicro::globalRecode(dat$n1_age, breaks = c(0, 18, 65, 120))
 
 # k, counted in base R.
@@ -66,7 +66,7 @@ cat("smallest group, base R: ", min(groups), " of ", nrow(dat), " rows; ",
     sum(groups[groups < k]), " rows in groups below k\n", sep = "")
 
 if (!requireNamespace("sdcMicro", quietly = TRUE)) {
-  stop("what follows needs sdcMicro: install.packages(\"sdcMicro\")")
+  stop("the next steps need sdcMicro: install.packages(\"sdcMicro\")")
 }
 suppressPackageStartupMessages(library(sdcMicro))
 
@@ -80,32 +80,32 @@ if (length(sensitive)) {
   print(get.sdcMicroObj(sdc, type = "risk")$ldiversity)
 }
 
-# What sdcMicro does, and privsieve does not.  Take a # away, and say how much.
+# Steps that sdcMicro has, and privsieve does not.  Remove a #, and set the amount.
 #
-# Levels are put together, a step at a time:
+# Merge levels, one step at a time:
 # sdc <- groupAndRename(sdc, var = keys[1], before = c("A", "B"), after = "A or B")
 #
-# Local suppression: single cells are taken out until every group has k rows.  sdcMicro counts a
-# cell that was taken out as any value; privsieve counts it as a value of its own.
+# Local suppression: remove single cells until every group has k rows.  sdcMicro counts a removed
+# cell as any value; privsieve counts it as a value of its own.
 # sdc <- localSuppression(sdc, k = k)
 #
-# Microaggregation: numbers become the mean of k or more rows.
+# Microaggregation: replace numbers by the mean of k or more rows.
 # sdc <- microaggregation(sdc, variables = names(numbers), aggr = k)
 #
-# PRAM: categories are changed at random, by known chances (of a key variable k then says nothing).
+# PRAM: change categories at random, with known probabilities (k then ignores such a key variable).
 # sdc <- pram(sdc, variables = c(sensitive, target)[1])
 
 smallest <- min(get.sdcMicroObj(sdc, type = "risk")$individual[, "fk"])
 cat("smallest group, sdcMicro: ", smallest, "\n", sep = "")
 if (smallest < k) {
-  stop("a group has fewer than k = ", k, " rows, and nothing was written: take a # away above")
+  stop("a group has fewer than k = ", k, " rows, so nothing was written: remove a # above")
 }
 if (any(file.exists(c("result.csv", "domain.toml")))) {
-  stop("result.csv or domain.toml exists, and nothing is overwritten: move them away")
+  stop("result.csv or domain.toml exists and is not overwritten: move it away")
 }
 
-# The result: key variables, sensitive ones and the target, in another order of rows.  A number
-# stays out unless you microaggregated it: add its name.
+# The result: key variables, sensitive columns and the target, with shuffled rows.  Add the name of
+# a number if you microaggregated it.
 result <- extractManipData(sdc, randomizeRecords = "simple")[c(keys, sensitive, target)]
 result[] <- lapply(result, as.character)
 names(result) <- columns[names(result)]
@@ -113,7 +113,7 @@ file <- file("result.csv", "w", encoding = "UTF-8")
 write.csv(result, file, row.names = FALSE, na = "")
 close(file)
 
-# What privsieve reads it by: the levels of each column; a cell that was taken out is missing.
+# The domain file for privsieve: the levels of each column.  A removed cell is missing.
 #   privsieve check result.csv --domain domain.toml
 toml <- function(x) {
   x <- gsub("\"", "\\\"", gsub("\\", "\\\\", enc2utf8(x), fixed = TRUE), fixed = TRUE)

@@ -1,8 +1,8 @@
 """Export a table to sdcMicro: the table, its levels, and a script in R that counts them.
 
-The script needs base R until it says "sdcMicro"; then the package.  It was written for 5.8.1.  Of
-the table it holds only the names of columns, as strings.  Its variables are made of ASCII letters
-and digits, because sdcMicro evaluates names of columns as code if a key variable is missing.
+The script needs base R, and from `library(sdcMicro)` on also sdcMicro 5.8.1.  It contains only the
+names of the table's columns, as strings.  Its variables are ASCII letters and digits, because
+sdcMicro evaluates names of columns as code if a key variable is missing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SDCMICRO = "5.8.1"
 def sdcmicro(table: Exported, *, by_path: bool = False) -> dict[str, bytes]:
     """Return the files of an export: `sdc.R`, `levels/` and, unless `by_path`, `table.csv`."""
     if by_path and table.path.suffix.lower() in (".parquet", ".pq"):
-        raise ParameterError("base R reads no Parquet file; leave out --by-path, and the table "
-                             "is written beside the script")
+        raise ParameterError("base R cannot read a Parquet file; leave out --by-path, so that "
+                             "privsieve writes the table beside the script")
     names = variables(table.columns)
     files = {f"levels/{variable}.csv": csv_bytes(_lines(column))
              for variable, column in zip(names, table.columns, strict=True)}

@@ -49,11 +49,11 @@ Held = tuple[int, ...]
 class Variable:
     """One column of an export.
 
-    role : "known" counts toward k; "sensitive" must not be learned; "target" is what columns are
-        chosen for, where nobody outside knows it.
-    is_target : whether columns are chosen for it; where it may be known, its role is "known".
+    role : "known" counts toward k; an attacker must not learn "sensitive"; "target" is the column
+        to predict, if no outsider knows it.
+    is_target : whether it is the column to predict; if it may be known, its role is "known".
     codes : for each row the position of its cell among `levels.cells`.
-    none : numbers that stand for none, where the cells are used as numbers.
+    none : numbers that mean a missing cell, if the cells are used as numbers.
     """
 
     name: str
@@ -103,8 +103,8 @@ def exported(data: str | Path, table: Labelled, roles: Roles, k: int,
     none = {column.name: column.missing_values for column in (domain.columns if domain else ())
             if isinstance(column, Number) and column.missing_values}
     if path.suffix.lower() not in TABLES:
-        raise ParameterError("a bridge is for tables of cells, a CSV or Parquet file; this one "
-                             "holds yes or no only, and neither tool takes it")
+        raise ParameterError(f"the table's name ends in {path.suffix!r}; a bridge takes a CSV or "
+                             "Parquet file: save the table as CSV")
     known = [name for name in dict.fromkeys(table.items.origin)
              if name in {*roles.presences, *roles.both} and name not in roles.sensitive]
     _check(table, roles, known, k)
@@ -133,14 +133,14 @@ def _check(table: Labelled, roles: Roles, known: Sequence[str], k: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= max(table.items.rows, 1):
         raise ParameterError(f"k is {k!r}; it is a whole number from 1 to the number of rows")
     if table.sources is not None:
-        raise ParameterError("a bridge counts rows, as the other tools do, and k would count "
-                             "people here; hand over a table with one row a person, without "
+        raise ParameterError("a bridge counts rows, as the other tools do, but k counts people "
+                             "here; give a table with one row for each person, without "
                              "--source and without a person in the domain file")
     if not known:
-        raise ParameterError("no column is known to anybody, and without a key variable there is "
-                             "nothing to count; name at least one with --known")
+        raise ParameterError("the table has no key variable, so nothing can be counted; name at "
+                             "least one known column with --known")
     if roles.target in (*known, *roles.sensitive):
-        raise ParameterError(f"the target {roles.target!r} has a second role; name it once")
+        raise ParameterError(f"the target {roles.target!r} has a second role; give it one role")
 
 
 def _sizes(table: Labelled, roles: Roles, known: Sequence[str]) -> Ints:
@@ -185,11 +185,11 @@ def _check_columns(columns: Sequence[Variable]) -> None:
         except DomainError as error:
             raise SchemaError(str(error)) from None
         if re.fullmatch(NUMBER, column.name.replace(",", ".")):
-            raise SchemaError(f"column {column.name!r} is named like a number, and the file that "
-                              "comes back could not be read; rename it")
+            raise SchemaError(f"the name of column {column.name!r} is a number, so privsieve could "
+                              "not read the result of the other tool; rename the column")
         if any(hidden(c) for text in (*column.levels.cells, *column.levels.labels) for c in text):
             raise SchemaError(f"column {column.name!r} has a cell with control or direction "
-                              "characters, which the other tool would not keep; correct it")
+                              "characters, which the other tool would lose; remove them")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,9 +302,9 @@ def _held(name: str, width: int, codes: Codes, items: Items,
         mine[rows] = True
         held[codes[mine], at] = True
         if (held[codes, at] != mine).any():
-            raise SchemaError(f"column {name!r} was read in two ways, as items and as cells; the "
-                              "table changed, or its domain says how else it is written: try "
-                              "again with its --domain")
+            raise SchemaError(f"the cells of column {name!r} do not fit its yes-or-no columns; "
+                              "the table changed, or its domain file declares another format: "
+                              "try again with --domain")
     return held
 
 
@@ -377,10 +377,10 @@ def write_folder(out: str | Path, files: Mapping[str, bytes]) -> None:
     try:
         place.mkdir(0o700)
     except FileExistsError:
-        raise ParameterError("the folder of --out exists; nothing is overwritten: name a folder "
+        raise ParameterError("the folder of --out exists and is not overwritten; name a folder "
                              "that does not exist") from None
     except (OSError, ValueError):
-        raise ParameterError("the folder of --out cannot be made; the folder around it must exist "
+        raise ParameterError("the folder of --out cannot be created; its parent folder must exist "
                              "and be writable") from None
     try:
         for name, data in files.items():
@@ -392,8 +392,8 @@ def write_folder(out: str | Path, files: Mapping[str, bytes]) -> None:
     except BaseException as error:
         shutil.rmtree(place, ignore_errors=True)
         if isinstance(error, OSError):
-            raise ParameterError("the folder of --out cannot be filled; make room on its disk and "
-                                 "try again") from None
+            raise ParameterError("the files cannot be written to the folder of --out; make room "
+                                 "on its disk and try again") from None
         raise
 
 

@@ -92,7 +92,7 @@ def _chosen(release: Mapping[str, Any], mechanism: str) -> Iterator[tuple[str, s
     settings = release["plan"]["settings"]
     for name in release["columns"]:
         if name in settings.get("never", ()):
-            yield name, "left out", "excluded before the choice, which did not use it"
+            yield name, "left out", "excluded before the choice; the choice did not use it"
         elif name in settings.get("always", ()):
             yield name, "named", "always included: declared before the choice"
         elif name in release["selected"]:

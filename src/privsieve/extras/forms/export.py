@@ -46,7 +46,7 @@ def command(form: Form, release: Existing, *,
     except PrivsieveError:
         raise
     except WRONG:
-        raise SchemaError("release.json or certificate.json lacks something that the form needs; "
+        raise SchemaError("release.json or certificate.json lacks a value that the form needs; "
                           "use the files as privsieve wrote them") from None
     return kept(text, {"form": form, "text": text}, out)
 

@@ -65,7 +65,7 @@ def entry(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
         data_domain=text(
             f"All tables with the {len(release['columns'])} declared columns; their kinds, bounds, "
             f"levels and classes are public, and have the SHA-256 {certificate['domain_sha256']}"),
-        unprotected=text("The names of all columns, what was declared of them, the settings" + (
+        unprotected=text("The names of all columns, their declarations, the settings" + (
             f", and the number of {noun}s" if replaces and noun != "person" else "")),
         unit=text(unit_text(claim["unit"])),
         neighbours=text(f"Two tables are neighbours if they differ in {unit_text(claim['unit'])}, "
@@ -73,9 +73,9 @@ def entry(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> str:
         epsilon=_number(claim["epsilon"]), delta=_number(claim["delta"]),
         odds=text(odds(claim, sentence(certificate))),
         composition=text(
-            "A ledger is charged before a row is read, without refunds; it refuses a charge above "
-            "the granted sum" if certificate["ledger"] else
-            "No ledger adds up what is released about the same people"),
+            "privsieve charges a ledger before it reads a row, without refunds; the ledger refuses "
+            "a charge above the granted sum" if certificate["ledger"] else
+            "No ledger adds up the releases about the same people"),
         mechanisms=_mechanisms(certificate),
         warning=f"; warning before the charge: {_sentence(warning)}" if warning else "")
 
@@ -96,8 +96,8 @@ def _sentence(text: str) -> str:
 
 def _product(release: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     if claim["kind"] != "regression":
-        return (f"{text('Summary statistics')} # <- the nearest word of the list; synthetic rows "
-                "have a word of their own")
+        return (f"{text('Summary statistics')} # <- the nearest word of the registry's list; the "
+                "list has another word for synthetic rows")
     is_model = release["features"]["map"] != ANSWERS
     return text("Machine learning model" if is_model else "Summary statistics")
 
@@ -196,8 +196,8 @@ def results(release: Mapping[str, Any], certificate: Mapping[str, Any], files: I
     claim, uid = certificate["claim"], f"privsieve-{certificate['release_sha256'][:12]}"
     time = (certificate["ledger"] or {}).get("reserved_at")
     method = claim.get("mechanism", claim.get("model"))
-    checked = ("Checked by privsieve verify when this file was written; what it cannot check is "
-               "in the officer's form (privsieve export officer)")
+    checked = ("privsieve verify checked these files when this file was written. The officer's "
+               "form (privsieve export officer) lists what it cannot check")
     output = {
         "uid": uid, "status": "review", "type": "custom", "properties": {},
         "files": [{"name": name, "sdc": {}} for name in sorted(files)],

@@ -36,8 +36,8 @@ _NAME = 32
 _STRONG, _WEAK, _LIMIT = "C0", "0.65", "C1"
 #: The figures of a forecast with the names of their bars: of a model, and of weights.
 _PREDICTION = {"noise_prediction": "noise on a prediction", "expected_error": "expected error"}
-_NOISES = {"noise_each": "noise on each number", "noise_length": "noise on all of them together",
-           "longest": "longest without any noise"}
+_NOISES = {"noise_each": "noise on each number", "noise_length": "noise on all numbers together",
+           "longest": "greatest length without noise"}
 
 
 class _Display:
@@ -126,7 +126,7 @@ def _draw_costs(ax: Any, forecast: Mapping[str, Any], cost: str) -> None:
                                 for epsilon in shares])
     ax.minorticks_off()
     ax.margins(x=.12)
-    ax.set(ylim=(0, 108), ylabel="best columns that are found, per cent",
+    ax.set(ylim=(0, 108), ylabel="best columns found, per cent",
            xlabel="epsilon, and the factor by which one row or person can change a probability",
            title="What each epsilon buys (estimated from the table's size)")
 
@@ -163,15 +163,15 @@ class ReleaseDisplay(_Display):
     def _draw(self, ax: Any) -> None:
         body: Mapping[str, Any] = self.release.body
         if body.get("kind") == Selection.kind:
-            raise ParameterError("a choice of columns is a list of names without figures; print "
+            raise ParameterError("a choice of columns is a list of names without numbers; print "
                                  "release.selected, or draw its plan (PlanDisplay)")
         try:
             draw = {ColumnWeights.kind: _weights, Regression.kind: _model,
                     Histogram.kind: _counts}[str(body["kind"])]
             draw(ax, body)
         except WRONG:
-            raise SchemaError("the release has no numbers to draw; take one as privsieve wrote "
-                              "it") from None
+            raise SchemaError("the release has no numbers to draw; use a release as privsieve "
+                              "wrote it") from None
 
 
 def _declaration(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -187,7 +187,7 @@ def _weights(ax: Any, body: Mapping[str, Any]) -> None:
                   key=lambda row: -row[1])
     _bars(ax, [name for name, _ in rows], [value for _, value in rows],
           noise=float(number(weights.noise.each)), strong=len(weights.selected))
-    ax.set(title="Weights as they were released",
+    ax.set(title="Released weights",
            xlabel="weight; the line is one standard deviation of its noise")
 
 
@@ -203,7 +203,7 @@ def _model(ax: Any, body: Mapping[str, Any]) -> None:
             f"number {at}" for at in range(1, len(ranked) + 1)]
         names, values = [labels[at] for at, _ in ranked], [value for _, value in ranked]
     _bars(ax, names, values, noise=float(number(model.noise.each)))
-    ax.set(title="The model as it was released",
+    ax.set(title="The released model",
            xlabel="value; the line is one standard deviation of the noise")
 
 
@@ -224,7 +224,7 @@ def _counts(ax: Any, body: Mapping[str, Any]) -> None:
     else:
         cells = [*map(str, column["values"]), "other"]
     _bars(ax, cells[:len(sums)], sums, noise=float(number(released.noise.each)) * inner ** .5)
-    ax.set(title=f"Rows by {_short(name)}, as they were released",
+    ax.set(title=f"Released counts of rows by {_short(name)}",
            xlabel="count; the line is one standard deviation of its noise")
 
 

@@ -196,8 +196,8 @@ def reading(path: str) -> Iterator[sql.Database]:
 
 def backup(path: str, copy: str) -> NoReturn:  # noqa: ARG001  # as a file is
     """Refuse: the server's own program copies its ledgers."""
-    raise LedgerError("a shared ledger is copied on its server: pg_dump --schema=privsieve; "
-                      "`privsieve ledger export` keeps its entries")
+    raise LedgerError("privsieve does not copy a shared ledger; run pg_dump --schema=privsieve on "
+                      "its server, or save its entries with `privsieve ledger export`")
 
 
 # --- the connection -----------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Session:
     def demand_made(self) -> None:
         """Refuse a database without a ledger."""
         if not self.exists():
-            raise LedgerError(f"there is no ledger in this database; {HOW} makes one")
+            raise LedgerError(f"there is no ledger in this database; create it with {HOW}")
 
 
 def _connect(path: str) -> psycopg.Connection[Any]:
@@ -348,15 +348,15 @@ def _written(path: str, newest: Entry | None) -> bool:
 _GONE = ("the ledger's server cannot be reached, or does not let this user in, and nothing was "
          "written; check the URL, the password file and the server, and try again")
 _UNDONE = "the ledger's server ended the transaction, and nothing was written; try again"
-_UNKNOWN = ("the ledger's server stopped during a write, and it is not known whether this was "
-            "written: run `privsieve ledger show` and `privsieve recover DIR` when it is back")
+_UNKNOWN = ("the ledger's server stopped during a write, and the entry may or may not be written: "
+            "run `privsieve ledger show` and `privsieve recover DIR` when the server is back")
 _BUSY = "other processes kept the ledger busy for a minute; try again"
 #: The text of each error, by the beginning of its code.
 _TEXTS: Mapping[str, str] = {
     "": _GONE, "08": _GONE, "57": _GONE, "40": _BUSY, "55": _BUSY, "25P": _GONE,
     "42501": "this user may not do that in the shared ledger; docs/ledger.md lists the rights "
              "of users who grant, spend or read",
-    "25006": "the ledger's server is read-only; name the one that writes",
+    "25006": "the ledger's server is read-only; name the server that accepts writes",
     "53": "the ledger's server has a full disk or too many connections; make room and try again",
 }
 

@@ -36,11 +36,11 @@ _HOW: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_exte
 #: read before the charge.
 _KEPT = ("SET threads = 1; SET preserve_insertion_order = true; "
          "SET arrow_large_buffer_size = true; SET enable_external_access = false")
-_PLAIN = ("the query does more than name columns of one table, with a WHERE that compares columns "
-          "with literals; write its rows to a Parquet file beforehand, and give that file")
+_PLAIN = ("the query does more than name columns of one table and compare columns with literals "
+          "in WHERE; write its rows to a Parquet file first, and give that file")
 _TABLE = ("the query's table or column does not exist, or the table is not a Parquet file, a table "
-          "of a DuckDB database, or a view of columns of one; write other rows to a Parquet file "
-          "first, and give a CSV file by its path")
+          "of a DuckDB database, or a view of its columns; write other rows to a Parquet file "
+          "first; for a CSV file, give its path instead of a query")
 _SIGNS = {"COMPARE_EQUAL": ("=", pc.equal), "COMPARE_NOTEQUAL": ("<>", pc.not_equal),
           "COMPARE_LESSTHAN": ("<", pc.less), "COMPARE_LESSTHANOREQUALTO": ("<=", pc.less_equal),
           "COMPARE_GREATERTHAN": (">", pc.greater),
@@ -107,7 +107,7 @@ def _chosen(table: Source, kept: list[int], tested: Mapping[str, int], where: An
 
 
 def _connected(connect: Path | None) -> Any:
-    """Open a database of DuckDB for reading, or an empty one after some statements."""
+    """Open a DuckDB database for reading, or an empty database in which statements have run."""
     duckdb = import_library("duckdb", "queries", "a query")
     if connect is not None and not connect.is_file():
         raise SchemaError("the connection file does not exist; check the path (--connect)")
@@ -128,9 +128,9 @@ def _connected(connect: Path | None) -> Any:
     # These do not read rows, except SET with a query in brackets.
     if not all(kind in ("ATTACH", "LOAD") or (kind == "SET" and "(" not in statement.query)
                for statement in statements for kind in [statement.type.name]):
-        raise SchemaError("the connection file has other statements than ATTACH, USE, LOAD, "
-                          "INSTALL and SET; make tables and views in a database of DuckDB, and "
-                          "attach it")
+        raise SchemaError("the connection file may contain only ATTACH, USE, LOAD, INSTALL and "
+                          "SET; create other tables and views in a database of DuckDB, and attach "
+                          "it")
     _opened(lambda: connection.execute(f"{text}\n;{_KEPT}"))
     return connection
 
@@ -253,8 +253,8 @@ def _compared(name: str, word: str, *value: Any) -> Test:
 def _literal(kind: Any, literal: Mapping[str, str], name: str) -> Any:
     """Convert a literal to its column's type, so that cells are not cast."""
     return foreign(lambda: _scalar(kind, literal["kind"], literal["text"]), SchemaError(
-        f"a literal for the column {name!r} does not have its type; write '...' for texts and "
-        "dates, whole numbers for whole numbers, true or false for flags"))
+        f"a literal does not have the type of column {name!r}; write '...' for texts and dates, "
+        "whole numbers for whole numbers, true or false for flags"))
 
 
 def _scalar(kind: Any, word: str, text: str) -> Any:

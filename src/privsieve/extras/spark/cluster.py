@@ -73,20 +73,20 @@ def demand_sum(plan: Plan, source: Source) -> None:
     assert source.cluster is not None
     stages = plan.summarise
     if plan.domain.person is not None:
-        raise ParameterError("the domain protects persons, whose rows are in many partitions of a "
-                             f"Spark frame; {_WAY_OUT}")
+        raise ParameterError("the domain protects people, but the rows of a person are in many "
+                             f"partitions of a Spark frame; {_WAY_OUT}")
     if not isinstance(stages, Stages):
-        raise ParameterError(f"the summary of {plan.method} is not a sum over rows, which a Spark "
-                             f"frame needs; {_WAY_OUT}, or try joint=pair or NoisyTopK")
+        raise ParameterError(f"a Spark frame needs a sum over rows, but {plan.method} has another "
+                             f"summary; {_WAY_OUT}, or try joint=pair or NoisyTopK")
     if stages.placed:
         if not plan.domain.replaces:
-            raise ParameterError(f"{plan.method} breaks ties by a tag of each row, which under "
-                                 "add-remove would differ in each run of a Spark query; "
+            raise ParameterError(f"{plan.method} breaks ties by a tag of each row; under "
+                                 "add-remove each run of a Spark query would give other tags: "
                                  f"{_WAY_OUT}, or write neighbours = replace-one")
         if not source.cluster.placed:
-            raise ParameterError(f"{plan.method} needs a constant place of each row, which only "
-                                 "rows of Parquet files have; write the frame to Parquet, and "
-                                 "give spark.read.parquet(...) as it is")
+            raise ParameterError(f"{plan.method} needs rows with a fixed position, and only "
+                                 "Parquet files have such rows; write the frame to Parquet, and "
+                                 "give spark.read.parquet(...) unchanged")
     if len(Pass(stages.each[0], 0).of(())) > MOST_BYTES:
         raise ParameterError(f"the summary of {plan.method} takes more than {MOST_BYTES // 10**6} "
                              "MB for each partition of a Spark frame; name fewer columns, or "

@@ -143,13 +143,13 @@ def open_spark(frame: Any, y: Any) -> Source:
         raise SchemaError("X is a Spark frame and y is separate; put the target into the frame, "
                           "with its name in the domain")
     if not hasattr(frame, "mapInArrow"):
-        raise SchemaError("X is of Spark and not a frame; give a DataFrame (from pandas on Spark: "
-                          "to_spark())")
+        raise SchemaError("X is an object of Spark, but not a DataFrame; give a DataFrame (from "
+                          "pandas on Spark: to_spark())")
     import_library("pyspark", "spark", "a Spark frame")
     refusal = SchemaError("the Spark frame has no schema; check its query and its session")
     schema, live = foreign(lambda: (frame.schema, frame.isStreaming), refusal)
     if live:
-        raise SchemaError("X is a stream of Spark, which has no end; write it to Parquet, and give "
+        raise SchemaError("X is a stream of Spark without an end; write it to Parquet, and give "
                           "spark.read.parquet(...)")
     steps = foreign(lambda: _steps(frame), refusal)
     if not all(map(_plain, steps)):

@@ -36,7 +36,7 @@ WORDS = Path(__file__).with_name("exploring.txt")
 _CLOSED = 15
 _UNREACHED = "not reached"
 _WAYS = {"few": "few: at most 30 yes-or-no columns, chosen one by one; ",
-         "strict": "strict: k-anonymity, whatever is known of published cells; ",
+         "strict": "strict: k-anonymity, whatever published cells an attacker knows; ",
          "most": "most: as many useful columns as k allows; "}
 
 
@@ -118,7 +118,7 @@ class Shut:
 
 @dataclass(frozen=True, repr=False)
 class Uniques:
-    """Rows without an equal on some columns, and what that means among all people.
+    """Rows that are unique on some columns, and estimates for all people.
 
     pairs : classes of two equal rows; where there are few, estimates are rough.
     unique : how many of the rows alone have no equal among all people; `share` of `alone`.
@@ -145,7 +145,7 @@ class Population:
 
 @dataclass(frozen=True, repr=False)
 class ExploreSettings:
-    """The settings of the search, and what was declared of the table.
+    """The settings of the search, and the declarations about the table.
 
     k, named : the k of the tables on costs, and whether the user named it.
     way : the way of choosing of these tables.

@@ -70,7 +70,7 @@ def command(data: str, options: TableOptions, wanted: SetOptions, page: EachOpti
 def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Outcome:
     """Write the page to a new file that only its owner may read; if that fails, remove the file.
 
-    `rule` says which absences an attacker knows, whether the class is known, and the k of the
+    `rule` is the absences that an attacker knows, whether the class is known, and the k of the
     tables on costs.
     """
     _check_explored(table, page)
@@ -79,22 +79,22 @@ def explore(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) 
         write(explored_page(explored))
     for text in explored.unreached:
         words.say("left out", text, fg="yellow")
-    words.say("explored", f"{page.out} (PRIVATE: not to be released); nothing was published")
+    words.say("explored", f"{page.out} (PRIVATE: do not release); nothing was published")
     return Outcome({"explored": page.out, "left_out": list(explored.unreached)})
 
 
 def _check_explored(table: Labelled, page: EachOptions) -> None:
     seconds, size, rows = page.seconds, page.population_size, table.items.rows
     refuse(len(table.classes) < 2,
-           "columns are compared by what they say about classes: give --target COLUMN of at least "
-           "two classes")
+           "the page compares columns by how well they predict classes: give --target COLUMN with "
+           "at least two classes")
     refuse(seconds is not None and seconds < 1, f"--seconds is {seconds}; give 1 or more")
     refuse(size is not None and table.sources is not None,
-           "--population-size is for tables with one row of each person; leave it out, or "
-           "--source and the person of the domain file")
+           "--population-size is for tables with one row for each person; leave it out, or leave "
+           "out --source and the person of the domain file")
     refuse(size is not None and size < rows,
-           f"--population-size is {size} and the table has {rows} rows, which are a part of it; "
-           f"give at least {rows}")
+           f"--population-size is {size}, but the table has {rows} rows, which are a part of the "
+           f"population; give at least {rows}")
 
 
 def _explored(table: Labelled, rule: Rule, wanted: SetOptions, page: EachOptions) -> Explored:

@@ -80,7 +80,7 @@ class Way:
 
 @dataclass(frozen=True, repr=False)
 class Curve:
-    """Points that were reached, their choices, and why others were not, in sentences."""
+    """The points that were reached, their choices, and sentences about the missing points."""
 
     points: tuple[CurvePoint, ...]
     choices: dict[tuple[str, int], Choice]
@@ -342,7 +342,7 @@ def _scores(patterns: Floats, pattern: Codes, y: Codes) -> Floats:
 
 
 def estimate_uniques(items: Items, people: int, columns: str = "") -> Uniques:
-    """Estimate what rows without an equal mean among `people`, of whom the rows are a sample.
+    """Estimate how many unique rows are unique among `people`, if the rows are a sample.
 
     columns : what to call the columns of the table.
 
@@ -351,10 +351,10 @@ def estimate_uniques(items: Items, people: int, columns: str = "") -> Uniques:
     (2, 1, 0.636, 0.5)
     """
     if people < items.rows:
-        raise ParameterError(f"the population has {people} people and the table {items.rows} rows; "
-                             f"the table is a part of it: give at least {items.rows}")
+        raise ParameterError(f"the population has {people} people, fewer than the table's "
+                             f"{items.rows} rows; give at least {items.rows}")
     if not items.rows:
-        raise SchemaError("the table has no row; a share of rows needs at least one")
+        raise SchemaError("the table has no rows; give a table with at least one row")
     sizes = Knowledge(items).groups().table.counts[:, 0]
     alone, pairs = int((sizes == 1).sum()), int((sizes == 2).sum())
     share = zayatz(sizes, people)
@@ -373,8 +373,8 @@ def in_population(items: Items, population: Any) -> tuple[Ints, Ints]:
     groups = Knowledge(both).groups(which, 2)
     _, counts, pattern = groups.table
     if (counts[:, 0] > counts[:, 1]).any():
-        raise SchemaError("the population lacks rows of the table; give a population of which the "
-                          "table is a part")
+        raise SchemaError("the population lacks rows of the table; give the population that the "
+                          "rows of the table come from")
     mine = pattern[:items.rows]
     return counts[mine, 1], groups.over[mine, 1]
 

@@ -62,10 +62,10 @@ def _known(look: Mapping[str, Any]) -> dict[str, Any]:
             for row in look["written"]], words=3),
         "write": list(map(literal, look["write"])),
         "absent": DataTable("Columns that the table lacks", ("Column", "The table has"), [
-            [name(row["name"]), name(row["near"]) if row["near"] else "nothing near"]
+            [name(row["name"]), name(row["near"]) if row["near"] else "no similar name"]
             for row in look["absent"]], words=2),
         "ignored": names(ignored) if len(ignored) <= MANY else f"{count(len(ignored))} columns",
-        "broken": DataTable("Lines that are no records", (
+        "broken": DataTable("Lines that are not rows", (
             "Lines", "What to do", "How many", "Where first"), [
             [literal(row["said"]), literal(row["fix"]), count(row["many"]),
              f"line {_places(row['where'], row['many'])}"] for row in look["broken"]], words=4),
@@ -87,7 +87,7 @@ def _troubled(column: Mapping[str, Any], place: str) -> Iterator[Part]:
                         narrow=True)
     if column["spellings"] or column["marks"]:
         yield DataTable("Texts and numbers that stand out", (
-            "As it stands", "How often", "The domain lists"), [
+            "In the table", "How often", "The domain lists"), [
             *([name(each["text"]), _marked(each, place), literal(each["listed"] or "–")]
               for each in column["spellings"]),
             *([name(each["value"]), _marked(each, place), "–"] for each in column["marks"])],

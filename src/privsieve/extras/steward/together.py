@@ -1,4 +1,4 @@
-"""`privsieve union`: measure what published folders tell together, without a ledger."""
+"""`privsieve union`: measure what published folders reveal together, without a ledger."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def command(data: Annotated[tuple[str, ...], "[TABLE] DIR..."], options: TableOp
     return _outcome(facts, warning=lowest < needed)
 
 
-_BACK = "withdraw one of them, and use a ledger for later publications"
+_BACK = "withdraw one folder, and use a ledger for later publications"
 
 
 def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
@@ -84,10 +84,10 @@ def _told_apart(data: Sequence[str]) -> tuple[list[str], str | None]:
     paths = [path for path in data if is_folder(path)]
     others = [path for path in data if path not in paths]
     refuse(any(Path(path).is_dir() for path in others),
-           "a folder holds no certificate.json; name folders that `privsieve publish` wrote")
+           "a folder has no certificate.json; name folders that `privsieve publish` wrote")
     refuse(not paths or len(others) > 1,
-           "give one table, or folders that `privsieve publish` wrote, with at most one table "
-           "before them")
+           "name at least one folder that `privsieve publish` wrote, and at most one table "
+           "before the folders")
     refuse(len({Path(path).resolve() for path in paths}) < len(paths),
            "a folder is named twice; name each once")
     return paths, others[0] if others else None
@@ -113,13 +113,13 @@ def _read(data: str, options: TableOptions, folders: Sequence[Verified], k: int,
 
 def _differ(other: Differing) -> str:
     shared = len(other.shared)
-    where = (f"on the {shared} columns that both publish" if shared > 1 else
+    where = (f"on the {shared} columns that both publish," if shared > 1 else
              f"on the column {other.shared[0]!r}, which both publish," if shared else
-             "in their number")
+             "by their number,")
     return (f"{other.first} and {other.second} do not have the same rows: {where} "
             f"{other.only_first} rows of the first and {other.only_second} of the second have no "
-            "match. If they describe the same people, the difference reveals somebody: withdraw "
-            "one of them. Folders of other people need no check together")
+            "match. If both describe the same people, the difference reveals somebody: withdraw "
+            "one folder. Folders about different people do not need this check")
 
 
 def _outcome(facts: Mapping[str, Any], failure: str | None = None, *, warning: bool = False,
@@ -127,14 +127,14 @@ def _outcome(facts: Mapping[str, Any], failure: str | None = None, *, warning: b
     def show() -> None:
         _show(facts)
         if warning:
-            words.show("warning", f"together they may leave groups below k = {facts['k']}: count "
-                                  "them with the table", fg="yellow")
+            words.show("warning", "together, the folders may leave groups below k = "
+                                  f"{facts['k']}: add the table to count them", fg="yellow")
 
     return Outcome(facts, show, failure)
 
 
 def _show(facts: Mapping[str, Any]) -> None:
-    words.show("private", "about rows: for the eyes of who holds them", fg="yellow")
+    words.show("private", "this result describes rows: for the holder of the table", fg="yellow")
     for folder in facts["folders"]:
         words.show("folder", f"{folder['name']}: {folder['rows']} rows, {folder['columns']} items, "
                              f"level {folder['level']} (k = {folder['k']})")
@@ -142,8 +142,8 @@ def _show(facts: Mapping[str, Any]) -> None:
         return
     low, high = facts["lowest"], facts["highest"]
     level = f"level {low}" if low == high else (
-        f"level between {low} and {high}; with the table (privsieve union TABLE DIR DIR) it is "
-        "counted")
+        f"level between {low} and {high}; to count it, add the table (privsieve union TABLE DIR "
+        "DIR)")
     if facts["counted"]:
         level += f", counted from the table: {facts['below']} rows in groups below {facts['k']}"
     words.show("together", f"{facts['columns']} items, {level}")

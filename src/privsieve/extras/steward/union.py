@@ -1,9 +1,9 @@
-"""Measure what published folders tell together, without a ledger.
+"""Measure what published folders reveal together, without a ledger.
 
-The rows of a folder are shuffled, so folders alone do not show which row of one is which row of
-the other.  But they show the number of rows of each kind among the rows that agree on the shared
-columns.  From these numbers follow bounds on the smallest group of all columns.  With the table,
-the group is counted.
+The rows of a folder are shuffled, so two folders alone do not show which of their rows belong
+together.  But they show the number of rows of each kind among the rows that agree on the shared
+columns.  These numbers give bounds on the smallest group of all columns.  With the table, the
+group is counted.
 """
 
 from __future__ import annotations
@@ -88,17 +88,17 @@ def published(path: str) -> Verified:
     place = Path(path)
     inside = place / TABLE
     if not inside.is_file():
-        raise ParameterError(f"{path} holds no published table; name folders that "
+        raise ParameterError(f"{path} does not contain a published table; name folders that "
                              "`privsieve publish` wrote")
-    certificate = load(place).certificate  # refuses what is no plain file, before it is waited for
+    certificate = load(place).certificate  # refuses a pipe, before anything waits for it
     result = verify(place / "certificate.json", place / "release.json", table=inside)
     if not result.valid:
-        raise CheckFailed(f"{path} is not what its certificate claims: {result.reasons[0]}; take "
-                          "the folder as `privsieve publish` wrote it")
+        raise CheckFailed(f"{path} does not fit its certificate: {result.reasons[0]}; use the "
+                          "folder as `privsieve publish` wrote it")
     claim: Any = certificate["claim"] if certificate else None
     if claim is None or claim["kind"] != "containment":
-        raise ParameterError(f"{path} is no publication of columns: there is no table in what it "
-                             "promises")
+        raise ParameterError(f"{path} is not a publication of columns; name folders that "
+                             "`privsieve publish` wrote")
     beside = [*claim["sensitive"], *([claim["target"]] if claim["target"] else [])]
     cells = read_columns(inside.read_bytes())
     held = [np.array([*cells[name]]) == "1" for name in claim["columns"]]
@@ -125,9 +125,9 @@ def differing(folders: Sequence[Verified]) -> Differing | None:
 def bounds(folders: Sequence[Verified]) -> Bounds:
     """Bound the smallest group of all columns together, if the rows are the same.
 
-    Of two rows that agree on what two folders share, `a` of n with the one's columns and `b` of n
-    with the other's, at least max(0, a + b - n) and at most min(a, b) agree on both.  Of more
-    than two folders the smallest group is no larger than that of any two.
+    Take n rows that agree on the shared columns of two folders.  If `a` of them match a row in the
+    first folder, and `b` in the second, then max(0, a + b - n) to min(a, b) rows match in both.
+    The smallest group of more folders is not larger than the smallest group of any two.
     """
     claims = [folder.claim for folder in folders]
     alone = [int(_patterns(folder, np.zeros(folder.items.rows, np.int32), claims)[1].min())
@@ -167,9 +167,9 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
     table, claims = next(iter(tables.values())), [folder.claim for folder in folders]
     for folder in folders:
         if not is_of(folder, tables.get(folder.claim["target"], table)):
-            raise CheckFailed(f"{folder.name} is not of the rows of this table: they are others, "
-                              "fewer, more, or read in another way; give the table of which it "
-                              "was published")
+            raise CheckFailed(f"{folder.name} does not have the rows of this table, as they are "
+                              "read now; give the table from which it was published, with the "
+                              "same options")
     chosen = table.items.take(counted_items(table, claims))
     rule = strictest(chosen, claims)
     notes = []
@@ -177,7 +177,7 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
     classes = tuple(tables[name].y for name in targets_known)
     people = any(folder.claim.get("counted") for folder in folders)
     if people and table.sources is None:
-        notes.append("k counts people in one of them, and rows here: name their column, too "
+        notes.append("k counts people in one folder, but rows here: name the column of people "
                      "(--source, or the person of a domain file)")
     equal = rule.model == "k-anonymity"
     groups = Knowledge(chosen, rule.absent, classes, table.sources if people else None,
@@ -190,8 +190,8 @@ def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], 
             diverse = replace(rule, k=1, classes=len(of.classes), labelled=False)
             poor = max(poor, shortfall(Labelled(chosen, of.y), diverse, range(len(chosen))).poor)
     if limits_of(claims):
-        notes.append("limits of what a group tells were promised, and are not counted here; "
-                     "`publish` with a ledger counts them")
+        notes.append("the folders also limit what a group tells; this command does not count "
+                     "these limits, but `publish` with a ledger does")
     return Joined(int(groups.min()), int((groups < k).sum()), poor, tuple(dict.fromkeys(notes)))
 
 
@@ -272,7 +272,7 @@ def _pair(first: Verified, second: Verified, claims: Claims) -> Bounds | None:
         strata = list(_stratum((mine, groups), (theirs, others), whole, stratum))
         lowest += [int(low.min()) for low, _, _ in strata]
         up = np.stack([high for _, high, _ in strata])
-        # Each row of one folder is some row of the other, at best the one of the largest group.
+        # Each row of a folder is a row of the other folder, at best of its largest group.
         highest += [int(up.max(axis=1).min()), int(up.max(axis=0).min())]
         sure = np.stack([certain for _, _, certain in strata])
         if sure.any():
