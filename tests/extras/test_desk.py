@@ -137,7 +137,7 @@ def ready(folder, client, population="clinic", epsilon="1"):
     fields = TABLES["breast cancer"](folder)
     client.post("/choose", file="table.csv")
     page = client.post("/save", **fields)
-    assert "What leaves" in page, page
+    assert "What to release" in page, page
     client.post("/decide", purpose="names", count="3", k="5", profile="few")
     client.post("/price", epsilon=epsilon, population=population)
     page = client.post("/grant", budget="5")
@@ -159,7 +159,7 @@ def test_a_double_click_charges_once(tmp_path):
         pages.append(client.post("/release", **button))
 
         assert all("Valid: privsieve verify" in page for page in pages)
-        assert "older than your choices" in client.post("/release", **{**button, "out": "other"})
+        assert "choices changed" in client.post("/release", **{**button, "out": "other"})
         assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["selection-1"]
     assert "1" == str(spent(tmp_path, "clinic")["populations"]["clinic"]["spent"])
 
@@ -171,7 +171,7 @@ def test_a_price_that_changed_is_not_charged(tmp_path):
         button = ready(tmp_path, client)
         client.post("/price", epsilon="0.5", population="clinic")
 
-        assert "older than your choices" in client.post("/release", **button)
+        assert "choices changed" in client.post("/release", **button)
     assert "0" == str(spent(tmp_path, "clinic")["populations"]["clinic"]["spent"])
 
 
@@ -289,7 +289,7 @@ def test_a_sheet_of_excel_is_saved_as_csv(tmp_path):
         assert all(f'<bdi>{name}</bdi>' in page for name in ("age", "on time", "seen", "note"))
         assert "table.csv is already in the folder" in client.post("/choose", file="table.xlsx")
         assert "cannot be read as an Excel file" in client.post("/choose", file="broken.XLSX")
-        assert "What leaves" in client.post("/save", unit="row", target="ill", **{
+        assert "What to release" in client.post("/save", unit="row", target="ill", **{
             "values-target": "no, yes", "kind-1": "flag", "kind-3": ""})
 
     assert (tmp_path / "table.csv").read_text().splitlines() == [
@@ -430,7 +430,7 @@ def test_the_whole_road(name, width, tmp_path, browser):
         browser.find_element(By.NAME, "file").click()
         press("Use this table", "Columns")
         fill(fields)
-        press("Save the columns", "What for")
+        press("Save the columns", "Purpose")
         browser.get(address.partition("?")[0] + "columns")
         press("Inspect the rows", "Columns")
         assert "PRIVATE" in browser.find_element(By.CLASS_NAME, "mark").text

@@ -35,7 +35,7 @@ from privsieve.public.domain import Domain
 
 #: The largest form.
 _LARGEST = 4_000_000
-_OLD = "this page was older than your choices; read the price again"
+_OLD = "your choices changed after this page was opened; read the price again"
 #: What a release file may load: it has its own style in it, and no script.
 _ALONE = {"content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'"}
 #: The fields of the button that charges.
@@ -78,7 +78,7 @@ def go(step: str, **query: str) -> Response:
 
 
 class Road:
-    """The five steps, and what their buttons do."""
+    """The five steps, and the actions of their buttons."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -91,15 +91,15 @@ class Road:
         ask = pages.form("/choose", [pages.radios(
             "file", dict(zip(tables, tables, strict=True)), choices.file, "Tables in this folder")],
             "Use this table") if tables else pages.paragraph(
-                f"The folder {self.desk.folder.name} holds no table. Put a CSV, Parquet or Excel "
+                f"The folder {self.desk.folder.name} has no table. Put a CSV, Parquet or Excel "
                 "file (.xlsx) into it and load this page again.")
         return self._page("file", [
             pages.wrong(fields.get("error", "")),
-            pages.paragraph("Choose the table. Only its header is read now. Of an Excel file, the "
-                            "desk first saves the first sheet as a CSV file in this folder."), ask])
+            pages.paragraph("Choose the table. The desk now reads only its header. It first saves "
+                            "the first sheet of an Excel file as a CSV file in this folder."), ask])
 
     def choose(self, fields: Fields) -> Response:
-        """Take a table of the folder."""
+        """Choose a table of the folder."""
         file = fields.get("file", "")
         if file not in self.desk.tables():
             return self.file({"error": "choose a table of this folder"})
@@ -168,7 +168,7 @@ class Road:
         return self.columns({"error": done.error}) if done.code else go("columns")
 
     def _inspection(self) -> tuple[str, dict[str, str]]:
-        """Return what an inspection says of the file, and of each column.  PRIVATE."""
+        """Return the verdict of an inspection on the file, and on each column.  PRIVATE."""
         facts = self.desk.facts(INSPECTION)
         try:
             return "\n".join([_verdict(facts), *map(str, facts["write"])]), {
@@ -180,7 +180,7 @@ class Road:
     # --- aim -------------------------------------------------------------------------------------
 
     def aim(self, fields: Fields) -> Response:
-        """Ask what leaves, and how many columns."""
+        """Ask for the kind of release, and the number of columns."""
         choices, domain = self.desk.choices, self._domain()
         if domain is None:
             return go("columns")
@@ -192,10 +192,10 @@ class Road:
                     "names": "names of columns, for researchers (differential privacy, costs "
                              "epsilon)",
                     "table": "a table of yes/no columns that may be published (k-anonymity by "
-                             "containment, no epsilon)"}, choices.purpose, "What leaves"),
+                             "containment, no epsilon)"}, choices.purpose, "What to release"),
                 pages.fieldset("How many", [
-                    pages.entry("count", "columns, for names", choices.count),
-                    pages.entry("k", "rows in the smallest group, for a table", choices.k),
+                    pages.entry("count", "number of names", choices.count),
+                    pages.entry("k", "rows in the smallest group of a table", choices.k),
                     pages.choice("profile", {"few": "few", "most": "most", "strict": "strict"},
                                  choices.profile, label="profile of the table")]),
                 pages.fieldset("Columns", [pages.table(("column", "role", "group"), [
@@ -209,7 +209,7 @@ class Road:
                     for at, name in enumerate(few)])])], "Go on to the cost")])
 
     def decide(self, fields: Fields) -> Response:
-        """Keep what is to leave."""
+        """Save the purpose and the settings of the release."""
         domain = self._domain()
         if domain is None:
             return go("columns")
@@ -280,16 +280,16 @@ class Road:
         except (PrivsieveError, click.ClickException) as error:
             return [pages.wrong(error)]
         anyway = Markup('<label><input type="checkbox" name="anyway" value="yes"> continue '
-                              "although a forecast warns</label>")
+                              "despite a warning of the forecast</label>")
         return [pages.document(plan), pages.form(
             "/release", [*self._request(choices), pages.paragraph(
                 f"Epsilon {choices.epsilon}: the release can change an attacker's odds about one "
-                f"{unit} by the factor {odds} at most. The charge comes before the rows "
-                "are read and is never given back."), anyway],
+                f"{unit} by a factor of at most {odds}. privsieve charges the budget before it "
+                "reads rows, and never gives it back."), anyway],
             f"Pay epsilon {choices.epsilon} and choose {choices.count} columns")]
 
     def price(self, fields: Fields) -> Response:
-        """Keep the epsilon and the population."""
+        """Save the epsilon and the population."""
         self.desk.choose(epsilon=fields.get("epsilon", "").strip(),
                          population=fields.get("population", "").strip())
         return go("cost")
@@ -322,7 +322,7 @@ class Road:
         return go("result", release=choices.out)
 
     def result(self, fields: Fields) -> Response:
-        """Show a release, whether it is valid, and what may be sent."""
+        """Show a release, its verification, and the files that you may send."""
         parts: list[str] = [pages.wrong(fields.get("error", ""))]
         parts += [pages.form("/recover", [
             pages.hidden("folder", folder), pages.paragraph(
@@ -356,9 +356,9 @@ class Road:
                  for name in files if not name.startswith(".")]
         return [
             verdict, pages.items("Released", map(pages.name, body.get("selected", []))),
-            pages.items("Notes", notes), pages.items("What may be sent", links, Markup(
-                "<p>This folder may be sent, as a whole, after the person responsible for the "
-                'table has signed the form of the report: <a href="/zip/{}">{}.zip</a>. Keep the '
+            pages.items("Notes", notes), pages.items("What you may send", links, Markup(
+                "<p>You may send this folder as a whole, after the person responsible for the "
+                'table has signed the form in the report: <a href="/zip/{}">{}.zip</a>. Keep the '
                 "table, {}, {} and {} here.</p>").format(quote(folder), folder, LEDGER, INSPECTION,
                                                          STATE)), pages.ways([words])]
 

@@ -28,15 +28,15 @@ KINDS = {"": "left out", "number": "number", "flag": "yes or no", "category": "c
          "date": "date"}
 TARGETS = {"label": "classes", "flag": "yes or no", "number": "number"}
 #: How a CSV file is written; lists are separated by commas.
-WRITTEN = {"delimiter": "between fields", "decimal": "decimal sign", "thousands": "thousands sign",
-           "encoding": "letters", "missing": "words for missing", "censored": "limits, such as <5"}
+WRITTEN = {"delimiter": "delimiter", "decimal": "decimal sign", "thousands": "thousands sign",
+           "encoding": "encoding", "missing": "words for missing", "censored": "limits, such as <5"}
 #: The fields of a column that the form shows.
 FIELDS = ("low", "high", "values")
 _LISTS = ("missing", "censored", "values")
 
 
 class ColumnEntry(NamedTuple):
-    """A column in the form: its kind, what is declared of it, and why it is left out."""
+    """A column in the form: its kind, its declaration, and why it is left out."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class ColumnEntry(NamedTuple):
 
 
 class TableForm(NamedTuple):
-    """The form of a table: how its file is written, whose rows, the columns, the target."""
+    """The form of a table: the format of its file, the privacy unit, the columns, the target."""
 
     table: Mapping[str, Any]
     rows: list[ColumnEntry]
@@ -60,7 +60,7 @@ class TableForm(NamedTuple):
 
 
 def form_of(folder: Path, file: str) -> TableForm:
-    """Return the form of a table: as its domain file says, or as names and types propose."""
+    """Return the form of a table, filled in from its domain file, or from names and types."""
     path = folder / file
     how = recognised(path) if path.suffix.lower() in TEXT_FILES else None
     source = open_source(path, csv=how)
@@ -109,7 +109,7 @@ def _cell_text(cell: Any) -> str:
 def filled(form: TableForm, fields: Mapping[str, str]) -> TableForm:
     """Return a form as a user filled it in; a field of a list is separated by commas."""
     def facts(place: str, old: Mapping[str, Any], kind: str) -> dict[str, Any]:
-        # What the form does not show stays as it was, for a column of the same kind.
+        # Facts that the form does not show stay unchanged, for a column of the same kind.
         kept = {key: value for key, value in old.items()
                 if key not in (*FIELDS, "name", "kind")} if old.get("kind") == kind else {}
         return {**kept, **{key: _value(key, text) for key in FIELDS
@@ -146,9 +146,9 @@ def text_of(form: TableForm) -> str:
     if form.target:
         content["target"] = {"name": form.target, **form.target_facts}
     if "unit" not in content["table"]:
-        raise DomainError("say whose rows are protected: rows, or people with all their rows")
+        raise DomainError("choose what is protected: each row, or each person with all their rows")
     if not content["column"]:
-        raise DomainError("no column is left; choose a kind for at least one")
+        raise DomainError("no column has a kind; choose a kind for at least one column")
     return to_toml(parse(tomli_w.dumps(content)))
 
 

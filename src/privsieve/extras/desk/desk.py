@@ -1,4 +1,4 @@
-"""`privsieve desk`: the command line's work on pages of the browser of this machine."""
+"""`privsieve desk`: do the work of the command line on pages in a browser of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guard: who may talk to the desk.
+"""Guard: refuse requests that do not come from the user of the desk.
 
 A request must name this machine as its host, and hold the token: in the address once, then in a
 cookie that the browser sends from the desk's own pages only.  A request that changes something must
@@ -16,7 +16,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-#: What a page of the desk may load: its own style, and nothing of another host.
+#: A page of the desk may load its own style, and nothing from another host.
 POLICY = ("default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
           "base-uri 'none'; frame-ancestors 'none'")
 _HEADERS = {
@@ -62,9 +62,9 @@ class Guard:
         needs = scope["method"] not in ("GET", "HEAD")
         own = {f"http://{host}" for host in self.hosts}
         if (needs or origin is not None) and origin not in own:
-            return PlainTextResponse("another page asked; use the pages of the desk", 403)
+            return PlainTextResponse("another page sent this; use the pages of the desk", 403)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return PlainTextResponse("another page asked; type the address of the desk", 403)
+            return PlainTextResponse("another page sent this; type the address of the desk", 403)
         offered = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and self._is_token(offered):
             answer = RedirectResponse("/file", 303)

@@ -22,7 +22,7 @@ from privsieve.telling import html
 from privsieve.telling.document import Code, Document, clean, literal
 
 #: The steps of the road: their addresses and names.
-STEPS = {"file": "File", "columns": "Columns", "aim": "What for", "cost": "Cost",
+STEPS = {"file": "File", "columns": "Columns", "aim": "Purpose", "cost": "Cost",
          "result": "Result"}
 #: Tables of more columns are edited as a domain file.
 MOST_COLUMNS = 400
@@ -42,8 +42,8 @@ _FRAME = Markup("""<!doctype html>
 <footer>This page is on your machine only. Nothing is sent to another host.</footer>
 </div></body></html>
 """)
-_MARK = Markup('<div class="mark" role="note">PRIVATE: this page says what rows hold. Do not show '
-               "or send it.</div>\n")
+_MARK = Markup('<div class="mark" role="note">PRIVATE: this page describes rows. Do not show or '
+               "send it.</div>\n")
 
 
 def style() -> str:
@@ -133,7 +133,7 @@ def choice(name: str, options: Mapping[str, str], value: str, *, label: str = ""
 
 
 def radios(name: str, options: Mapping[str, str], value: str, legend: str) -> Markup:
-    """Return options of which one is taken."""
+    """Return options; a user chooses one of them."""
     lines = Markup("").join(
         Markup('<div><label><input type="radio" name="{}" value="{}"{}> {}</label></div>').format(
             name, key, Markup(" checked") if key == value else "", words)
@@ -170,7 +170,7 @@ def columns_fields(rows: TableForm, verdicts: Mapping[str, str]) -> list[Markup]
     written = rows.table.get("csv") or {}
     unit = rows.table.get("unit", "")
     return [
-        *([fieldset("How the file is written", [
+        *([fieldset("Format of the file", [
             *(entry(key, words, written_value(written.get(key, "")))
               for key, words in WRITTEN.items()),
             Markup('<label><input type="checkbox" name="line_breaks" value="yes"{}> quoted cells '
@@ -182,9 +182,9 @@ def columns_fields(rows: TableForm, verdicts: Mapping[str, str]) -> list[Markup]
                    label="what"),
             choice("person", names, str(rows.table.get("person", "")),
                    label="column of person ids"),
-            entry("rows_per_person", "rows of a person that are used",
+            entry("rows_per_person", "rows used for each person",
                   rows.table.get("rows_per_person", "")),
-            entry("persons", "about how many people, a public figure",
+            entry("persons", "approximate number of people (public)",
                   rows.table.get("persons", ""))]),
         fieldset("Target: what the columns should predict", [
             choice("target", names, rows.target, label="column"),

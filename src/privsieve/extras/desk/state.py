@@ -1,4 +1,4 @@
-"""State: what a user has chosen so far; it is kept in the folder, so that nothing is lost."""
+"""State: the choices of a user so far, saved in the folder so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
 
 @dataclass(frozen=True, repr=False)
 class Choices:
-    """What a user chose: no cell of a row is in it.
+    """The choices of a user, without any cell of a row.
 
     roles : of a column: always, never or sensitive
     groups : of a column the name of its group
@@ -63,14 +63,14 @@ class Desk:
 
     @property
     def choices(self) -> Choices:
-        """The choices as they are kept in the folder; the usual ones where none are."""
+        """Return the choices that are saved in the folder, or the defaults."""
         try:
             return msgspec.json.decode((self.folder / STATE).read_bytes(), type=Choices)
         except (OSError, ValueError):
             return Choices()
 
     def choose(self, **changes: Any) -> Choices:
-        """Keep some choices."""
+        """Save some choices."""
         choices = replace(self.choices, **changes)
         self.write(STATE, msgspec.json.encode(asdict(choices)))
         return choices
@@ -102,7 +102,7 @@ class Desk:
                 and not (path / NOTE).exists()]
 
     def unfinished(self) -> list[str]:
-        """Return the release folders that a crash left."""
+        """Return the release folders that a crash left unfinished."""
         return [path.name for path in self._folders() if (path / NOTE).exists()]
 
     def next_request(self) -> Choices:

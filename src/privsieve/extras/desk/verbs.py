@@ -1,4 +1,4 @@
-"""Verbs: the choices of a user as commands and as Python, and what a command answers here."""
+"""Verbs: the choices of a user as commands and as Python, and the answers of commands."""
 
 from __future__ import annotations
 
