@@ -361,11 +361,11 @@ def test_a_page_needs_files_that_agree(chosen):
     other = {**release, "domain": {**release["domain"], "rows": 7}}
 
     for first, two in ((other, certificate), ({"kind": "selection"}, certificate), (release, {})):
-        with pytest.raises(SchemaError, match="lacks something that a report needs"):
+        with pytest.raises(SchemaError, match="lacks a value that a report needs"):
             html(first, two)
-    with pytest.raises(SchemaError, match="kind without a report"):
+    with pytest.raises(SchemaError, match="kind that this version cannot show"):
         html({**release, "kind": "poem"}, certificate)
-    with pytest.raises(SchemaError, match="lacks something that a report needs"):
+    with pytest.raises(SchemaError, match="lacks a value that a report needs"):
         html({**release, "kind": "weights"}, certificate)
 
 

@@ -118,7 +118,7 @@ def test_a_page_says_nothing_else(kind):
         digest(canonical(signed)).encode(), digest(canonical(certificate)).encode())
     for key in ("noise", "values", "cells"):
         if key in release:
-            with pytest.raises(SchemaError, match="lacks something that a report needs"):
+            with pytest.raises(SchemaError, match="lacks a value that a report needs"):
                 html({**release, key: {**release[key], **planted}}, certificate)
 
 
@@ -445,7 +445,7 @@ def test_a_page_takes_no_number_that_would_take_for_ever(kind, path, value):
     if path[0] == "cells":
         wrong["cells"]["place"] = [1] * 24
 
-    with pytest.raises(SchemaError, match="lacks something that a report needs"):
+    with pytest.raises(SchemaError, match="lacks a value that a report needs"):
         html(wrong, certificate)
 
 

@@ -47,19 +47,19 @@ def document(release: Mapping[str, Any], certificate: Mapping[str, Any],
     >>> document({"kind": "poem"}, {"claim": {"kind": "poem"}})
     Traceback (most recent call last):
         ...
-    privsieve.errors.SchemaError: release.json has a kind without a report; use the privsieve \
-that made it
+    privsieve.errors.SchemaError: release.json has a kind that this version cannot show; use the \
+version that made it
     """
     kind = release.get("kind")
     if kind not in KINDS:
-        raise SchemaError("release.json has a kind without a report; use the privsieve that made "
-                          "it")
+        raise SchemaError("release.json has a kind that this version cannot show; use the version "
+                          "that made it")
     path, *files = _INTERNAL if closed else KINDS[kind]
     try:
         return page_of(_function(path)(release, certificate, *closed), *files,
                        **_PRIVATE if closed else {})
     except WRONG:
-        raise SchemaError("release.json or certificate.json lacks something that a report needs; "
+        raise SchemaError("release.json or certificate.json lacks a value that a report needs; "
                           "use the files as privsieve wrote them") from None
 
 

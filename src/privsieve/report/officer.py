@@ -29,7 +29,7 @@ WORDS = Path(__file__).parent / "words" / "officer.txt"
 
 
 class Spending(NamedTuple):
-    """The sums of a ledger for some people, all of epsilon: granted, before and after, now left."""
+    """Sums of epsilon in a ledger for some people: granted, before and after a charge, and left."""
 
     limit: str
     before: str
@@ -128,14 +128,14 @@ def odds(claim: Mapping[str, Any], claim_text: str) -> str:
     if not epsilon:
         return "no odds change, because no row was read"
     if claim["delta"] != "0":
-        return f"{claim_text.rstrip('.')}; with a delta, no range of odds holds always"
+        return f"{claim_text.rstrip('.')}; with a delta, no limit on the odds always holds"
     times = factor(epsilon)
     most = times or f"e^{claim['epsilon']}, which protects nobody"
     low, high = (percent(end) for end in belief(epsilon, exact("0.5", "a half")))
     guess = (f"between two guesses about one {noun}" if claim["neighbours"] == "replace-one" else
              f"whether one {noun} is in the table")
-    return (f"for an attacker who knows all the rest and is undecided {guess}, the odds change by "
-            f"a factor of at most {most}: from 50 % to between {low} and {high}")
+    return (f"if an attacker knows everything else and is undecided {guess}, the odds change by a "
+            f"factor of at most {most}: from 50 % to between {low} and {high}")
 
 
 def summed(certificate: Mapping[str, Any], sums: Spending | None) -> str:

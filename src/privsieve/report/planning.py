@@ -17,8 +17,8 @@ from privsieve.telling.document import DataTable, Document, Fact, Facts, Part, l
 Forecasts = Mapping[Fraction, Mapping[str, Any]]
 #: By kind of table: the share of the rows by which the best columns beat the others.
 TABLES = {"weak": "0.02", "usual": "0.1", "strong": "0.2"}
-_LONGEST = ("the length of the noise, in per cent of the longest that all weights can be without "
-            "noise; in most tables they are shorter")
+_LONGEST = ("the length of the noise, in per cent of the greatest length of all weights without "
+            "noise; in most tables the weights are shorter")
 _NEXT = 'Add --epsilon E for details. See the guide "How much epsilon?"'
 
 
@@ -30,7 +30,7 @@ def plan_document(plan: Plan, forecasts: Forecasts, notes: Iterable[tuple[str, s
     query = " ".join((plan.query or "").split())
     facts = [
         *heading(plan), ("cost", f"{plan.cost.words}, charged before a row is read"),
-        *[("query", f"{query} (public; you answer for its rows being the right ones)")]
+        *[("query", f"{query} (public; you are responsible for choosing the right rows)")]
         * bool(query),
         ("settings", "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in options)),
         ("noise", noise(plan)),
@@ -72,8 +72,8 @@ def odds_document(rungs: Iterable[Mapping[str, Any]], top: int, unit: str) -> Do
     heads = "epsilon", f"an attacker's odds of a guess about one {unit}", "right names"
     return Document("", parts=[
         DataTable("What each epsilon buys", heads, rows, words=2),
-        literal("The odds grow at most by this factor. Right names are those among the best "
-                f"{top} columns of a usual table of this size.")])
+        literal("The odds grow at most by this factor. A name is right if its column is among the "
+                f"best {top} columns of a usual table of this size.")])
 
 
 def _right(names: int, percent: int) -> str:
@@ -181,7 +181,7 @@ def _meanings(plan: Plan, population: str | None) -> Iterator[tuple[str, str]]:
     """Yield the heads of the table with their meaning."""
     unit = f"one {plan.noun}"
     if plan.chooses:
-        yield "weak …", ("how many of the names are right on tables where the best columns beat "
+        yield "weak …", ("the expected number of right names on tables where the best columns beat "
                          f"the others by 2 %, 10 % and 20 % of the {PLURALS[plan.noun]} (estimated "
                          "from the table's size, not from its rows; guessing: "
                          f"{plan.forecast['guessing_percent']} %)")
@@ -191,7 +191,7 @@ def _meanings(plan: Plan, population: str | None) -> Iterator[tuple[str, str]]:
     but = f", except with probability {plan.cost.delta_text}" if plan.cost.delta else ""
     yield "odds", (f"the largest factor by which the release can change an attacker's odds of a "
                    f"guess about {unit}{but}")
-    yield "1 in 2", f"how sure an attacker can become who was 50 % sure of a guess about {unit}"
-    yield "1 in 100", "the same for an attacker who was 1 % sure"
+    yield "1 in 2", f"how sure of a guess about {unit} an attacker can become, from 50 % sure"
+    yield "1 in 100", "the same, from 1 % sure"
     if population is not None:
         yield "left", f"the budget of {population} after the release"

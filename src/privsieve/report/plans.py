@@ -103,7 +103,7 @@ def _what(plan: Plan) -> str:
         named = f"; only counts of at least {least} are named" if least is not None else ""
         return f"a table of {most}{int(str(plan.forecast['cells'])):,} counts{over}{named}"
     if plan.kind == "regression":
-        return "a model from which predictions are free"
+        return "a model; its predictions cost nothing more"
     chosen = "the positive ones are chosen" if k == "positive" else (
         "the largest one is chosen" if k == 1 else f"the {k} largest are chosen")
     return f"a weight for each of {d:,} columns; {chosen}"
@@ -126,8 +126,8 @@ def noise(plan: Plan) -> str:
     if "noise_length" in forecast and "longest" in forecast:
         ratio = share(forecast)
         text += (f"; on all {noun}s together about {figure(forecast['noise_length'])} long, "
-                 f"{ratio}{' of' if '%' in ratio else ''} the longest that they can be without "
-                 f"noise ({figure(forecast['longest'])})")
+                 f"{ratio}{' of' if '%' in ratio else ''} their greatest length without noise "
+                 f"({figure(forecast['longest'])})")
     return text
 
 

@@ -1,4 +1,4 @@
-"""Publication: what pages say of columns that were published under containment.
+"""Publication: the values on pages about columns that were published under containment.
 
 The public edition is made from the two files of the release, which contain what anybody can compute
 from the published table.  Only the internal edition also gets what the holder knows.
@@ -49,9 +49,9 @@ SHOWN = 20
 
 
 class Attacker(NamedTuple):
-    """What one kind of attacker finds.
+    """The rows that one kind of attacker finds.
 
-    who : what this attacker knows, in words
+    who : the knowledge of this attacker, in words
     level : rows of the smallest group that matches this knowledge
     below : rows in a group smaller than k
     alone : rows without another row in their group
@@ -104,14 +104,14 @@ class GroupFigures:
 
     @property
     def surest_share(self) -> str:
-        """Their share of all rows."""
+        """The share of the `surest` rows among all rows."""
         return share_up(self.surest, self.rows)
 
     @property
     def steps(self) -> DataTable:
         """A table of the rows in groups with each share of the commonest value."""
         whole = max(self.rows, 1)
-        return DataTable(f"How many rows are in groups of nearly one value of {name(self.column)}",
+        return DataTable(f"Rows in groups that mostly share one value of {name(self.column)}",
                      ("Share of the commonest value", "Rows", "Share of all"),
                      [[Bar(f"at least {step}", [Piece(0, 100 * rows / whole)]), some(rows),
                        share_up(rows, whole)] for step, rows in self.above])

@@ -36,7 +36,7 @@ def regression(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kn
         "drawn": drawn if formula else [DataTable(
             "The answers, in the order of the queries", ("Query", "Answer"),
             [[f"{at:,}", text] for at, text in enumerate(answers[:MOST], 1)])],
-        "declared": declarations(release, "What was public about these columns before",
+        "declared": declarations(release, "Public declarations of these columns",
                                  content.selected[:MOST]),
     }
 

@@ -50,7 +50,7 @@ def selection(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
         "fixed": [Text(f"**{label.capitalize()}:** {names(columns)}"
                        f"{f' ({name(group)})' if group else ''}; {how}.")
                   for label, columns, how, group in beforehand(options)],
-        "declared": declarations(release, "What was public about them before", chosen),
+        "declared": declarations(release, "Public declarations of these columns", chosen),
         "counts": counts, "missing": missing, "rare": 5 * len(counts.q) if counts else 0,
         "classes": [_classes(counts, known["units"], known["nouns"])] if counts else [],
         # columns that are always included were not searched for; a group counts once
@@ -87,7 +87,7 @@ def _forecast(forecast: Mapping[str, Any], known: Known, wanted: int, what: str,
         (guessing, f"guessing: {guessing} %"),
         ("←\u00a0stronger protection", "cost (ε)", "better answer\u00a0→"))
     yield DataTable(
-        f"The same in numbers, where the best columns stand out in {_per_cent(usual)} of the "
+        f"The same in numbers, if the best columns beat the others by {_per_cent(usual)} of the "
         f"{nouns}", ("Cost (ε)", hit.capitalize(), "Share"),
         [[f"{literal(cost)}{', this release' if at == this else ''}", *hits(share)]
          for at, (cost, share) in enumerate(costs)], marked=this)

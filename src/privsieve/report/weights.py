@@ -25,7 +25,7 @@ def weights(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Known
         **known, "chosen": chosen, "k": len(chosen), "more": len(held) - MOST,
         "clear": sum(abs(weight.value) > 2 * noise.each for weight in held),
         "drawn": weight_table("Released weights", held[:MOST], noise, chosen=True),
-        "declared": declarations(release, "What was public about the chosen columns before",
+        "declared": declarations(release, "Public declarations of the chosen columns",
                                  chosen[:MOST]),
         "drowned": length >= longest, "share": lambda: up(100 * length / longest),
     }

@@ -1,1 +1,1 @@
-"""Telling: documents, and what shows any of them.  No renderer knows what it shows."""
+"""Telling: documents, and renderers that can show any document."""
