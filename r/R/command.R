@@ -42,7 +42,7 @@ run <- function(verb, arguments = character(), options = list()) {
          "set options(privsieve.command = \"/path/to/privsieve\")", exit = status)
   }
   text <- paste(readLines(output, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
-  # `verify` ends with 7 and an answer where a release does not hold.
+  # `verify` exits with 7 and prints an answer if the release is not valid.
   if (status != 0 && !(verb == "verify" && status == 7 && nzchar(text))) {
     lines <- readLines(messages, warn = FALSE, encoding = "UTF-8")
     start <- grep("^privsieve: ", lines)
@@ -57,12 +57,12 @@ fail <- function(..., exit) {
                  list(message = paste0(...), call = NULL, exit = exit)))
 }
 
-# Return the path of a table.  A data frame is written to a private file, and the second
-# element says that the caller removes it.
+# Return the path of a table.  Write a data frame to a private file; the second element of the
+# result tells the caller to remove this file.
 as_file <- function(data) {
   if (is.character(data) && length(data) == 1) return(list(path = data, remove = FALSE))
   if (!is.data.frame(data)) {
-    stop("`data` is neither a data frame nor the path of a table", call. = FALSE)
+    stop("`data` must be a data frame or the path of a table", call. = FALSE)
   }
   path <- tempfile("privsieve", fileext = ".csv")
   file.create(path)

@@ -31,7 +31,7 @@ stopifnot(file.exists("domain.toml"), grepl("heart rate", drafted$text),
           "number" %in% drafted$columns$kind)
 error <- expect_error(privsieve::domain(ward, target = "back", classes = 0:1), "not overwritten")
 stopifnot(!grepl("fields parted", conditionMessage(error)), inherits(error, "privsieve_error"), error$exit == 2)
-expect_error(privsieve::domain(3), "neither a data frame nor the path of a table")
+expect_error(privsieve::domain(3), "must be a data frame or the path of a table")
 
 costs <- privsieve::plan(ward, top = 1)$costs
 stopifnot(is.data.frame(costs), nrow(costs) >= 4, costs$found_percent <= 100,
