@@ -59,7 +59,7 @@ def test_a_plan_of_numbers_is_told(kind, capsys):
     keys = [key for key in FORECASTS[kind] if key not in ("longest", "cells", "noise_length")]
 
     assert {"weights": "a weight for each of 3 columns; the 2 largest are chosen",
-            "regression": "a model from which predictions are free",
+            "regression": "a model; its predictions cost nothing more",
             "histogram": "a table of 24 counts over 2 of 3 columns",
             }[kind] == plans._what(plan)
     assert ["*", "0.5"] == rows[0][:2]
@@ -76,9 +76,9 @@ def test_noise_is_set_against_the_longest_weights(capsys):
     assert [["*", "0.5", "0.123", "0.214", "12", "%"]] == table(
         plan, {plan.cost.epsilon: plan.forecast}, capsys)
     assert ("standard deviation 0.123 on each weight; on all weights together about 0.214 long, "
-            "12 % of the longest that they can be without noise (1.9)") == plans.noise(plan)
+            "12 % of their greatest length without noise (1.9)") == plans.noise(plan)
     loud = plan_of("weights", forecast={**FORECASTS["weights"], "noise_length": "328"})
-    assert plans.noise(loud).endswith("173 times the longest that they can be without noise (1.9)")
+    assert plans.noise(loud).endswith("173 times their greatest length without noise (1.9)")
     for k, message in ((1, "the largest one is chosen"),
                        ("positive", "the positive ones are chosen")):
         assert plans._what(plan_of("weights", settings={"k": k})).endswith(message)
@@ -92,7 +92,7 @@ def test_a_regression_is_planned(privsieve):
                                     "--json")[1])
 
     assert 0 == code
-    assert "release a model from which predictions are free" in text
+    assert "release a model; its predictions cost nothing more" in text
     assert "epsilon each number prediction error" in text
     assert {"0.1", "0.3", "0.5", "1", "3"} == set(document["forecasts"])
     assert document["forecast"] == document["forecasts"]["0.5"]

@@ -217,7 +217,7 @@ def test_the_holder_counts_a_folder_again(privsieve):
     alone = privsieve("union", "v.csv", "out", "--target", "ill", "--without", "patient")[1]
 
     assert fewest(claim) == document["lowest"] < claim["level"]
-    assert "k counts people in one of them, and rows here" in flat(alone)
+    assert "k counts people in one folder, but rows here" in flat(alone)
 
 
 @named

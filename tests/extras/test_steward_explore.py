@@ -450,7 +450,7 @@ def test_exploring_writes_one_private_file_and_publishes_nothing(here, capsys):
     assert "and for dose, smoker also what the person lacks" in page.words
     output = capsys.readouterr()
     assert "" == output.out
-    assert "PRIVATE: not to be released" in output.err
+    assert "PRIVATE: do not release" in output.err
 
 
 def test_what_is_refused_leaves_no_file(here):
@@ -467,7 +467,7 @@ def test_what_is_refused_leaves_no_file(here):
             call(*options)
         assert {"t.csv", "old.html"} == files()
     assert "mine" == Path("old.html").read_text()
-    with pytest.raises(ParameterError, match="of at least two classes"):
+    with pytest.raises(ParameterError, match="with at least two classes"):
         command.command.main(["t.csv", "--out", "new.html", "--method", "greedy", "--weights",
                               "even"], standalone_mode=False)
     assert {"t.csv", "old.html"} == files()
