@@ -249,7 +249,7 @@ def test_margins_are_not_negative():
     ("regression", ["standard deviation 0.13", "about 0.22 long", "at most 1.6 long",
                     "standard deviation 0.018 of half the target",
                     "0.22 of half the target"]),
-    ("histogram", ["standard deviation 2.9", "On a sum of 6 cells", "standard deviation 7.0",
+    ("histogram", ["standard deviation 2.9", "Noise on a sum of 6 cells", "standard deviation 7.0",
                    "about 0.61 % of the rows"])])
 def test_the_forecast_is_told(kind, message):
     """Every figure of a forecast stands on the page, rounded up."""
@@ -273,7 +273,7 @@ def test_a_table_counts_rows_whoever_is_protected():
     domain = domain_of(person="who", rows_per_person=3, persons=500)
     words = Page(html(*released("histogram", domain=domain))).words
 
-    assert "How many rows are there of each kind, by 3 columns?" in words
+    assert "How many rows are there for each combination of 3 columns?" in words
     assert "If any one person were replaced by any other, each table of counts" in words
     assert "At most 3 rows of each person were used." in words
     assert "their sum is the noisy sum" in words

@@ -294,7 +294,7 @@ def test_a_weighted_release_is_planned_again(options, tmp_path):
         changed = {**body, "domain": {**body["domain"], **wrong}}
         assert not ps.verify(model.release_.certificate, changed).valid
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "What is the total weight of the rows of each kind" in page
+    assert "What is the total weight of the rows for each" in page
     assert "the noisy sum" in page
 
 

@@ -66,8 +66,8 @@ def test_a_headline_says_what_a_cost_means():
     """A number of the budget says nothing to a lawyer; what an attacker may learn does."""
     words = Page(html(*released("weights", epsilon="1"))).words
 
-    assert ("1 of the privacy budget of the rows. An attacker who was 50 % sure of something about "
-            "one row can be at most 74 % sure after this release.") in words
+    assert ("A privacy loss of 1. An attacker who was 50 % sure of something about one row can be "
+            "at most 74 % sure after this release.") in words
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -56,7 +56,7 @@ def histogram(release: Mapping[str, Any], certificate: Mapping[str, Any]) -> Kno
         "bars": [table for axis, many in zip(axes, added, strict=True)
                  for table in _bars(axis, known["noise"].of_sum(many),
                                     "Weight" if known["weight"] else "Rows")],
-        "sum_noises": [Fact(f"On a sum of {count(many)} cells",
+        "sum_noises": [Fact(f"Noise on a sum of {count(many)} cells",
                             f"standard deviation {up(known['noise'].of_sum(many).each)}")
                        for many in sorted(set(added)) if many > 1],
         "moved": "" if error is None else up(100 * number(error)),
