@@ -44,7 +44,7 @@ def command(tool: Literal["sdcmicro", "arx"], data: str, place: BridgeOptions,
             options: TableOptions, wanted: GroupOptions) -> Outcome:
     """PRIVATE: write the rows of DATA with their roles to DIR, for TOOL: sdcmicro or arx.
 
-    Nothing is chosen, and nothing is published.
+    It chooses and publishes nothing.
     """
     wanted.demand_target(options)
     limits = wanted.limits(wanted.l_diversity)

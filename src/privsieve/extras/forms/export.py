@@ -32,8 +32,8 @@ def command(form: Form, release: Existing, *,
 
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
     label.  acro: results.json for the SACRO viewer.  officer: the form that a data protection
-    officer signs.  croissant: metadata in Croissant 1.1 for catalogues.  minimisation: which
-    variables were asked for, named and left out, and why.  People fill in what only they know.
+    officer signs.  croissant: metadata in Croissant 1.1 for catalogues.  minimisation: the
+    variables that were requested, named and left out, and why.  People fill in the other facts.
 
     ledger : the ledger that was charged; label, officer and minimisation then show its sums
     out : a new file; default: stdout

@@ -53,9 +53,9 @@ class EachOptions:
 
 @verb("patients.csv --target ill --out each-k.html")
 def command(data: str, options: TableOptions, wanted: SetOptions, page: EachOptions) -> Outcome:
-    """PRIVATE: write a page of what each k costs on DATA, to choose it; publish nothing.
+    """PRIVATE: write a page of what each k costs on DATA, to help you choose k.
 
-    Compares the three profiles or, with --method, one method.
+    Compares the three profiles or, with --method, one method.  Publishes nothing.
     """
     wanted.demand(options)
     k = USUAL_K if page.k is None else page.k
