@@ -84,7 +84,7 @@ def test_all_faults_of_a_book(tmp_path):
                                        "counts down"), strict=True):
         assert word in line
     for text, word in (("a,b\n1,2\n", "no column is called name"), ("", "no column is called name"),
-                       ("name\nx\n", "does not name a column of the table")):
+                       ("name\nx\n", "does not name any column of the table")):
         with pytest.raises((DomainError, SchemaError), match=word):
             entries_for(book_of(tmp_path, text), ["age"])
     for name in ("none.csv", "book.pdf"):
@@ -182,7 +182,7 @@ def test_dictionaries_of_stata_and_sas(tmp_path):
     assert ("number", "Age", "date") == (stata["age"].kind, stata["age"].says, stata["day"].kind)
     assert ("number", "Age", "date") == (sas["age"].kind, sas["age"].says, sas["day"].kind)
     (tmp_path / "bad.dta").write_bytes(b"no data")
-    with pytest.raises(SchemaError, match="not a file of its kind"):
+    with pytest.raises(SchemaError, match="does not fit its file name"):
         read(tmp_path / "bad.dta")
 
 

@@ -1,8 +1,8 @@
 """Code books: public facts about columns in files of other programs.
 
 A code book is a CSV file or Excel sheet with a line for each variable, a Frictionless table schema,
-or a file of SPSS, Stata or SAS, of which value labels, missing codes and variable labels are read.
-Rows of data are not read.  One error lists all faults of a code book, each with its line.
+or a file of SPSS, Stata or SAS, with its value labels, missing codes and variable labels.  Rows of
+data are not read.  One error lists all faults of a code book, each with its line.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def entries_for(path: str | os.PathLike[str], columns: Sequence[str]) -> dict[st
         if fitting:
             entries[name] = replace(fitting[0], name=name)
     if not entries:
-        raise SchemaError("the code book does not name a column of the table; its names must be "
-                          "those of the table, with the same capitals")
+        raise SchemaError("the code book does not name any column of the table; use the names of "
+                          "the table, with the same capital letters")
     return entries
 
 
@@ -230,7 +230,7 @@ def _headed(rows: Iterator[tuple[int, Sequence[Any]]]) -> Lines:
     place = {key: words.index(word) for key, its in _HEADS.items() for word in its if word in words}
     if "name" not in place:
         raise DomainError(f"the code book, line {number}: no column is called name (or variable); "
-                          "its first line names its columns: name, kind, values, low, high, "
+                          "the first line must name the columns: name, kind, values, low, high, "
                           "missing, format, label")
     for line, row in rows:
         yield line, {key: row[at] for key, at in place.items() if at < len(row)}
@@ -303,7 +303,7 @@ def _statistics(path: Path, reader: str) -> list[Proposal]:
         if reader == "read_sas7bdat":
             book.variable_value_labels = _catalogued(path, readers, book.original_variable_types)
     except Exception:  # noqa: BLE001  # errors of the library about a broken file
-        raise SchemaError("the code book is damaged, or is not a file of its kind") from None
+        raise SchemaError("the code book is damaged, or does not fit its file name") from None
     labels = zip(book.column_names, book.column_labels, strict=True)
     return [_variable(book, name, str(label or "")) for name, label in labels]
 
