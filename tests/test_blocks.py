@@ -187,7 +187,7 @@ def test_every_set_of_loops_agrees():
      ValueError, "kinds and codes"),
     (lambda rows: kernel.reference_votes(rows, rows, None, -1), ValueError, "tau"),
     (lambda rows: kernel.deal(rows.codes, np.array([0, 0]), np.zeros((2, 3), np.uint16)),
-     ValueError, "a place of its own"),
+     ValueError, "another position"),
 ])
 def test_the_contract_of_the_kernels(call, error, text):
     """Arrays that do not fit are refused before a kernel touches them."""

@@ -127,9 +127,9 @@ def test_counts_are_checked(options):
     first, *others = map(int, counts["q"])
     assert () == reasons(law="discrete-laplace") == verify(release.certificate, body).reasons
     assert any("one count for each class" in reason for reason in reasons(q=[*counts["q"], "1"]))
-    assert any("although the plan does not" in reason for reason in reasons(q=None))
-    assert any("another noise" in reason for reason in reasons(scale="1"))
-    assert any("another noise" in reason for reason in reasons(per=counts["per"] + 1))
+    assert any("only one of release and plan" in reason for reason in reasons(q=None))
+    assert any("noise of the class counts differs" in reason for reason in reasons(scale="1"))
+    assert any("noise of the class counts" in reason for reason in reasons(per=counts["per"] + 1))
     for wrong in (["1.5"] * len(counts["q"]), [1, 2], ["007", "1"], ["9" * 50, "1"]):
         assert any("class_counts" in reason for reason in reasons(q=wrong))
     if len(others) == 1 and release.body["domain"]["neighbours"] == "replace-one":

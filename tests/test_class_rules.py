@@ -221,7 +221,7 @@ def test_a_declared_share_too_small_for_weights_is_centred():
 @pytest.mark.parametrize(("options", "message"), [
     ({"class_prior": "even"}, "class_prior is 'even'; write 'auto', 'centred'"),
     ({"class_prior": "number"}, "class_prior is 'number'; write 'auto', 'centred'"),
-    ({"class_prior": "average", "classes": 3}, "averages over classes are gone: write class_prior"),
+    ({"class_prior": "average", "classes": 3}, "averages over classes were removed: write"),
     ({"class_prior": "centred", "rows": 2**31}, r"at most 2\^29 units"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, message):

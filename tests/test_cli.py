@@ -257,15 +257,15 @@ def test_all_columns_are_free(privsieve):
     ({"--epsilon": "11"}, 2, "--allow-weak"),
     ({"--epsilon": "1e9"}, 2, "above 1000"),
     ({"--epsilon": "0.0123456789"}, 2, "nine decimals"),
-    ({"--epsilon": "3"}, 4, "clinic: 3 asked, 2 left"),
+    ({"--epsilon": "3"}, 4, "the cost is epsilon 3; the budget has 2 left"),
     ({"--top": "0"}, 2, "at least 1"),
     ({"--top": "5"}, 2, "the domain has 4"),
     ({"--top": "two"}, 2, "write a whole number from 1"),
     ({"--top": "2x"}, 2, "positive decimal"),
     ({"--top": None}, 2, "--top N or --at-most N"),
-    ({"--fraction": "0.5"}, 2, "--top takes a fraction"),
+    ({"--fraction": "0.5"}, 2, "--top also takes a fraction"),
     ({"--at-most": "2"}, 2, "give either --top N"),
-    ({"--top": None, "--at-most": "0"}, 2, "at least 1 is needed"),
+    ({"--top": None, "--at-most": "0"}, 2, "choose at least 1"),
     ({"--top": "1.5"}, 2, "between 0 and 1"),
     ({"--top": "-0.5"}, 2, "write a whole number from 1"),
     ({"--method": "magic"}, 2, "rule-sieve"),
@@ -279,7 +279,7 @@ def test_all_columns_are_free(privsieve):
     ({"--domain": "table.csv"}, 2, "not TOML"),
     ({"--ledger": "none.db"}, 4, "privsieve ledger grant"),
     ({"--ledger": "table.csv"}, 4, "not a privsieve ledger"),
-    ({"--population": "others"}, 4, "no such population"),
+    ({"--population": "others"}, 4, "does not have this population"),
     ({"--population": ""}, 2, "population"),
     ({"--ledger": "postgresql://u:secret@x/b"}, 2, "PGPASSFILE"),
     ({"--ledger": "mysql://x"}, 2, "URL"),
@@ -495,7 +495,7 @@ def test_where_nothing_is_no_check_has_failed(privsieve, words):
 
     assert (2, "") == (code, out)
     assert 1 == err.count("\n")
-    assert re.search("'nosuch[^ ]*' does not exist|there is no release folder|neither a release "
+    assert re.search("'nosuch[^ ]*' does not exist|release folder does not exist|neither a release "
                      "folder nor|the private key cannot be read", err)
 
 
@@ -690,7 +690,7 @@ def test_a_conversion_is_said_before_and_after(place, privsieve):
     assert 0 == privsieve("verify", "one", "--ledger", "budget.db")[0]
     page = Path("one/report.html").read_text(encoding="utf-8")
     assert "charged 2 times" in page
-    assert "and the budget protects" in page
+    assert "but the budget protects" in page
     assert "2 of the privacy budget of the people: 2 times 1" in re.sub("<[^>]*>", "", page)
     code, out, err = privsieve("select", "table.csv", *ASKED, *people, "--out", "two", "--anyway")
     assert (4, "", False) == (code, out, Path("two").exists())
@@ -962,7 +962,7 @@ def test_each_method_has_its_options(privsieve, method, options, message):
 @pytest.mark.parametrize(("options", "message"), [
     (["--method", "block-fwell", "--top", "2", "--joint", "pair"], "--joint is not an option"),
     (["--method", "noisy-top-k", "--top", "2", "--depth", "2"], "--depth is not an option"),
-    (["--method", "magic", "--top", "1"], "known are"),
+    (["--method", "magic", "--top", "1"], "choose one of"),
     (["--method", "block-fwell", "--top", "2", "--lam", "0.2"], "--lam is not an option"),
     (["--method", "output-fwell", "--top", "2", "--beta", "0.5"], "--beta is not an option"),
     (["--method", "rule-sieve", "--top", "positive"], "write a whole number"),
@@ -1012,7 +1012,7 @@ def test_a_value_that_is_gone_is_explained_in_python():
     """The value says what to do; an option of the same name is one of another method."""
     plan = partial(ps.plan, "rule-sieve", ps.Domain.box(0, 1, columns=3), k=1, epsilon=1, rows=9)
 
-    with pytest.raises(ParameterError, match=r"^votes, and sets of three"):
+    with pytest.raises(ParameterError, match=r"^votes and sets of three"):
         plan(joint="votes")
-    with pytest.raises(ParameterError, match=r"^votes is no option of rule-sieve"):
+    with pytest.raises(ParameterError, match=r"^votes is not an option of rule-sieve"):
         plan(votes="clip")

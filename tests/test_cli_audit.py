@@ -31,7 +31,7 @@ def test_a_mode_is_attacked(cli):
 
     assert 0 == code
     assert "method     rule-sieve, joint\n" in out
-    assert "known are: ordered, joint" in cli("audit", "rule-sieve", "--mode", "none")[2]
+    assert "choose one of: ordered, joint" in cli("audit", "rule-sieve", "--mode", "none")[2]
     assert "leave the mode out" in cli("audit", "felp", "--mode", "none")[2]
 
 
@@ -58,7 +58,7 @@ def test_a_method_that_spends_more_is_refuted(cli, monkeypatch):
 
 
 @pytest.mark.parametrize(("args", "message"), [
-    (("magic",), "known are: rule-sieve"), (("felp", "--runs", "99"), "number of runs from 100"),
+    (("magic",), "one of: rule-sieve"), (("felp", "--runs", "99"), "number of runs from 100"),
     (("felp", "--epsilon", "0"), "larger than 0"), (("felp", "--runs", "few"), "valid integer"),
     ((), "Missing argument 'METHOD'"),
 ])

@@ -115,13 +115,13 @@ def test_a_table_is_planned(privsieve):
 
 @pytest.mark.parametrize(("options", "message"), [
     (("--top", "1"), "--top is not an option of kernel-ridge"),
-    (("--at-most", "1"), "fewer (--at-most) is no option of kernel-ridge"),
+    (("--at-most", "1"), "fewer (--at-most) is not an option of kernel-ridge"),
     (("--bins", "6"), "--bins is not an option of kernel-ridge"),
     (("--block", "6"), "--block is not an option of kernel-ridge"),
     (("--no-target",), "--no-target is not an option of kernel-ridge"),
     (("--features", "0"), "features is 0"),
-    (("--kernel", "cosine", "--features", "9"), "features is for the kernel rbf"),
-    (("--kernel", "linear", "--feature-seed", "7"), "feature_seed is for the kernel rbf"),
+    (("--kernel", "cosine", "--features", "9"), "features is for kernel rbf"),
+    (("--kernel", "linear", "--feature-seed", "7"), "feature_seed is for kernel rbf"),
     (("--kernel", "linear", "--gamma", "1"), 'kernel="linear" has none'),
     (("--kernel", "quantum"), "kernel is 'quantum'"),
 ])

@@ -173,7 +173,7 @@ REFUSED = {
     "near": ({"near": "2000"}, "near is '2000'; write a finite number"),
     "near nan": ({"near": math.nan}, "near is nan; write a finite number"),
     "log": ({"scale": "log"}, "low and high are missing"),
-    "log near": ({"scale": "log", "low": 1, "high": 9, "near": 2}, "leave one of them out"),
+    "log near": ({"scale": "log", "low": 1, "high": 9, "near": 2}, "remove scale or near"),
 }
 
 
@@ -212,7 +212,7 @@ def test_methods_that_compute_refuse(method, place):
 
 def test_typical_is_gone():
     """A domain file of before gets one sentence, with the way out."""
-    with pytest.raises(DomainError, match="typical is gone: RuleSieve needs no bounds"):
+    with pytest.raises(DomainError, match="typical was removed: RuleSieve needs no bounds"):
         parse('[[column]]\nname = "x"\nkind = "number"\ntypical = [140, 5]\n')
 
 

@@ -63,7 +63,7 @@ def test_limits_are_said():
     text = page({}, l_diversity=2, limits={"share": "0.8", "entropy": None, "closeness": "0.3"})
 
     assert ("Requested, and true for every group: different values, at least 2; share of one "
-            "value, at most 0.8; distance to the whole table, at most 0.3.") in text
+            "value, at most 0.8; distance from the whole table, at most 0.3.") in text
 
 
 def test_a_release_without_figures_says_so():

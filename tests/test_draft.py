@@ -101,7 +101,7 @@ def test_the_table_and_the_target():
         [*entries[:2], proposed("y", "flag")], TableFacts("y"))).target
     with pytest.raises(SchemaError, match="column 'Y' is not in the table"):
         draft(entries, TableFacts("Y"))
-    with pytest.raises(DomainError, match="none is named like an identifier"):
+    with pytest.raises(DomainError, match="no column is named like an identifier"):
         draft(entries[1:], TableFacts("y", unit="person"))
     with pytest.raises(DomainError, match="person_id, user_id"):
         draft([*entries, proposed("user_id", "other")], TableFacts("y", unit="person"))
@@ -154,7 +154,7 @@ def test_levels_of_a_list(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "error", "reason"), [
-    ({"code_book": {"word": ["A"]}}, SchemaError, "'word', which is no column"),
+    ({"code_book": {"word": ["A"]}}, SchemaError, "'word', but the table has no such column"),
     ({"code_book": {"ward": [0.5]}}, DomainError, "neither a text nor a whole number"),
     ({"code_book": {"ward": "AB"}}, DomainError, "list every value")])
 def test_levels_that_cannot_be_listed(arguments, error, reason):
@@ -236,7 +236,7 @@ def test_a_look_at_odd_cells(tmp_path):
     assert "mg: 0 to 24600, nearly a copy of g: leave one of them out" in numbers
     assert "CRP: 5 to 41" in numbers
     assert [] == [message for message in numbers if "no number" in message]
-    assert "another whole number in each row" in str(columns["serial"]["seen"])
+    assert "a different whole number in each row" in str(columns["serial"]["seen"])
     assert ["%d.%m.%Y", "ISO 8601"] == columns["on"]["format"]
     assert ("category", ["ja"]) == (columns["r"]["kind"], columns["r"]["seen"])
     assert ["a b 0", "a b 1", "a b 2"] == columns["notes3"]["seen"]
@@ -287,7 +287,7 @@ def test_unknown_names(tmp_path, monkeypatch, cli):
     csv_file(tmp_path, b"", b"age,smoker,married,y\n")
     words = ("domain", "table.csv", "--target", "y", "--classes", "0,1", "--unit", "row")
     _, text, err = cli(*words)
-    block = text.partition("write their kind, too:\n")[2].replace("# ", "")
+    block = text.partition("also write their kind:\n")[2].replace("# ", "")
 
     assert ("age",) == parse(text).names
     assert "2 of 4 columns" in err

@@ -292,7 +292,7 @@ def test_a_draft_is_planned_without_an_edit(tmp_path, monkeypatch, cli):
     planned = cli("plan", "survey.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "3")
 
     assert (0, 0) == (drafted[0], planned[0])
-    assert "nothing has to be filled in" in " ".join(drafted[2].split())
+    assert "nothing to fill in" in " ".join(drafted[2].split())
     assert 96 == len(ps.Domain.from_toml("domain.toml").columns)
 
 
@@ -350,5 +350,5 @@ def test_in_python(tmp_path, monkeypatch):
                                                 rows=900).domain.names)
     assert ps.inspect(frame, "d.toml").rows == len(frame)
     ps.Ledger("budget.db", population="others").grant(epsilon=1)
-    with pytest.raises(ps.errors.ParameterError, match=r"several populations \(others, people\)"):
+    with pytest.raises(ps.errors.ParameterError, match=r"one population \(others, people\)"):
         ps.RuleSieve(1, epsilon=1, domain="d.toml", ledger="budget.db").fit(frame)

@@ -225,8 +225,8 @@ def test_a_sample_is_rounded_up():
     ({"lam": "much"}, r"lam is 'much'"),
     ({"lam": float("nan")}, r"lam is nan"),
     ({"metric": "cosine"}, r'metric is .cosine.; write "manhattan", "euclidean" or "hamming"'),
-    ({"n_features_to_select": 0}, r"0 columns are to be chosen; at least 1 is needed"),
-    ({"n_features_to_select": 6}, r"6 columns are to be chosen, and the table has 5"),
+    ({"n_features_to_select": 0}, r"columns to choose is 0; choose at least 1"),
+    ({"n_features_to_select": 6}, r"6 columns to choose are too many: the table has 5"),
     ({"n_features_to_select": 1.0}, r"is 1.0; it must lie between 0 and 1"),
     ({"n_features_to_select": True}, r"is True; write a whole number from 1, or a fraction"),
     ({"n_features_to_select": "all"}, r"is 'all'; .* or .positive."),
@@ -248,7 +248,7 @@ def test_parameters_are_refused_in_words(options, text):
 
 
 @pytest.mark.parametrize(("change", "y", "options", "text"), [
-    (lambda X: X, np.linspace(0, 1, 60), {}, "y is continuous; neighbours are hits and misses"),
+    (lambda X: X, np.linspace(0, 1, 60), {}, "y is continuous; this method needs classes"),
     (lambda X: X, np.zeros((60, 2), int), {}, "y should be a 1d array"),
     (lambda X: X, None, {"metric": "hamming"}, "'hamming' takes columns of 0 and 1"),
     (lambda X: X * 1e200, None, {}, "distances overflow; scale the columns"),

@@ -149,18 +149,18 @@ def test_the_forecast_is_what_is_measured():
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    ({"columns": ["x0", "x9"]}, "'x9' is no column"), ({"columns": ["x0", "x0"]}, "twice"),
-    ({"columns": []}, "none is"), ({"columns": ["x0"], "k": 1}, "one of them"),
-    ({"columns": ["y"]}, "no column"),
+    ({"columns": ["x0", "x9"]}, "'x9' is not a column"), ({"columns": ["x0", "x0"]}, "twice"),
+    ({"columns": []}, "columns has no name"), ({"columns": ["x0"], "k": 1}, "one of them"),
+    ({"columns": ["y"]}, "not a column"),
     ({"bins": 0}, "bins is 0"), ({"bins": 2.5}, "bins"), ({"bins": True}, "bins"),
-    ({"bins": 65535}, "from 1 to 65534"), ({"bins": {"x9": 3}}, "no column"),
-    ({"bins": {"x0": 0}}, "'x0'"), ({"bins": {"y": 3}}, "levels"),
+    ({"bins": 65535}, "from 1 to 65534"), ({"bins": {"x9": 3}}, "not a column"),
+    ({"bins": {"x0": 0}}, "'x0'"), ({"bins": {"y": 3}}, "have bins"),
     ({"bins": 40}, "at most 26 bins"), ({"k": 5}, "the domain has 4"), ({"k": 0}, "at least 1"),
     ({"k": 2, "share": 0}, "share"), ({"k": 2, "share": 1}, "share"),
-    ({"k": 2, "share": "all"}, "share"), ({"k": 2, "choice": {"delta": 1}}, "no option"),
-    ({"choice": {"depth": 1}}, "nothing is chosen"), ({"k": 3, "bins": 90}, "at most 80 bins"),
+    ({"k": 2, "share": "all"}, "share"), ({"k": 2, "choice": {"delta": 1}}, "not an option"),
+    ({"choice": {"depth": 1}}, "no columns are chosen"), ({"k": 3, "bins": 90}, "at most 80 bins"),
     ({"epsilon": "1e-9"}, "larger epsilon"), ({"epsilon": None}, "epsilon"),
-    ({"delta": "0.1"}, "far below"), ({"rows": 0}, "at least 1"),
+    ({"delta": "0.1"}, "much smaller"), ({"rows": 0}, "at least 1"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):
     """Each names the option and the way out."""
@@ -363,7 +363,7 @@ def test_a_private_number_of_rows_is_not_told():
 
 
 @pytest.mark.parametrize(("options", "word"), [
-    (["x9"], "no column"), (["x2", "x2"], "once"), (["x0"], "no column")])
+    (["x9"], "not a column"), (["x2", "x2"], "once"), (["x0"], "not a column")])
 def test_wrong_margins_are_refused(options, word):
     """A margin names columns of the table, each once."""
     X, y = strong()

@@ -43,7 +43,7 @@ def test_no_publication_is_below_its_claim(publish, chunk):
         words, k = options(columns, rng)
         code, err = publish(*words)
         assert code in (0, 2, 3, 5), err
-        assert "mistake of privsieve" not in err
+        assert "bug in privsieve" not in err
         if code:
             assert not Path("out").exists()
             continue
@@ -133,16 +133,16 @@ def test_a_target_that_is_declared_unknown_is_said_so(publish):
     assert text in " ".join(err.split())
     assert any(note.startswith(text) for note in notes)
     assert text in Path("out/report.html").read_text()
-    assert "It is declared, and was not checked" in " ".join(err.split())
+    assert "The publisher declared, without a check," in " ".join(err.split())
 
 
 @pytest.mark.parametrize(("words", "text"), [
-    (("--known", "nobody"), "--known names 'nobody', which is no column"),
+    (("--known", "nobody"), "--known names 'nobody', but the table has no such column"),
     (("--sensitive", "nobody"), "'nobody'"),
     (("--sensitive", "ill"), "names the target 'ill'"),
     (("--sensitive", "a", "--known", "a"), "both name 'a'"),
     (("--absences", "a", "--presences-only", "a"), "both name 'a'"),
-    (("--sensitive", "b", "--absences", "b"), "'b', which is sensitive"),
+    (("--sensitive", "b", "--absences", "b"), "the sensitive column 'b'"),
     (("--profile", "strict", "--presences-only", "a"), "contradicts k-anonymity"),
     (("--target-unknown",), "give --publish-target"),
     (("--publish-sensitive",), "--sensitive"),

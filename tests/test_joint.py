@@ -399,13 +399,13 @@ def test_what_is_summarised_does_not_tell_the_branch():
 @pytest.mark.parametrize(("options", "message"), [
     ({"joint": "five"}, 'write "auto", "none", "pair" or "rounds"'),
     ({"joint": True}, 'write "auto", "none", "pair" or "rounds"'),
-    ({"joint": "triple"}, "sets of three and four columns, are gone"),
-    ({"joint": "pair", "k": 1}, "begins with 2 columns, and 1"),
-    ({"joint": "pair", "ordered": True}, "ordered=False"),
-    ({"joint": "rounds", "ordered": True}, "ordered=False"),
+    ({"joint": "triple"}, "sets of three or four columns were removed"),
+    ({"joint": "pair", "k": 1}, "begins with 2 columns, but you choose 1"),
+    ({"joint": "pair", "ordered": True}, "leave out ordered"),
+    ({"joint": "rounds", "ordered": True}, "leave out ordered"),
     ({"joint": "rounds", "delta": "1e-9"}, "leave out delta and fewer"),
-    ({"joint": "pair", "max_ops": 1}, "raise it, name fewer columns"),
-    ({"joint": "pair", "rows": 2**40}, "raise it, name fewer columns"),
+    ({"joint": "pair", "max_ops": 1}, "raise max_ops, declare fewer columns"),
+    ({"joint": "pair", "rows": 2**40}, "raise max_ops, declare fewer columns"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, message):
     """Each names the option, its limit and the way out."""

@@ -93,7 +93,7 @@ def test_garbage_is_no_public_key(tmp_path, name):
 @pytest.mark.parametrize("message", ["missing.pub", "sha256:00", "", "a\0b", "."])
 def test_what_names_no_key_is_refused(message):
     """Neither a fingerprint nor a file."""
-    with pytest.raises(ParameterError, match="is named by the file"):
+    with pytest.raises(ParameterError, match="name the file of a public key"):
         fingerprint_of(message)
 
 

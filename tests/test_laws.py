@@ -74,7 +74,7 @@ def test_the_laws_run_over_every_method():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_plan_names_the_option_that_is_wrong(method):
     """An option that no method knows, or the lack of epsilon, is said with the method's name."""
-    with pytest.raises(ParameterError, match=f"colour is no option of {method}; it takes: "):
+    with pytest.raises(ParameterError, match=f"colour is not an option of {method}; it takes: "):
         ps.plan(method, DOMAIN, epsilon=1, colour="red")
     with pytest.raises(ParameterError, match=f"is missing, and {method} needs it"):
         ps.plan(method, DOMAIN)
@@ -123,7 +123,7 @@ def test_a_refused_spend_reads_no_row(tmp_path, method):
     ledger.grant(epsilon="0.5")
     source = spied(frame=method.table())
 
-    with pytest.raises(BudgetExceeded, match=r"clinic: 1 asked, 0\.5 left"):
+    with pytest.raises(BudgetExceeded, match=r"epsilon 1; the budget has 0\.5 left"):
         method.estimator(ledger=ledger).fit(source)
     assert (0, Fraction(0)) == (source.opened, ledger.spent())
 
@@ -388,13 +388,13 @@ def test_unsigned_releases_are_added_up():
 
 
 def test_a_replayed_release_says_so(ledger):
-    """Noise that can be repeated takes no ledger, gets no certificate and says so."""
+    """Noise that can be repeated leave the ledger out, gets no certificate and says so."""
     release = fitting.fit(plan(), spied(), noise=replay(1))
 
     assert True is release.body["replayed"]
     assert release.certificate is None
     assert release.selected == fitting.fit(plan(), spied(), noise=replay(1)).selected
     source = spied()
-    with pytest.raises(ParameterError, match="takes no ledger"):
+    with pytest.raises(ParameterError, match="leave the ledger out"):
         fitting.fit(plan(), source, ledger=ledger, noise=replay(1))
     assert (0, Fraction(0)) == (source.opened, ledger.spent())

@@ -78,7 +78,7 @@ def test_reserve_commit_and_no_way_back(ledger):
     assert DIGEST == commit.body["release_sha256"]
     with pytest.raises(LedgerError, match="committed once"):
         ledger.commit(kept, DIGEST)
-    with pytest.raises(LedgerError, match="not a reserved request"):
+    with pytest.raises(LedgerError, match="not an open charge"):
         ledger.commit(ledger.entries()[0], DIGEST)
     with pytest.raises(ParameterError, match="64 hexadecimal"):
         ledger.commit(orphan, "no")
@@ -92,8 +92,8 @@ def test_a_refusal_charges_nothing_and_names_the_amounts(ledger):
     with pytest.raises(BudgetExceeded) as caught:
         ledger.reserve(Cost.of("0.500000001"), CLAIM)
 
-    assert "clinic-2026: 0.500000001 asked, 0.5 left.  See `privsieve ledger show`." == str(
-        caught.value)
+    assert ("clinic-2026: the cost is epsilon 0.500000001; the budget has 0.5 left.  "
+            "See `privsieve ledger show`.") == str(caught.value)
     assert 2 == len(ledger.entries())
     ledger.reserve(Cost.of("0.5"), CLAIM)
     assert Fraction(0) == ledger.left()
@@ -111,11 +111,11 @@ def test_a_free_cost_is_not_reserved(ledger):
 def test_a_limit_is_granted_once(ledger):
     """A second grant is refused with what is there, also under other capitals."""
     for name in ("clinic-2026", "Clinic-2026"):
-        with pytest.raises(LedgerError, match="a limit of 3 is granted already, 3 left"):
+        with pytest.raises(LedgerError, match=r"a limit of epsilon 3 \(3 left\)"):
             Ledger(ledger.path, population=name).grant("5")
 
     Ledger(ledger.path, population="Town").grant("1")
-    with pytest.raises(LedgerError, match="Town: a limit of 1 is granted already"):
+    with pytest.raises(LedgerError, match="Town: this population already has a limit"):
         Ledger(ledger.path, population="tOWN").grant("1")
     assert Fraction(3) == ledger.limit()
 
@@ -230,7 +230,7 @@ def test_a_newer_ledger_is_refused(ledger):
     with contextlib.closing(sqlite3.connect(ledger.path)) as db:
         db.execute("PRAGMA user_version=4")
 
-    assert "format 4 and this privsieve reads 3" in _all_refused(ledger)[0]
+    assert "format 4, but this privsieve reads 3" in _all_refused(ledger)[0]
 
 
 def test_a_ledger_of_version_0_1_0_is_refused(tmp_path, cli):
@@ -243,7 +243,7 @@ def test_a_ledger_of_version_0_1_0_is_refused(tmp_path, cli):
             "INSERT INTO population VALUES ('p', 'pure', 1)")
     before, old = path.read_bytes(), _bad(path)
 
-    assert all("made by version 0.1.0" in message and "make a new one, in another file, with "
+    assert all("made by version 0.1.0" in message and "make a new ledger in another file, with "
                "`privsieve ledger grant" in message for message in _all_refused(old))
     place = ("--ledger", path, "--population", "p")
     for verb, *options in (("show",), ("verify",), ("grant", "--epsilon", 1),
@@ -259,7 +259,7 @@ def test_a_missing_ledger_says_how_to_grant(tmp_path):
     """A missing file, folder or population names the command that makes it."""
     with pytest.raises(LedgerError, match="`privsieve ledger grant --ledger FILE"):
         _bad(tmp_path / "b.db").left()
-    with pytest.raises(LedgerError, match="folder must exist"):
+    with pytest.raises(LedgerError, match="choose a folder that exists"):
         _bad(tmp_path / "missing" / "b.db").grant(1)
     _bad(tmp_path / "b.db").grant(1)
     for act in (lambda lost: lost.left(), lambda lost: lost.reserve(Cost.of(1), CLAIM),
@@ -406,7 +406,7 @@ def test_an_impossible_entry_is_found(kind, body):
     grant, reserve, commit = _chain()
 
     assert () == replay(_chain())[2]
-    assert ("entry 4 is not possible after those before it",) == replay(
+    assert ("entry 4 is not possible after the earlier entries",) == replay(
         [grant, reserve, commit, Entry.after(commit, kind, body)])[2]
 
 
@@ -467,8 +467,8 @@ def test_a_delta_is_charged_with_its_epsilon(tmp_path):
     with pytest.raises(BudgetExceeded) as caught:
         ledger.reserve(Cost.of("0.1", delta="1e-18"), CLAIM)
 
-    assert ("p: epsilon 0.1 and delta 0.000000000000000001 asked, epsilon 0.6 and delta 0 left.  "
-            "See `privsieve ledger show`.") == str(caught.value)
+    assert ("p: the cost is epsilon 0.1 and delta 0.000000000000000001; the budget has epsilon 0.6 "
+            "and delta 0 left.  See `privsieve ledger show`.") == str(caught.value)
     assert (Fraction(6, 10), Fraction(0)) == (ledger.left(), ledger.delta_left())
     ledger.reserve(Cost.of("0.6"), CLAIM)
     assert (Fraction(0), Fraction(1, 10**6)) == (ledger.left(), ledger.delta_limit())

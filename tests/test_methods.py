@@ -150,11 +150,11 @@ def test_a_hopeless_plan_says_so(method):
         ({"class_prior": [0.2, 0.2]}, "add up"), ({"class_prior": [1, 2, 3]}, "shares"),
         ({"depth": 4}, "depth"), ({"joint": "pair", "ordered": True}, "joint"),
         ({"k": 1, "joint": "pair"}, "joint"), ({"rows": 1}, "rows"), ({"rows": 0}, "rows"))),
-    ("magic", {}, "known are"),
+    ("magic", {}, "choose one of"),
     ("noisy-top-k", {"score": "chi-square"}, 'write "mean-difference"'),
     ("noisy-top-k", {"score": 3}, 'write "mean'),
-    ("noisy-top-k", {"mechanism": "laplace"}, "Laplace noise of a choice is gone"),
-    ("noisy-top-k", {"score": "disagreement"}, "are gone: write score"),
+    ("noisy-top-k", {"mechanism": "laplace"}, "Laplace noise of a choice was removed"),
+    ("noisy-top-k", {"score": "disagreement"}, "were removed: write score"),
     ("noisy-top-k", {"class_prior": 0}, "class_prior"),
     ("noisy-top-k", {"class_prior": "even"}, "class_prior"),
     ("noisy-top-k", {"class_prior": [0.2, 0.2]}, "add up"),
@@ -176,7 +176,7 @@ def test_a_hopeless_plan_says_so(method):
                       "repeats": 2}, "no blocks"),
     ("felp", {"beta": 0}, "beta"), ("felp", {"beta": "1.1"}, "beta"),
     ("felp", {"beta": "0.123456789"}, "few"), ("felp", {"beta": "0.01", "rows": 300}, "too few"),
-    ("felp", {"sampling": "bootstrap"}, "with repetition are gone"),
+    ("felp", {"sampling": "bootstrap"}, "with replacement was removed"),
     ("objective-fwell", {"epsilon": "1e-9", "rows": 12}, "need a ridge above"),
 ], ids=str)
 def test_public_mistakes_are_refused(method, options, word):

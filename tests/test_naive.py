@@ -462,7 +462,7 @@ COUNTED = np.array([0, 2]), np.array([3, 4], np.uint16), np.ones((2, 2), np.int3
     (lambda: kernels.runs(CODES, STARTS, np.array([2**60, 2**60, 0])), ValueError,
      "weight must sum to less than 2\\^61"),
     (lambda: kernels.interval(COUNTED, np.full((1, 2), 2**60), np.zeros(1, np.uint8)), ValueError,
-     "labellings weigh the rows with 2\\^61 or more"),
+     "labellings add up to 2\\^61 or more"),
     (lambda: kernels.interval(RUNS, np.ones((1, 2), np.int64), np.full(1, 4, np.uint8)),
      ValueError, "kind must be 0, 1, 2 or 3"),
     (lambda: kernels.merge_runs(COUNTED, (COUNTED[0], COUNTED[1][::-1].copy(), COUNTED[2])),

@@ -31,7 +31,7 @@ def test_names_that_look_alike_are_one(tmp_path, name, known):
             act()
 
     first.grant(1)
-    with pytest.raises(LedgerError, match=f"{re.escape(known)}: a limit of 1 is granted already"):
+    with pytest.raises(LedgerError, match=f"{re.escape(known)}: this population already has"):
         second.grant(1)
 
 
@@ -47,7 +47,7 @@ def test_names_that_differ_are_two(name, other):
 @pytest.mark.parametrize(("name", "message"), [
     ("\uff43linic", "write 'clinic'"), ("\u0441linic", "several scripts"),
     ("clinic \u03b1", "several scripts"), ("a\u2800b", "write letters"),
-    ("clinic\u3164", "plain form"),
+    ("clinic\u3164", "special form"),
 ])
 def test_odd_names_are_refused(tmp_path, name, message):
     """A name of several scripts, or with characters that are not what they seem, is refused."""

@@ -148,7 +148,7 @@ def test_a_ledger_shows_its_account(clinic):
     clinic.reserve(Cost.of("0.5"), {"unit": "one row of the table", "neighbours": "replace-one"})
     assert "0; 1 charge without a release" in demand_small(clinic)
     gone = ps.Ledger("nowhere/b.db", population="clinic")
-    assert "there is no ledger at this place" in demand_small(gone)
+    assert "there is no ledger at this path" in demand_small(gone)
     assert "Ledger: clinic" in repr(ps.RuleSieve(1, ledger=gone))
 
 
@@ -221,7 +221,7 @@ def test_a_search_does_not_spend_by_default(clinic):
 
     with pytest.raises(ValueError, match="this estimator is a copy"):
         cross_val_score(model, X, y)
-    with pytest.raises(ValueError, match="Fit the estimator once and search behind it"):
+    with pytest.raises(ValueError, match="Fit the estimator once and search on its"):
         GridSearchCV(sieve, {"depth": [1, 2]}, scoring=lambda *_: 0).fit(X, y)
     for copy in (clone(sieve), clone(clone(sieve)), pickle.loads(pickle.dumps(clone(sieve)))):
         with pytest.raises(ParameterError, match="write allow_copies=True"):

@@ -141,11 +141,11 @@ def test_categories_are_compared_by_levels():
 
 @pytest.mark.parametrize(("options", "word"), [
     ({"numeric": "tau"}, 'write "auto", "ranks" or "median-cut"'),
-    ({"numeric": "median-and-spread"}, 'spread are gone: write numeric="median-cut"'),
+    ({"numeric": "median-and-spread"}, 'spread were removed: write numeric="median-cut"'),
     ({"class_prior": 0.5}, "number without classes"),
     ({"numeric": "ranks", "joint": "pair"}, 'write numeric="median-cut", or leave'),
     ({"numeric": "kendall"}, 'write "auto"'), ({"numeric": "all-cuts"}, 'write "auto"'),
-    ({"rows": 1}, "needs at least 2"), ({"rows": 2**30}, "takes at most"), ({"depth": 4}, "depth"),
+    ({"rows": 1}, "needs at least 2"), ({"rows": 2**30}, "allows at most"), ({"depth": 4}, "depth"),
     ({"numeric": "median-cut", "epsilon": "1e-9"}, "larger epsilon"),
 ], ids=str)
 def test_public_mistakes_are_refused(options, word):
@@ -156,7 +156,7 @@ def test_public_mistakes_are_refused(options, word):
 
 def test_numeric_is_for_numbers():
     """With classes the option is refused, and so are bounds that are no pair."""
-    with pytest.raises(ParameterError, match="the target is no number"):
+    with pytest.raises(ParameterError, match="the target is not a number"):
         plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1, epsilon=1, rows=9,
              numeric="ranks")
     for wrong in (9, (1,), (0, 1, 2), "ab"):

@@ -186,7 +186,7 @@ def test_groups_are_raced_one_by_one():
     options = {"k": 3, "epsilon": 9, "rows": 9000, "groups": {"g": ["x0", "x1"]}}
 
     assert ["one race"] == plan("rule-sieve", EIGHT, **options).settings["branches"]
-    with pytest.raises(ParameterError, match="chosen one by one; leave out joint"):
+    with pytest.raises(ParameterError, match="cannot choose groups of columns; leave out joint"):
         plan("rule-sieve", EIGHT, joint="pair", **options)
 
 
@@ -213,23 +213,23 @@ def test_the_order_of_the_domain_does_not_matter():
 # refusals
 
 REFUSED = [
-    ({"groups": {"a": ["zip", "age"], "b": ["zip"]}}, "groups may not overlap"),
-    ({"groups": {"zip": ["age"]}}, "give it another name"),
-    ({"groups": {"a": ["height"]}}, "no column to choose"),
+    ({"groups": {"a": ["zip", "age"], "b": ["zip"]}}, "remove it from one of the groups"),
+    ({"groups": {"zip": ["age"]}}, "give the group another name"),
+    ({"groups": {"a": ["height"]}}, "which is not a column"),
     ({"groups": {"a": []}}, "has no columns"),
     ({"groups": ["zip"]}, "write a mapping"),
-    ({"groups": {"a": ["zip", "zip"]}}, "write it once"),
-    ({"always": ["age"], "never": ["age"]}, "by always and by never"),
+    ({"groups": {"a": ["zip", "zip"]}}, "remove it from one of the groups"),
+    ({"always": ["age"], "never": ["age"]}, "always and never both name"),
     ({"always": ["age", "zip"]}, "nothing is left to choose"),
     ({"always": ["age", "zip", "mri"]}, "nothing is left to choose"),
     ({"always": ["height"]}, "write names of the domain's columns"),
     ({"always": ["zip"], "groups": {"a": ["zip"]}}, "name the group"),
     ({"always": ["age", "age"]}, "always names 'age' twice"),
     ({"always": 3}, "write a list of names"),
-    ({"never": ["height"]}, "no column of the domain"),
-    ({"never": ["ill"]}, "no column of the domain"),
-    ({"never": ["zip"], "groups": {"a": ["zip", "age"]}}, "take it out of one of them"),
-    ({"never": ["age", "street", "zip", "mri", "smoker"]}, "leave some to choose from"),
+    ({"never": ["height"]}, "is not a column; write names"),
+    ({"never": ["ill"]}, "is not a column; write names"),
+    ({"never": ["zip"], "groups": {"a": ["zip", "age"]}}, "remove one of them"),
+    ({"never": ["age", "street", "zip", "mri", "smoker"]}, "remove some names from never"),
     ({"never": ["age", "street", "zip", "mri"]}, "choose fewer"),
 ]
 
@@ -289,7 +289,7 @@ def test_a_forged_selection_is_found(tmp_path):
         other, certificate = body | {"selected": forged}, copy.deepcopy(release.certificate)
         refit(other, certificate, "release", ("selected",))
 
-        assert any("columns as planned" in reason or "every group" in reason
+        assert any("settings of the plan" in reason or "every group" in reason
                    for reason in verify(certificate, other).reasons), forged
 
 

@@ -103,10 +103,10 @@ def test_a_publication_keeps_the_policy(place, capsys):
     """A publication needs its kind, its k and its ledger, before a row is read."""
     arguments = ["publish", "t.csv", "--target", "ill", "-k", "3", "--out", "out", "--policy",
                  "p.toml"]
-    for rule, message in (("k = 5", "a k of at least 5, and 3"),
+    for rule, message in (("k = 5", "a k of at least 5, but you asked for 3"),
                           ("ledger = true", "without --ledger"),
-                          (f'signed_by = ["sha256:{"0a" * 32}"]', "a publication has none"),
-                          ('kinds = ["selection"]', "the kind selection, and containment")):
+                          (f'signed_by = ["sha256:{"0a" * 32}"]', "has no plan"),
+                          ('kinds = ["selection"]', "but you asked for containment")):
         (place / "p.toml").write_text(rule)
         (place / "t.csv").rename(place / "away.csv")
         assert 2 == run(arguments)
@@ -130,7 +130,7 @@ def test_a_policy_that_is_misspelt_is_refused(text):
 
 def test_a_key_that_is_no_rule_is_named():
     """A key that is no rule is refused by name, with those that are."""
-    with pytest.raises(ParameterError, match=r"'largest', which is no rule; rules are epsilon,"):
+    with pytest.raises(ParameterError, match=r"'largest', which is not a rule; the rules are"):
         Policy.read("largest = 1")
 
 

@@ -259,7 +259,7 @@ def test_bad_parameters_are_refused(k, sensitivity, epsilon):
     for delta in (Fraction(1), Fraction(-1, 9)):
         with pytest.raises(ParameterError, match="between 0 and 1"):
             Race(3, 1, 1, Fraction(1), delta=delta)
-    with pytest.raises(ParameterError, match="there are 2 scores; the race expects 3"):
+    with pytest.raises(ParameterError, match="there are 2 scores; this selection needs 3"):
         top_k([1, 2], Race(3, 1, 1, Fraction(1)), replay(1))
 
 

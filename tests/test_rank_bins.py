@@ -146,5 +146,5 @@ def test_ranks_are_refused_where_units_come_and_go():
     """The package has no ranks under add-remove."""
     domain = Domain(Domain.box(0, 1, columns=4).columns, target=Number("y", 0, 1),
                     neighbours="add-remove", rows=100)
-    with pytest.raises(ParameterError, match="ranks of a numeric target are not proved"):
+    with pytest.raises(ParameterError, match="the proof for ranks needs it"):
         plan("rule-sieve", domain, k=2, epsilon=1, numeric="ranks")

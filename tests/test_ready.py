@@ -52,7 +52,7 @@ def test_a_type_that_cannot_be_read_is_refused_before_the_charge(kind, ledger):
     """By an empty batch of each type, in a sentence that names the column."""
     frame, domain = odd(kind)
 
-    with pytest.raises(SchemaError, match=r"column 'odd' is of a type that cannot be read here"):
+    with pytest.raises(SchemaError, match=r"column 'odd' has a type that this system cannot read"):
         ps.RuleSieve(1, epsilon=1, domain=domain, ledger=ledger).fit(frame, [0, 1])
     assert (0, ()) == (ledger.spent(), ledger.orphans())
 
@@ -90,7 +90,7 @@ def test_a_disk_without_room_is_refused_before_the_charge(privsieve, monkeypatch
     code, out, err = privsieve(*select())
 
     assert (2, "") == (code, out)
-    assert "no room for 2 MB" in err
+    assert "lacks 2 MB" in err
     assert (0, False) == (spent(), Path("first").exists())
 
 
@@ -194,7 +194,7 @@ def test_a_changed_release_is_not_given_again(privsieve):  # noqa: F811
     other = privsieve(*select("--request", "spring"))
 
     assert ((4, ""), (4, "")) == (code[:2], other[:2])
-    assert "was changed" in code[2]
+    assert "is missing or changed" in code[2]
     assert "not the folder of its release" in other[2]
 
 
@@ -222,7 +222,7 @@ def test_a_ledger_for_one_request_admits_one_fit(ledger):
     domain = ps.Domain.box(0, 1, columns=3)
     X, y = np.random.default_rng(0).random((60, 3)), np.arange(60) % 2
     estimator = ps.RuleSieve(1, epsilon=1, domain=domain, ledger=once).fit(X, y)
-    with pytest.raises(ParameterError, match="'spring' was charged before; take its release"):
+    with pytest.raises(ParameterError, match="'spring' was charged before; use its release"):
         estimator.fit(X, y)
 
     assert 1 == ledger.spent()
@@ -287,8 +287,8 @@ def test_another_ledger_is_refused(privsieve, monkeypatch):  # noqa: F811
     set_back = privsieve("recover", "first")
 
     assert [4, 4, 4, 4] == [other[0], back[0], gone[0], set_back[0]]
-    assert "not the ledger that was charged" in other[2]
-    assert "does not have the request" in back[2]
+    assert "older copy of the charged ledger" in other[2]
+    assert "does not contain the request" in back[2]
     assert "was set back" in set_back[2]
     assert "name it with --ledger" in gone[2]
     assert before == sorted(path.name for path in Path("first").iterdir())
@@ -351,7 +351,7 @@ def test_a_part_of_a_release_is_none(privsieve, monkeypatch):  # noqa: F811
 def test_who_is_at_work_is_left_alone(privsieve, monkeypatch):  # noqa: F811
     """While a process has the folder open nobody recovers it."""
     staged(privsieve, monkeypatch)
-    with Folder.reopen("first"), pytest.raises(ParameterError, match="another process works"):
+    with Folder.reopen("first"), pytest.raises(ParameterError, match="another process uses"):
         ps.recover("first")
 
     assert "recover" in privsieve(*select("--request", "spring", "--out", "third"))[2]
@@ -364,7 +364,7 @@ def test_a_release_that_the_ledger_notes_otherwise_is_refused(privsieve, monkeyp
     ledger = Ledger("budget.db", population="clinic", request="spring")
     ledger.commit(ledger.charge()[0], "0" * 64)
 
-    with pytest.raises(LedgerError, match="not the one in the ledger"):
+    with pytest.raises(LedgerError, match="differs from the digest in the ledger"):
         ps.recover("first")
 
 

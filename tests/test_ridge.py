@@ -196,13 +196,13 @@ def test_lam_is_the_best_of_round_ones(delta):
     (domain(), {"lam": "1e-7"}, "lam is 1e-7; it must be between 1e-6"),
     (domain(), {"epsilon": "1e-9"}, "would not fit their grid"),
     (domain(), {"lam": 10**6, "rows": 2**30}, "would not fit a grid as fine as their noise"),
-    (domain(), {"rows": 2**31}, r"least squares takes from 1 to 1073741824"),
+    (domain(), {"rows": 2**31}, r"least squares takes 1 to 1073741824"),
     (domain(person="id", persons=2**20, rows_per_person=2000), {},
-     "least squares takes from 1 to 262144"),
-    (domain(person="id", persons=9, rows_per_person=5000), {}, "rows_per_person is 5000; at most"),
+     "least squares takes 1 to 262144"),
+    (domain(person="id", persons=9, rows_per_person=5000), {}, "rows_per_person is 5000; write"),
     (tables.domain("nn"), {}, "a target that is a number"),
-    (ps.Domain.box(0, 1, target=(0, 1)), {}, "fits arrays of any width"),
-    (domain(), {"delta": "0.5"}, "delta is 0.5 and 1000 units"),
+    (ps.Domain.box(0, 1, target=(0, 1)), {}, "does not name its columns"),
+    (domain(), {"delta": "0.5"}, "delta is 0.5, which is too large for 1000 units"),
     (domain(), {"epsilon": None}, "epsilon is 'None'"),
 ])
 def test_wrong_plans_are_refused(of, options, message):

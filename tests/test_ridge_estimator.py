@@ -166,5 +166,5 @@ def test_another_file_is_refused(change):
     body = json.loads(make_model().fit(table(300)).release_.bytes)
     change(body)
 
-    with pytest.raises(SchemaError, match=r"predictions need|lacks what a|kind that is not known"):
+    with pytest.raises(SchemaError, match=r"predictions need|lacks fields that a|an unknown kind"):
         ps.PrivateKernelRidge.of_release(Release(body, None))

@@ -168,14 +168,14 @@ def test_targets_are_in_the_middle():
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"kernel": "cubic"}, "kernel is 'cubic'; write one of linear, cosine, rbf"),
-    ({"kernel": "rbf", "features": 7}, "features is 7; cosines and sines come in pairs"),
+    ({"kernel": "rbf", "features": 7}, "features is 7; write an even number"),
     ({"kernel": "rbf", "features": 0}, "features is 0; write a whole number from 2 to 1024"),
     ({"kernel": "rbf", "features": 2000}, "from 2 to 1024"),
     ({"kernel": "rbf", "features": True}, "features is True"),
     ({"kernel": "rbf", "seed": -1}, "feature_seed is -1"),
-    ({"kernel": "rbf", "gamma": 0}, "gamma is 0; it must be above 0"),
-    ({"kernel": "rbf", "degree": 2}, 'degree is 2, and kernel="rbf" has none'),
-    ({"kernel": "linear", "gamma": 1}, 'gamma is 1, and kernel="linear" has none'),
+    ({"kernel": "rbf", "gamma": 0}, "gamma is 0; write a number above 0"),
+    ({"kernel": "rbf", "degree": 2}, 'degree is 2, but kernel="rbf" has none'),
+    ({"kernel": "linear", "gamma": 1}, 'gamma is 1, but kernel="linear" has none'),
     ({"kernel": "linear", "degree": 2}, 'kernel="linear" has degree 1'),
     ({"kernel": "cosine", "degree": 17}, "degree is 17; write a whole number from 1 to 16"),
 ])

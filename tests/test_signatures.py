@@ -114,9 +114,9 @@ def test_a_signed_folder_holds(folder, whole):
     assert ((), ()) == (verdict.reasons, verdict.notes)
     assert {fingerprint(MAKER): "maker", fingerprint(ANNA): "approver"} == dict(verdict.signed)
     anna = fingerprint(ANNA)[:23]
-    assert f"{anna}… as approver can be trusted: Replacing one row" in verdict.says
+    assert f"{anna}… as approver, this holds: Replacing one row" in verdict.says
     assert "nsigned" not in f"{verdict.says} {verdict.notes}"
-    assert any("required signers were not given" in note for note in ps.verify(folder).notes)
+    assert any("you named no required signers" in note for note in ps.verify(folder).notes)
 
 
 def test_what_is_signed(folder):
@@ -230,8 +230,8 @@ def another(*names):
     return lambda at, whole: [shutil.copy(whole / "other" / name, at / name) for name in names]
 
 
-NOT_SIGNED, NOT_A_STATEMENT = "was changed after it was signed", "not one of in-toto"
-NOT_SAID, ODD_NAME = "not match the certificate", "names of files that releases"
+NOT_SIGNED, NOT_A_STATEMENT = "was changed after it was signed", "not an in-toto statement"
+NOT_SAID, ODD_NAME = "not match the certificate", "names files that a release"
 NOT_DSSE, OTHERS = "not DSSE in canonical form", "signed files are not the files"
 #: What may become of a signed folder, and the reason that is said; "" where there are several.
 SPOILT = [
@@ -314,7 +314,7 @@ def test_no_signature_is_a_reason_where_one_is_wanted(folder, signers):
     (folder / "signatures.json").unlink()
 
     only(ps.verify(folder, signers=signers),
-         "the folder holds no signatures, and some are required")
+         "the folder holds no signatures, but you require some")
     assert ps.verify(folder).valid
     assert ps.verify(folder).says.startswith("Unsigned: nothing shows who made this release")
 
@@ -324,7 +324,7 @@ def test_one_signature_less_is_a_reason(folder):
     body, _ = opened(folder)
     signatures = body["signatures"]
     put(folder, {**body, "signatures": signatures[:1]})
-    only(ps.verify(folder, signers=BOTH), "1 have signed, and 2 are due")
+    only(ps.verify(folder, signers=BOTH), "have signed, but 2 must sign")
     assert ps.verify(folder, signers=wanted(MAKER, ANNA, threshold=1)).valid
 
     # The statement names its maker, who has to have signed.
@@ -341,7 +341,7 @@ def test_parts_are_what_the_statement_says(folder, whole):
 
     for maker, signed in ((ANNA.public.keyid, 0), (None, 1)):
         statement(lambda s, maker=maker: s["predicate"].update(maker=maker))(folder, whole)
-        only(ps.verify(folder, signers=BOTH), f"of the 2 keys that are wanted {signed} have signed")
+        only(ps.verify(folder, signers=BOTH), f"{signed} of the 2 required keys have signed")
 
 
 def test_so_many_keys_may_sign(folder):
@@ -351,7 +351,7 @@ def test_so_many_keys_may_sign(folder):
     only(ps.verify(folder), "two signatures by one key, or more than 64")
     put(folder, body, keys=[PrivateKey.make() for _ in range(63)] + [MAKER])
     assert 64 == len(ps.verify(folder, signers=wanted(MAKER)).signed)
-    with pytest.raises(ParameterError, match="64 keys have signed"):
+    with pytest.raises(ParameterError, match="64 keys have already signed"):
         sign_folder(folder, EVE, "approver")
 
 
@@ -390,8 +390,8 @@ def test_signatures_of_a_release_that_does_not_hold_are_not_called_true(plain):
 def test_thresholds(folder):
     """The number of the keys that are wanted, each counted once."""
     assert ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=2)).valid
-    only(ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=3)), "2 have signed, and 3")
-    only(ps.verify(folder, signers=wanted(EVE)), "0 have signed, and 1 are due")
+    only(ps.verify(folder, signers=wanted(MAKER, ANNA, EVE, threshold=3)), "2 of the 3 required")
+    only(ps.verify(folder, signers=wanted(EVE)), "have signed, but 1 must sign")
     for bad in (0, 3, -1, True, 1.0, "1"):
         with pytest.raises(ParameterError, match="threshold"):
             wanted(MAKER, ANNA, threshold=bad)
@@ -404,7 +404,7 @@ def test_a_key_counts_once(folder, tmp_path):
     pub = tmp_path / "maker.pub"
     pub.write_bytes(MAKER.public.pem)
     for same in (fingerprint(MAKER), str(pub), f"maker={pub}", fingerprint(MAKER).upper()):
-        with pytest.raises(ParameterError, match="wanted twice"):
+        with pytest.raises(ParameterError, match="named twice"):
             wanted(MAKER, same)
     assert ps.verify(folder, signers=wanted(str(pub))).valid
 
@@ -416,7 +416,7 @@ def test_a_revoked_key_is_a_reason(folder, tmp_path):
 
     for signers in (wanted(MAKER, revoked=gone), Signers.of(revoked=gone)):
         only(ps.verify(folder, signers=signers),
-             f"{fingerprint(ANNA)} is revoked (2026-11-01 laptop stolen), and has signed")
+             f"{fingerprint(ANNA)}, which signed, is revoked (2026-11-01 laptop stolen)")
     gone.write_text(f"{fingerprint(EVE)}\n")
     assert ps.verify(folder, signers=wanted(MAKER, revoked=gone)).valid
     for text in ("anna\n", "sha256:00\n", f"{fingerprint(EVE)}x\n", "", "x" * 2**21):
@@ -452,7 +452,7 @@ def test_what_changed_since_is_not_signed(folder):
     with pytest.raises(CheckFailed, match="signed files are not the files"):
         sign_folder(folder, EVE, "approver")
     (folder / "more.txt").unlink()
-    with pytest.raises(ParameterError, match="has signed this already"):
+    with pytest.raises(ParameterError, match="has already signed this"):
         sign_folder(folder, ANNA, "approver")
     body, _ = opened(folder)
     put(folder, {**body, "signatures": [{**body["signatures"][0], "sig": "A" * 86 + "=="}]})
@@ -589,9 +589,9 @@ def test_a_policy_names_who_signs_a_plan(privsieve):  # noqa: F811  # the fixtur
     Path("one.toml").write_text(f"{wanted}\nthreshold = 1\n")
 
     for policy, plan, message in (
-            ("p.toml", None, "2 of 2 keys have not signed"),
-            ("one.toml", None, "1 of 2 keys have not signed"),
-            ("p.toml", "plan.signed.json", "1 have signed, and 2 are due"),
+            ("p.toml", None, "only plans signed by 2 of 2 keys"),
+            ("one.toml", None, "only plans signed by 1 of 2 keys"),
+            ("p.toml", "plan.signed.json", "have signed, but 2 must sign"),
             ("one.toml", "dear.signed.json", "does not match the signed plan"),
             (None, "dear.signed.json", "does not match the signed plan"),
             ("one.toml", "plan.json", "not a signed plan")):
@@ -619,7 +619,7 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
     assert 0 == privsieve(*select())[0]
     assert 0 == privsieve("verify", "first", "--plan", "plan.signed.json")[0]
     text = " ".join(privsieve("verify", "first", "--plan", "plan.signed.json")[1].split())
-    assert "required signers of the plan were not given; it is signed by sha256:" in text
+    assert "you named no required signers of the plan; sha256:" in text
     assert maker[:20] in text
     code, out, _ = privsieve("verify", "first", "--plan", "dear.signed.json")
     assert (7, True) == (code, "the release does not match the signed plan" in out)
@@ -628,7 +628,7 @@ def test_a_plan_that_was_signed_first(privsieve):  # noqa: F811  # the fixture
     privsieve("sign", "first", "--key", "anna.pem", "--as", "approver")
     by = ("verify", "first", "--signed-by", maker)
     code, out, _ = privsieve(*by, "--plan", "plan.signed.json")
-    assert (0, False) == (code, "required signers were not given" in out)
+    assert (0, False) == (code, "you named no required signers" in out)
     code, out, _ = privsieve(*by, "--plan", "dear.signed.json")
     assert (7, True) == (code, "not signed by a required key" in " ".join(out.split()))
     Path("revoked.txt").write_text(f"{maker}\n")

@@ -80,7 +80,7 @@ def test_a_true_certificate_is_confirmed(folder, ledger):
 
     assert () == full.reasons == alone.reasons == parsed.reasons
     assert ["Unsigned"] == [note.split(":")[0] for note in full.notes]
-    assert ["Unsigned", "the ledger was not given", "the release was not given"] == [
+    assert ["Unsigned", "no ledger was given", "no release was given"] == [
         note.split(":")[0] for note in alone.notes]
 
 
@@ -220,7 +220,7 @@ def test_an_edited_conversion_is_found(tmp_path, name, value):
     assert ("2", "1", "0.5") == tuple(
         body["ledger"]["charged"][key] for key in ("factor", "epsilon", "rho"))
     assert conversion(body["ledger"]["charged"], body) == (
-        "charged 2 times: the release protects one row of the table (add-remove), and the budget "
+        "charged 2 times: the release protects one row of the table (add-remove), but the budget "
         "protects one person with all their rows with up to 2 rows (add-remove)")
     assert verify(body, ledger=ledger).valid
     body["ledger"]["charged"][name] = value
@@ -253,7 +253,7 @@ def test_a_release_of_version_0_1_0_is_refused(ledger, tmp_path, cli):
 
 
 @pytest.mark.parametrize(("change", "reason"), [
-    ({"selected": ["age"]}, "as many columns as planned"),
+    ({"selected": ["age"]}, "settings of the plan"),
     ({"selected": ["age", "age"]}, "that is not among its columns"),
     ({"selected": ["age", "hiv"]}, "that is not among its columns"),
     ({"selected": ["age", 7]}, "privsieve-release/1, at selected"),
@@ -295,7 +295,7 @@ def test_a_ledger_that_was_set_back_is_found(folder, ledger, tmp_path):
     assert ledger.verify_chain().valid
     assert Fraction(5, 2) == ledger.left()
     assert verify(folder / "certificate.json", ledger=ledger).valid
-    assert 3 == sum("set back" in reason
+    assert 3 == sum("an older copy" in reason
                     for reason in verify(later.certificate, ledger=ledger).reasons)
 
 

@@ -122,7 +122,7 @@ def test_nothing_that_can_be_planned(privsieve):  # noqa: F811
     code, out, err = privsieve("plan", "--rows", 400, "--domain", "domain.toml", "--top", 9)
 
     assert (2, "") == (code, out)
-    assert "9 columns are to be chosen, and the domain has 4" in err
+    assert "9 columns to choose are too many: the domain has 4" in err
 
 
 def test_select_says_the_forecast_beside_the_names(privsieve):  # noqa: F811
@@ -140,9 +140,9 @@ def test_select_says_the_forecast_beside_the_names(privsieve):  # noqa: F811
 @pytest.mark.parametrize(("selected", "settings", "message"), [
     (["a", "b", "c"], {"k": 3}, "about 2 of these 3 would be right"),
     (["a", "b", "c"], {"k": 3, "always": ["a"]},
-     "about 1 of the 2 searched for would"),
+     "about 1 of the 2 wanted columns would"),
     (["a", "b", "c"], {"k": 2, "groups": {"g": ["b", "c"]}},
-     "about 1 of the 2 searched for would"),
+     "about 1 of the 2 wanted columns would"),
     (["a"], {"k": 1}, "this name would hardly be right")])
 def test_the_forecast_of_a_release(selected, settings, message):
     """It is the share at the usual gap, of the places that were raced for, rounded down."""

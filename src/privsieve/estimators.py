@@ -37,7 +37,7 @@ from privsieve.rows.source import fold, names_of, typed
 _OF_RUNS = ("domain", "ledger", "max_memory", "n_jobs", "allow_copies")
 _COPY = ("this estimator is a copy (cross_val_score, GridSearchCV, ColumnTransformer and clone "
          "make copies), and each fit of a copy costs epsilon again; nothing was charged.  Fit the "
-         "estimator once and search behind it, on its transform(X), or write allow_copies=True")
+         "estimator once and search on its transform(X), or write allow_copies=True")
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
@@ -69,7 +69,7 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
     #: The name of the method in the registry (`methods.plan`).
     method: ClassVar[str]
     #: What to do without a domain.
-    way_out: ClassVar[str] = ("bounds and classes have to be public facts; give "
+    way_out: ClassVar[str] = ("bounds and classes must be public facts; give "
                               "domain=Domain([...]) or, for an array, domain=Domain.box(low, high)")
     supervised: ClassVar[bool] = True
 
@@ -111,8 +111,8 @@ class Estimator(PrintedEstimator, BaseEstimator):  # type: ignore[misc]  # sciki
         shape = source.shape(count_rows=domain.rows_are_public)
         domain = resolve(domain, shape, strict=True)
         if shape.rows == 1:
-            raise ParameterError("the table has one row (n_samples = 1); a release from rows needs "
-                                 "at least 2")
+            raise ParameterError("the table has one row (n_samples = 1); a release needs at least "
+                                 "2 rows")
         planned = plan(self.method, domain, rows=shape.rows, **self.options())
         self.release_ = fitting.fit(planned, source, ledger=fitting.ledger_of(self.ledger),
                                     room=Room.usual(self.max_memory, self.n_jobs))
@@ -205,7 +205,7 @@ class WeightSelector(Selector):
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Predict with a released model; predictions cost nothing."""
 
-    way_out = ("bounds have to be public facts; give domain=Domain([...], target=Number(name, "
+    way_out = ("bounds must be public facts; give domain=Domain([...], target=Number(name, "
                "low, high)) or, for an array, domain=Domain.box(low, high, target=(0, 100))")
 
     @classmethod
@@ -234,8 +234,8 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         check_is_fitted(self, "release_")
         lengths = Released.of(self.release_).lengths()
         if lengths is None:
-            raise AttributeError('kernel="rbf" mixes all columns in each feature, so columns lack '
-                                 'weights; take "linear" or "cosine"')
+            raise AttributeError('kernel="rbf" mixes all columns in each feature, so columns have '
+                                 'no weights; use "linear" or "cosine"')
         return lengths[self._order()]
 
     @property
@@ -269,7 +269,7 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
 class Tabulator(Estimator):
     """Release a table of counts; margins and synthetic rows of it do not cost more."""
 
-    way_out = "bounds and classes have to be public facts; give domain=Domain([...])"
+    way_out = "bounds and classes must be public facts; give domain=Domain([...])"
     supervised = False
 
     @classmethod
@@ -316,9 +316,9 @@ def _demand_none(metadata: Mapping[str, Any]) -> None:
     """Refuse `sample_weight`, which has no declared bound, and unknown arguments."""
     if "sample_weight" in metadata:
         raise ParameterError(
-            "sample_weight is given, and without a public maximum one row could change a sum "
-            "without limit; nothing was charged.  Leave it out: keep the weights as a column of "
-            "the table, and name it in the domain (weight = and weight_max = in [table])")
+            "sample_weight has no public maximum, so one row could change a sum without limit; "
+            "nothing was charged.  Keep the weights as a column of the table instead, and name it "
+            "in the domain (weight = and weight_max = in [table])")
     for name in metadata:
         raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
 

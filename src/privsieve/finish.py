@@ -60,21 +60,21 @@ def repeated(plan: Plan, ledger: Ledger, folder: str | Path) -> Release | None:
     known = f"{ledger.population}: request {ledger.request!r} was charged before"
     # An update of the software does not change a request.
     if {**reserve.body["claim"], "software": None} != {**terms(plan, SOFTWARE), "software": None}:
-        raise ParameterError(f"{known}, with other options; repeat the earlier ones, or name "
-                             "another request")
+        raise ParameterError(f"{known}, with other options; repeat the earlier options, or "
+                             "name another request")
     if commit is None:
-        raise LedgerError(f"{known}, and its release is not finished; `privsieve recover DIR` "
+        raise LedgerError(f"{known}, but its release is not finished; `privsieve recover DIR` "
                           "finishes it, or reports that it is lost")
     try:
         release = load(folder)
     except SchemaError:
         release = None
     if release is None or release.sha256 != commit.body["release_sha256"]:
-        raise LedgerError(f"{known}, and --out is not the folder of its release; name that one, or "
-                          "another request (after a crash: `privsieve recover DIR`)")
+        raise LedgerError(f"{known}, but --out is not the folder of its release; name this folder, "
+                          "or another request (after a crash: `privsieve recover DIR`)")
     expected = certificate(reserve.body["claim"], release.sha256, reserve, commit)
     if release.certificate is None or not _says(release.certificate, expected):
-        raise LedgerError(f"{known}, and its certificate is missing, or was changed; "
+        raise LedgerError(f"{known}, but its certificate is missing or changed; "
                           "`privsieve recover DIR` writes a missing one")
     return release
 
@@ -115,18 +115,18 @@ def _recovered(left: Folder, ledger: str | Path | Ledger | None) -> Recovered:
     charge = kept.charge()
     if charge is None:
         if sql.absolute(kept.path) != note["ledger"]:
-            raise LedgerError("this ledger does not have the request: it is another ledger, or "
-                              "nothing was charged; name the ledger of the request")
+            raise LedgerError("this ledger does not contain the request: it is another ledger, "
+                              "or nothing was charged; name the ledger of the request")
         return _uncharged(left)
     reserve, commit = charge
     if digest(canonical(reserve.body["claim"])) != note["terms_sha256"]:
-        raise LedgerError("the ledger's charge does not match the folder's note; name the ledger "
-                          "that was charged")
+        raise LedgerError("the charge in the ledger does not match request.json; name the "
+                          "ledger that was charged")
     body = _body(left, reserve.body["claim"], commit)
     if body is None:
         left.forget(f".{RELEASE}")
-        return Recovered("lost", (("the ledger has the charge, but the release was not written "
-                                   "completely; a charge is not refunded"),))
+        return Recovered("lost", (("the ledger has the charge, but the release is incomplete; a "
+                                   "charge is not refunded"),))
     return Recovered("finished", tuple(_finished(left, body, kept, reserve, commit)))
 
 
@@ -148,8 +148,8 @@ def _without_note(left: Folder) -> Recovered:
     if not names:  # perhaps not a folder of privsieve
         raise ParameterError("the folder is empty, and nothing was charged for it; remove it, and "
                              "repeat the request")
-    raise ParameterError("the folder holds neither a finished release nor the note of a request "
-                         "(request.json); name a folder that select, regress or synthesize made")
+    raise ParameterError("the folder contains neither a finished release nor request.json; name a "
+                         "folder that select, regress or synthesize made")
 
 
 def _says(certificate: Mapping[str, Any] | bytes | None, expected: Mapping[str, Any]) -> bool:
@@ -169,7 +169,7 @@ def _noted(left: Folder) -> dict[str, Any]:
         note = parsed(left.read(NOTE, LARGEST_FILE))
     if (not isinstance(note, dict) or set(note) != _FIELDS or note["format"] != REQUEST
             or not all(isinstance(value, str) for value in note.values())):
-        raise SchemaError("request.json was changed; take the folder as privsieve left it")
+        raise SchemaError("request.json was changed; restore the file that privsieve wrote")
     return note
 
 
@@ -180,19 +180,19 @@ def _ledger_of(note: Mapping[str, str], ledger: str | Path | Ledger | None) -> L
     else:
         path = ledger.path if isinstance(ledger, Ledger) else os.fspath(ledger)
     if not sql.lies(path):
-        raise LedgerError("the ledger is not at its place of the charge; name it with --ledger "
-                          "FILE (in Python ledger=)")
+        raise LedgerError("the ledger was moved or removed after the charge; name it with "
+                          "--ledger FILE (in Python ledger=)")
     kept = Ledger(path, population=note["population"], request=note["request"])
     if not kept.holds(note["head"]):
-        raise LedgerError("this is not the ledger that was charged, or an older copy of it; name "
-                          "that ledger with --ledger FILE (in Python ledger=)")
+        raise LedgerError("this is another ledger, or an older copy of the charged ledger; name "
+                          "the charged ledger with --ledger FILE (in Python ledger=)")
     return kept
 
 
 def _uncharged(left: Folder) -> Recovered:
     """Remove the folder of a process that died before its charge."""
     if left.state == "finished" or left.adopt(RELEASE) is not None:
-        raise LedgerError("the folder has a release, and the ledger lacks its charge: it is "
+        raise LedgerError("the folder has a release, but the ledger lacks its charge: it is "
                           "another ledger, or was set back; restore its newest copy")
     gone = left.discard()
     return Recovered("uncharged", ("nothing was charged: the process ended before the charge",
@@ -211,11 +211,11 @@ def _body(left: Folder, promised: Mapping[str, Any], commit: Entry | None,
     whole = isinstance(body, dict) and canonical(body) == data
     if commit is not None:
         if whole and digest(data or b"") != commit.body["release_sha256"]:
-            raise LedgerError("the release in the folder is not the one in the ledger; do not use "
-                              "it")
+            raise LedgerError("the release in the folder differs from the digest in the ledger; "
+                              "do not use it")
     elif whole and (body.get("plan") != promised["plan"]
                     or digest(canonical(body.get("domain"))) != promised["domain_sha256"]):
-        raise LedgerError("the release in the folder is not the charged one; do not use it")
+        raise LedgerError("the release in the folder is not the charged release; do not use it")
     return body if whole else None
 
 
@@ -232,7 +232,7 @@ def _finished(left: Folder, body: Mapping[str, Json], kept: Ledger, reserve: Ent
     if CERTIFICATE in left:
         if not _says(left.adopt(CERTIFICATE), due):
             raise LedgerError("the certificate in the folder does not belong to this charge; "
-                              "remove it, and recover again")
+                              "remove certificate.json, and recover again")
         left.link()
     else:
         left.forget(f".{CERTIFICATE}")

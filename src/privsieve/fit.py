@@ -62,7 +62,7 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     room : memory for rows; by default half of the free memory, then a private file.
     """
     if noise is not None and ledger is not None:
-        raise ParameterError("a replayed noise is not private; it takes no ledger")
+        raise ParameterError("replayed noise is not private; leave the ledger out")
     plan = replace(plan, record=source.record, query=source.query)
     if plan.cost.epsilon == 0:
         return _free(plan, folder, replayed=noise is not None and not noise.private)
@@ -109,8 +109,8 @@ def _free(plan: Plan, folder: Folder | None, *, replayed: bool) -> Release:
     try:
         return _finish(plan, Release.of(plan, certain, replayed=replayed), None, None, folder)
     except OSError:
-        raise ParameterError("the release folder cannot be written, and nothing was charged; make "
-                             "room, or name a folder on another disk") from None
+        raise ParameterError("the release folder cannot be written, and nothing was charged; free "
+                             "some space, or name a folder on another disk") from None
 
 
 def ledger_of(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
@@ -128,7 +128,7 @@ def ledger_of(ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
     if len(ledgers) == 1:
         return ledgers[0]
     named = ", ".join(each.population for each in ledgers) or "none was granted a budget"
-    raise ParameterError(f"the ledger has several populations ({named}), or none; give ledger="
+    raise ParameterError(f"the ledger must have exactly one population ({named}); give ledger="
                          'Ledger(path, population="name")')
 
 
@@ -208,8 +208,8 @@ def demand_valid(plan: Plan) -> None:
     known = {**public(plan), "queries": plan.shows.get("queries", [])}
     wrong = verify_plan(certificate(terms(plan, SOFTWARE), "0" * 64), known)
     if wrong:
-        raise ParameterError(f"{plan.method}: verify would refuse the release ({wrong[0]}), and "
-                             "nothing was charged; change the options, or report this")
+        raise ParameterError(f"{plan.method}: verify would refuse the release ({wrong[0]}); "
+                             "nothing was charged: change the options, or report this bug")
 
 
 def needs(plan: Plan) -> int:
@@ -271,7 +271,7 @@ def _warn_unsigned(epsilon: Fraction) -> None:
     if len(epsilons) > 1:
         spent = -(-sum(epsilons) * EPSILON_UNITS // 1)
         warnings.warn(
-            f"{len(epsilons)} releases without a ledger in this process: together epsilon "
-            f"{decimal(spent)} if they are about the same people.  Give a ledger "
-            "(ledger=Ledger(...)) to keep the sum.",
+            f"{len(epsilons)} releases without a ledger in this process: if they are about the "
+            f"same people, they cost epsilon {decimal(spent)} together.  Give a ledger "
+            "(ledger=Ledger(...)) to add up the costs.",
             UnsignedWarning, stacklevel=5)

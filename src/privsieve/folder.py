@@ -52,21 +52,21 @@ class Folder:
         try:
             place.mkdir(0o700)
         except FileExistsError:
-            hint = ("; its request is not finished: `privsieve recover DIR`"
+            hint = ("; its request is not finished: run `privsieve recover DIR`"
                     if os.path.lexists(place / NOTE) else "")
-            raise ParameterError("the release folder exists and is not overwritten; name a new "
-                                 f"folder{hint}") from None
+            raise ParameterError("the release folder already exists and is not overwritten; name a "
+                                 f"new folder{hint}") from None
         except (OSError, ValueError):
-            raise ParameterError("the release folder cannot be made; the folder around it must "
-                                 "exist and be writable") from None
+            raise ParameterError("the release folder cannot be made; choose a parent folder that "
+                                 "exists and is writable") from None
         try:
             sync(place.parent)
             return cls(place, _opened(place))
         except OSError:
             with suppress(OSError):
                 place.rmdir()
-            raise ParameterError("the release folder cannot be made durable; take a disk of this "
-                                 "machine") from None
+            raise ParameterError("the release folder cannot be saved durably; name a folder on a "
+                                 "disk of this machine") from None
 
     @classmethod
     def reopen(cls, path: str | Path) -> Self:
@@ -77,8 +77,8 @@ class Folder:
         except ParameterError:
             raise
         except (OSError, ValueError):
-            raise ParameterError("there is no release folder that this user may open at this "
-                                 "place; name the folder of --out") from None
+            raise ParameterError("the release folder does not exist, or you have no access to it; "
+                                 "name the folder of --out") from None
 
     def __enter__(self) -> Self:
         return self
@@ -110,9 +110,9 @@ class Folder:
         except (OSError, AttributeError):  # not supported by the system
             return
         if disk.f_bavail * disk.f_frsize < room:
-            raise ParameterError(f"the disk of the release folder has no room for "
-                                 f"{-(-room // 2**20)} MB; make room, or name a folder on another "
-                                 "disk")
+            raise ParameterError(f"the disk of the release folder lacks "
+                                 f"{-(-room // 2**20)} MB; free some space, or name a folder on "
+                                 "another disk")
 
     def note(self, data: bytes) -> None:
         """Write the note of a request before its charge, by the same steps as the release.
@@ -122,8 +122,8 @@ class Folder:
         try:
             self.write(NOTE, data)
         except OSError:
-            raise ParameterError("the release folder cannot be written; make room, or name a "
-                                 "folder on another disk") from None
+            raise ParameterError("the release folder cannot be written; free some space, or name "
+                                 "a folder on another disk") from None
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file into the folder."""
@@ -141,8 +141,8 @@ class Folder:
             raise ParameterError(f"the file name is {name!r}; write 1 to 100 letters, digits, "
                                  "dots, dashes or underscores, without a folder")
         if name in self._staged or name in self._linked:
-            raise ParameterError(f"{name} is in the release folder and is not overwritten; choose "
-                                 "another name")
+            raise ParameterError(f"{name} exists in the release folder and is not overwritten; "
+                                 "choose another name")
         hidden = f".{name}"
         try:
             self._put(hidden, data)
@@ -231,8 +231,7 @@ def _opened(place: Path) -> int:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise ParameterError("another process works in the release folder; wait until it has "
-                             "ended") from None
+        raise ParameterError("another process uses the release folder; wait for its end") from None
     except (ImportError, OSError):  # a system or a disk without locks
         pass
     return handle

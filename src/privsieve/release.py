@@ -116,7 +116,7 @@ class Release(Printed):
             return ""
         plan: Any = self.body["plan"]
         named, wanted = len(self.selected), sought(plan["settings"])
-        names = f"these {named}" if wanted == named else f"the {wanted} searched for"
+        names = f"these {named}" if wanted == named else f"the {wanted} wanted columns"
         right = (f"about {self.right} of {names} would be right" if self.right else
                  f"hardly any of {names} would be right")
         if named == 1:
@@ -172,11 +172,11 @@ def load(folder: str | Path) -> Release:
     if certificate is not None and is_of_first(certificate):
         raise SchemaError(OF_FIRST)
     if body.get("format") != FORMAT:
-        raise SchemaError(f"release.json says format {quoted(body.get('format'))}; this version "
+        raise SchemaError(f"release.json has format {quoted(body.get('format'))}; this version "
                           f"reads {FORMAT!r}")
     if not all(_is_names(body.get(name)) for name in ("columns", "selected")):
-        raise SchemaError("release.json lacks its columns, or the selected ones; take the file as "
-                          "privsieve wrote it")
+        raise SchemaError("release.json lacks its columns or its selected names; use the file "
+                          "that privsieve wrote")
     return Release(body, certificate)
 
 
@@ -225,7 +225,7 @@ class Kind(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
         """Read the fields of a release; refuse a file in another form."""
-        with _refused(f"{cls.lacks}; take the file as privsieve wrote it"):
+        with _refused(f"{cls.lacks}; use the file that privsieve wrote"):
             return msgspec.convert({name: body[name] for name in cls.__struct_fields__
                                     if name in body}, cls)
 
@@ -241,7 +241,7 @@ class Selection(Kind, frozen=True):
     """
 
     kind = "selection"
-    lacks = "release.json lacks the names that were selected, or has a false figure beside them"
+    lacks = "release.json lacks the selected names, or a figure beside them is invalid"
     selected: tuple[str, ...]
     branch: str | None = None
     class_counts: CountFields | None = None
@@ -249,8 +249,8 @@ class Selection(Kind, frozen=True):
     @classmethod
     def counts_of(cls, body: Mapping[str, Any]) -> NoisyCounts | None:
         """Return the noisy counts of the classes, or None."""
-        with _refused("release.json has no noisy count for each class; take the file as privsieve "
-                      "wrote it"):
+        with _refused("release.json lacks the noisy count of a class; use the file that privsieve "
+                      "wrote"):
             counts = cls.read(body).class_counts
             return None if counts is None else NoisyCounts.read(counts, body)
 
@@ -294,7 +294,7 @@ class NoisyCounts:
         """Read the noisy counts of a release."""
         names = tuple(map(text_of, body["domain"]["target"]["values"]))
         if len(names) != len(fields.q):
-            raise ValueError("there is not one count for each class")
+            raise ValueError("the number of counts differs from the number of classes")
         return cls(tuple(map(int, fields.q)), fields.per, Fraction(fields.scale), names,
                    int(body["plan"]["units"]))
 
@@ -384,7 +384,7 @@ class Regression(Kind, frozen=True):
     """
 
     kind = "regression"
-    lacks = "release.json lacks what a prediction needs"
+    lacks = "release.json lacks fields that a prediction needs"
     selected: tuple[str, ...]
     features: dict[str, Any]
     values: GridNumbers
@@ -397,14 +397,14 @@ class Regression(Kind, frozen=True):
         if "map" not in self.features or (
                 self.map == ANSWERS) != (self.queries is not None) or (
                 len(self.queries or ()) != len(self.answers or ())):
-            raise ValueError("there is not one answer to each query")
+            raise ValueError("the number of answers differs from the number of queries")
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Self:
         """Read the fields of a release."""
         if body.get("kind") != cls.kind:
-            raise SchemaError(f"the release is of the kind {body.get('kind')!r}; predictions need "
-                              "one that `privsieve regress` or PrivateKernelRidge made")
+            raise SchemaError(f"the release has kind {body.get('kind')!r}; predictions need a "
+                              "release of `privsieve regress` or PrivateKernelRidge")
         return super().read(body)
 
     @property
@@ -447,14 +447,14 @@ class TableCells(Struct, frozen=True, forbid_unknown_fields=True):
         if len(self.q) != (cells if self.place == "all" else len(self.place)) or (
                 self.place and self.place != "all" and not (
                     self.place[-1] < cells and all(map(lt, self.place, self.place[1:])))):
-            raise ValueError("there is not one count for each cell")
+            raise ValueError("the number of counts differs from the number of cells")
 
 
 class Histogram(Kind, frozen=True):
     """A table of noisy counts."""
 
     kind = "histogram"
-    lacks = "the release holds no table of counts"
+    lacks = "the release contains no table of counts"
     selected: tuple[str, ...]
     cells: TableCells
     noise: NoiseLaw
@@ -471,7 +471,7 @@ def number(text: object) -> Fraction:
     (Fraction(-3, 2000), Fraction(1, 2))
     """
     if not isinstance(text, str) or not re.fullmatch(_NUMBER, text):
-        raise ValueError("a number of the release is not one that privsieve writes")
+        raise ValueError("a number of the release is not in the form that privsieve writes")
     return Fraction(text)
 
 

@@ -69,9 +69,9 @@ class KernelRidgeSession:
         demand_equal_rows(public, "a kernel session")
         source = open_source(X, y, csv=public.csv)
         if public.person is not None or not public.replaces:
-            raise DomainError('a session protects one row that is replaced: its domain needs unit '
-                              '= "row" and neighbours = "replace-one"; for persons take a table '
-                              "with one row for each")
+            raise DomainError('a session protects the replacement of one row; write unit = "row" '
+                              'and neighbours = "replace-one" (to protect people, take a table '
+                              "with one row for each person)")
         shape = source.shape(count_rows=True)
         domain = resolve(public, shape, strict=True)
         target(domain)
@@ -90,7 +90,7 @@ class KernelRidgeSession:
     def __enter__(self) -> Self:
         """Open the session, once."""
         if self._source is None:
-            raise ParameterError("this session has ended and its rows are deleted; make another")
+            raise ParameterError("this session has ended and its rows are deleted; open another")
         self._open = True
         return self
 
@@ -111,7 +111,7 @@ class KernelRidgeSession:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse copies, since a session holds rows."""
-        raise TypeError("a session holds rows; it cannot be copied or pickled")
+        raise TypeError("a session contains rows; it cannot be copied or pickled")
 
     def predict_one(self, x: Any, *, epsilon: object, allow_weak: bool = False) -> float:
         """Predict one record; repeating a question gives the same answer without cost.
@@ -154,15 +154,15 @@ class KernelRidgeSession:
     def _batch(self, X: Any, cost: Cost) -> Task:
         codes = codes_of(X, self._kernel.domain)
         if not 1 <= len(codes) <= MOST_QUERIES:
-            raise ParameterError(f"there are {len(codes)} records; a batch has 1 to "
-                                 f"{MOST_QUERIES}: take fewer, or PrivateKernelRidge")
+            raise ParameterError(f"there are {len(codes)} records; a batch takes 1 to "
+                                 f"{MOST_QUERIES}: ask for fewer, or use PrivateKernelRidge")
         # Drop dimensions that add more noise than they explain of the longest function.
         noise = sensitivity(self._lam, self._rows) / cost.epsilon
         basis, weights = Basis.of(coordinates(codes, self._kernel.domain), self._kernel,
                                   float(noise / longest(self._lam)) ** 2)
         if not len(basis):
-            raise ParameterError("the kernel of these records is too close to rounding to answer "
-                                 "them; ask for other records, or choose a smaller gamma")
+            raise ParameterError("rounding errors are too large for the kernel of these records; "
+                                 "ask for other records, or choose a smaller gamma")
         return self._task("batch", cost, basis, weights, codes)
 
     def _task(self, kind: Any, cost: Cost, basis: Basis, weights: Doubles, codes: Any) -> Task:
@@ -177,7 +177,7 @@ class KernelRidgeSession:
 
     def _check(self) -> None:
         if not self._open:
-            raise ParameterError("the session is not open: ask inside of `with "
+            raise ParameterError("the session is not open; predict inside `with "
                                  "KernelRidgeSession(...) as session:`")
 
 
@@ -195,7 +195,7 @@ def codes_of(X: Any, domain: Domain, *, single: bool = False) -> npt.NDArray[np.
     read = list(batches(source, public, rows=None, entropy=bytes))
     codes = Batch.concat([Batch.empty(len(domain.columns)), *read]).codes
     if single and len(codes) != 1:
-        raise ParameterError(f"there are {len(codes)} records; predict_one needs one")
+        raise ParameterError(f"there are {len(codes)} records; predict_one takes exactly one")
     return codes
 
 

@@ -97,7 +97,7 @@ def _demand_moving_units(rows: Rows, reference: Rows, kinds: U16 | None) -> None
 
 def _demand_summed(held: I64) -> None:
     if (np.diff(held) > MOST_SUMMED).any():
-        raise ValueError(f"a voter may have {MOST_SUMMED} rows: the sum of more may not fit")
+        raise ValueError(f"a voter may have at most {MOST_SUMMED} rows, so that sums fit")
 
 
 def _demand_ballot(rows: Rows, kinds: U16 | None, tau: int) -> None:
@@ -180,10 +180,10 @@ def deal(codes: U16, place: I64, out: U16) -> U16:
     demand_equal("columns of out and codes", out.shape[1], len(codes))
     demand_room("out", out)
     if np.may_share_memory(codes, out):
-        raise ValueError("out must not lie where codes lie")
+        raise ValueError("out and codes must not share memory")
     inside = not len(place) or 0 <= place.min() <= place.max() < len(place)
     if not inside or (np.bincount(place, minlength=len(place)) != 1).any():
-        raise ValueError("place must give each row a place of its own")
+        raise ValueError("place must give each row another position")
     _deal(codes, place, out)
     return out
 

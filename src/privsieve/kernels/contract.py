@@ -1,4 +1,4 @@
-"""How a kernel is called: by whom it is answered, and what it demands of its arrays.
+"""Contract: choose the implementation of a kernel, and check its arrays.
 
 Each kernel has a twin in Python, written to be read: it answers where no compiler was, with the
 same bits.  Arguments are checked once for both.  Shapes, types and offsets are public; no text
@@ -95,7 +95,7 @@ extension, _reason = _load()
 
 
 def implementation() -> Literal["native", "numpy"]:
-    """Return which implementation serves.
+    """Return the implementation that runs the kernels.
 
     >>> implementation() in {"native", "numpy"}
     True
@@ -104,7 +104,7 @@ def implementation() -> Literal["native", "numpy"]:
 
 
 def reason() -> str:
-    """Why NumPy serves; empty if the native extension does.
+    """Return why NumPy runs the kernels; empty if the native extension does.
 
     >>> bool(reason()) == (implementation() == "numpy")
     True
@@ -175,7 +175,7 @@ def demand_array(
 
 
 def demand_room(name: str, room: npt.NDArray[Any]) -> None:
-    """Refuse an array that an answer cannot be written into."""
+    """Refuse a result array that is not writable."""
     if not room.flags.writeable:
         raise ValueError(f"{name} cannot be written to; copy it first")
 
@@ -204,7 +204,7 @@ def demand_equal(what: str, first: int, second: int) -> None:
 
 
 def demand_offsets(name: str, offsets: object, end: int) -> None:
-    """Refuse offsets that do not lead from 0 to `end` without a step back."""
+    """Refuse offsets that do not rise from 0 to `end`."""
     demand_array(name, offsets, np.int64, 1)
     assert isinstance(offsets, np.ndarray)
     if not len(offsets) or offsets[0] or offsets[-1] != end or (offsets[1:] < offsets[:-1]).any():
@@ -250,7 +250,7 @@ def demand_parts(parts: Sequence[ClassRows]) -> tuple[list[ClassRows], bool]:
         rows += codes.shape[1]
         weights += [] if weight is None else [float(weight.sum(dtype=np.float64))]
     if not parts:
-        raise ValueError("there must be one set of rows at least")
+        raise ValueError("give at least one set of rows")
     if sum(weights) + rows > LARGEST_SUM:
         raise ValueError("the weights of all parts add up to 2^61 or more")
     return list(parts), bool(weights) or rows > MOST_ROWS
@@ -440,8 +440,8 @@ def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
     """Refuse labellings that weigh too much, of each class one row at least: -2^63 has no size."""
     sizes = np.abs(labellings.astype(np.float64))
     if (sizes @ np.maximum(by_class, 1).astype(np.float64)).max(initial=0) >= LARGEST_SUM:
-        raise ValueError("labellings weigh the rows with 2^61 or more: sums of them may not fit "
-                         "64 bits")
+        raise ValueError("the weights of the labellings add up to 2^61 or more, so their sums may "
+                         "not fit 64 bits")
 
 
 def demand_column_sums(runs: Runs, top: int, labellings: I64) -> None:

@@ -183,7 +183,7 @@ def top_by_items(
     """
     _demand_top(items, rows, weights, rule)
     if rule.l_diversity > 1:
-        raise ValueError("a search over items knows no classes; l_diversity must be 1")
+        raise ValueError("a search over items does not use classes; l_diversity must be 1")
     return _top(_top_by_items(*items, rows, weights, rule, _limit(seconds)))
 
 

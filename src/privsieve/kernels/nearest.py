@@ -95,10 +95,10 @@ def _search(
     if rows is not None:
         return rows
     if metric == "hamming":
-        raise ValueError("metric 'hamming' needs columns of 0 and 1; code each column so, or take "
-                         "'manhattan'")
-    raise ValueError(f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, and it holds NaN or "
-                     "larger ones; fill what is missing, and scale the columns")
+        raise ValueError("metric 'hamming' needs columns of 0 and 1; code the columns this way, or "
+                         "use 'manhattan'")
+    raise ValueError(f"X must hold numbers from -{LARGEST:g} to {LARGEST:g}, but has NaN or "
+                     "larger numbers; fill missing values, and scale the columns")
 
 
 @native

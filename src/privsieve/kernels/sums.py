@@ -42,7 +42,7 @@ def _demand_codes(codes: U16, label: I32, classes: int) -> None:
     demand_whole("rows", len(label), 0, MOST_ROWS)
     demand_whole("classes", classes, 1, 65536)
     if label.min(initial=0) < 0 or label.max(initial=0) >= classes:
-        raise ValueError("labels must be from 0 to the number of classes, less one")
+        raise ValueError("labels must be from 0 to one less than the number of classes")
 
 
 @kernel(_demand_codes)

@@ -162,10 +162,10 @@ def raised(account: Account, limit: int, delta: int) -> Account:
     3
     """
     if not account.limit:
-        raise LedgerError("this population has no budget yet; grant it one")
+        raise LedgerError("this population has no budget yet; run `privsieve ledger grant`")
     if delta and not account.delta_limit:
-        raise LedgerError("the account is pure: its releases promise epsilon without a delta; "
-                          "raise epsilon alone")
+        raise LedgerError("the account is pure: its releases have epsilon and no delta; raise "
+                          "only epsilon")
     if limit < account.limit or delta < account.delta_limit or (
             (limit, delta) == (account.limit, account.delta_limit)):
         raise LedgerError(f"the limit is epsilon {decimal(account.limit)}"
@@ -188,11 +188,11 @@ def signed(reason: object, by: object) -> tuple[str, list[Json]]:
             reason != reason.strip()):
         raise ParameterError(f"reason is {reason!r}; write 1 to 1000 printable characters")
     if not isinstance(by, Sequence) or isinstance(by, str) or len(by) != 2:
-        raise ParameterError("a limit is raised by two people; write two names")
-    first, other = (unicodedata.normalize("NFC", checked_name(name, "the name of who signs"))
+        raise ParameterError("two people must raise a limit; write two names")
+    first, other = (unicodedata.normalize("NFC", checked_name(name, "the name of a signer"))
                     for name in by)
     if alike(first, other):
-        raise ParameterError(f"both names are {first!r}, or look like it; name two people")
+        raise ParameterError(f"both names are {first!r}, or look like it; write two people")
     return reason, [first, other]
 
 
@@ -218,12 +218,12 @@ def protecting(account: Account, change: Change | None) -> tuple[Account, int]:
     if known is None and change is None:
         return account, 1
     if known is None or change is None:
-        raise BudgetExceeded("only one of this charge and the charges before it declares a "
-                             "privacy unit, so they cannot be added up; use another population")
+        raise BudgetExceeded("this charge and the earlier charges must all declare a privacy unit, "
+                             "or none of them; use another population")
     factor = steps(known, account.rows_per_person, change)
     if isinstance(factor, str):
-        raise BudgetExceeded(f"the account protects {known.words} and this release {change.words}: "
-                             f"{factor}")
+        raise BudgetExceeded(f"the account protects {known.words}, but this release protects "
+                             f"{change.words}: {factor}")
     return account, factor
 
 
@@ -354,7 +354,7 @@ def steps(protects: Change, rows_per_person: int | None, plan: Change) -> int | 
     kept = protects == Change("row", "replace-one")
     if plan == Change("row", "replace-one"):
         # [size] the public number of rows reveals the change
-        return ("its number of rows is public, and reveals whether a person's rows are there: "
+        return ("its public number of rows reveals whether a person's rows are in the table; "
                 + ("name the person column of the table, or " if protects.unit == "person" else "")
                 + "declare add-remove with a round number of rows")
     if plan.unit == "person":
@@ -363,8 +363,8 @@ def steps(protects: Change, rows_per_person: int | None, plan: Change) -> int | 
     if kept:
         return 2  # [swap] one row leaves and another enters
     if rows_per_person is None:
-        return ("the most rows of a person are not declared: name the person column of the table, "
-                "or grant a new population with rows_per_person (--rows-per-person)")
+        return ("rows_per_person is not declared; name the person column of the table, or grant a "
+                "new population with rows_per_person (--rows-per-person)")
     return rows_per_person * (2 if protects.neighbours == "replace-one" else 1)  # [rows]
 
 
@@ -389,8 +389,8 @@ def facts(unit: object, neighbours: object, rows_per_person: object) -> dict[str
     """
     if unit is None:
         if neighbours is not None or rows_per_person is not None:
-            raise ParameterError("neighbours or rows_per_person is given without a unit; add "
-                                 "unit: row or person")
+            raise ParameterError("neighbours or rows_per_person is given without a unit; set "
+                                 "unit to row or person")
         return {"unit": None, "neighbours": None, "rows_per_person": None}
     neighbours = NEIGHBOURS[0] if neighbours is None else neighbours
     if unit not in ("row", "person"):
@@ -398,7 +398,7 @@ def facts(unit: object, neighbours: object, rows_per_person: object) -> dict[str
     if neighbours not in NEIGHBOURS:
         raise ParameterError(f"neighbours is {neighbours!r}; write replace-one or add-remove")
     if rows_per_person is not None and unit == "row":
-        raise ParameterError("rows_per_person is given and the unit is a row; leave it out")
+        raise ParameterError("rows_per_person is given, but the unit is a row; leave it out")
     if rows_per_person is not None and (type(rows_per_person) is not int
                                         or not 1 <= rows_per_person <= LARGEST_ROWS):
         raise ParameterError(f"rows_per_person is {rows_per_person!r}; write a whole number from 1")
@@ -424,7 +424,7 @@ def check_new_name(name: str) -> None:
     """
     plain = unicodedata.normalize("NFKC", name)
     if plain != name:
-        raise ParameterError(f"population is {name!r}; its letters have a plain form: write "
+        raise ParameterError(f"population is {name!r}; it has letters in a special form; write "
                              f"{plain!r}")
     # A bare accent or a sign outside of ASCII could be seen as something else, or not at all.
     odd = [c for c in name if not c.isascii() and unicodedata.category(c)[0] not in "LMNP"]
@@ -436,8 +436,8 @@ def check_new_name(name: str) -> None:
                for c in name if unicodedata.category(c)[0] == "L"}
     if len(scripts) > 1 and not any(scripts <= mixed for mixed in _TOGETHER):
         raise ParameterError(f"population is {name!r}; its letters are of several scripts "
-                             f"({', '.join(sorted(scripts)).lower()}), so that it may look like "
-                             "another name: write it in one script")
+                             f"({', '.join(sorted(scripts)).lower()}), so it could look like "
+                             "another name; write it in one script")
 
 
 def check_unlike(name: str, known: Iterable[str]) -> None:
@@ -445,7 +445,7 @@ def check_unlike(name: str, known: Iterable[str]) -> None:
     for other in known:
         if other != name and alike(other, name):
             raise LedgerError(f"{other}: the ledger has this population, and {name!r} looks like "
-                              "it; use the known spelling, since two names would be two accounts")
+                              "it; write the known name, because two names would be two accounts")
 
 
 def alike(name: str, other: str) -> bool:

@@ -217,7 +217,7 @@ def replay(entries: Iterable[Entry], known: Tally | None = None,
         try:
             _APPLY[entry.kind](balance, entry.seq, body)
         except (PrivsieveError, KeyError, TypeError, ValueError, RecursionError):
-            reasons.append(f"entry {entry.seq} is not possible after those before it")
+            reasons.append(f"entry {entry.seq} is not possible after the earlier entries")
         seq, prev = entry.seq, entry.hash
     return balance, prev, tuple(reasons)
 

@@ -44,8 +44,8 @@ _SHARED = {
     "fuse.blobfuse", "fuse.grpcfuse", "fuse.osxfs", "fuse.vmhgfs-fuse", "fuse.cephfs", "fuse.davfs",
     "fuse.mergerfs", "fuse.goofys", "fuse.juicefs"}
 #: What to do if entries and tables contradict each other.
-_APART = ("; if a program was killed, put the -journal file that it left back beside the ledger, "
-          "else restore the newest copy")
+_APART = ("; if a program was killed, put its -journal file back next to the ledger; otherwise "
+          "restore the newest copy")
 
 
 def create(path: str) -> None:
@@ -59,8 +59,8 @@ def create(path: str) -> None:
                               f"PRAGMA user_version={FORMAT}", "COMMIT"):
                 db.execute(statement)
     except OSError:
-        raise LedgerError("the ledger cannot be made there; its folder must exist and be "
-                          "writable, on a disk of this machine") from None
+        raise LedgerError("the ledger cannot be made at this path; choose a folder that exists, "
+                          "is writable, and is on a disk of this machine") from None
 
 
 def _demand_nothing_left(path: str) -> None:
@@ -68,7 +68,7 @@ def _demand_nothing_left(path: str) -> None:
     for left in ("-wal", "-journal"):
         # Check again: another process may have made the ledger, and be writing.
         if os.path.lexists(path + left) and not os.path.lexists(path):
-            raise LedgerError(f"a {left} file of a deleted ledger is at this place; move it away, "
+            raise LedgerError(f"a {left} file of a deleted ledger is at this path; move it away, "
                               "or restore its ledger")
 
 
@@ -103,7 +103,7 @@ def backup(path: str, copy: str) -> int:
     A ledger that does not add up leaves no copy.
     """
     if os.path.lexists(copy):
-        raise LedgerError("the copy exists and is not overwritten; name a new file")
+        raise LedgerError("the copy already exists and is not overwritten; name a new file")
     try:
         with spoken(_text_of), _new(copy) as target, closing(_open(_placed(path))) as db:
             _demand_format(db)
@@ -112,15 +112,15 @@ def backup(path: str, copy: str) -> int:
             except sqlite3.OperationalError as error:
                 if _code(error) != sqlite3.SQLITE_FULL:
                     raise
-                raise LedgerError("the disk of the copy is full, and no copy was kept; make "
-                                  "room, or name a file on another disk") from None
+                raise LedgerError("the disk of the copy is full, and no copy was kept; free "
+                                  "some space, or name a file on another disk") from None
             report = recounted(target)[0]
             if not report.valid:
                 raise LedgerError(f"the copy does not add up, and was not kept: {report.reasons[0]}"
                                   "; `privsieve ledger verify` lists what is wrong")
     except OSError:
-        raise LedgerError("the copy cannot be made there; its folder must exist and be writable, "
-                          "and nothing may lie at its place") from None
+        raise LedgerError("the copy cannot be made at this path; name a new file in a folder that "
+                          "exists and is writable") from None
     return report.entries
 
 
@@ -171,7 +171,7 @@ def _placed(path: str, *, own: bool = False) -> str:
     own : whether its disk must belong to this machine alone.
     """
     if not os.path.lexists(path):
-        raise LedgerError(f"there is no ledger at this place; {HOW} makes one")
+        raise LedgerError(f"there is no ledger at this path; {HOW} makes one")
     place = os.path.realpath(path)
     status = _stat(place)
     if status is None or not stat.S_ISREG(status.st_mode):
@@ -188,8 +188,8 @@ def _placed(path: str, *, own: bool = False) -> str:
         with closing(_connect(place, "mode=ro&immutable=1")) as db:
             _demand_format(db)
         # SQLite would apply it, and undo later charges.
-        raise LedgerError("the -wal file beside the ledger does not belong to it, and would "
-                          "restore an earlier state; move that file away")
+        raise LedgerError("the -wal file next to the ledger does not belong to it, and would "
+                          "restore an earlier state; move this file away")
     return place
 
 
@@ -198,8 +198,8 @@ def _demand_one_name(place: str) -> None:
     until = time.monotonic() + MAKING
     while (status := _stat(place)) is not None and status.st_nlink > 1:
         if time.monotonic() > until:
-            raise LedgerError("the ledger has a second name (a hard link), under which a crash "
-                              "could not be undone; remove one of the names")
+            raise LedgerError("the ledger has a second name (a hard link), which would prevent "
+                              "recovery after a crash; remove one of the names")
         time.sleep(0.01)
 
 
@@ -254,10 +254,10 @@ def _demand_format(db: sqlite3.Connection) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version < FORMAT:
         raise LedgerError("this ledger was made by version 0.1.0, which was never released; make a "
-                          f"new one, in another file, with {HOW}")
+                          f"new ledger in another file, with {HOW}")
     if version > FORMAT:
-        raise LedgerError(f"the ledger has format {version} and this privsieve reads {FORMAT}; "
-                          "install the newer privsieve that wrote it")
+        raise LedgerError(f"the ledger has format {version}, but this privsieve reads {FORMAT}; "
+                          "install a newer privsieve")
     if db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         raise LedgerError("another program gave the ledger a write-ahead log, which is not "
                           "supported; run sqlite3 FILE 'PRAGMA journal_mode=DELETE' and try again")
@@ -274,11 +274,11 @@ _TEXTS = {
                              "file and its folder",
     sqlite3.SQLITE_CANTOPEN: "the ledger cannot be opened; give this user write access to the "
                              "file and its folder",
-    sqlite3.SQLITE_FULL: "the disk of the ledger is full; make room and try again",
-    sqlite3.SQLITE_IOERR: "the disk of the ledger fails, or is full; make room and try again",
+    sqlite3.SQLITE_FULL: "the disk of the ledger is full; free some space and try again",
+    sqlite3.SQLITE_IOERR: "the disk of the ledger fails, or is full; check it and try again",
 }
-_INTERRUPTED = ("a program was interrupted while it wrote the ledger, and this user may not undo "
-                "that; let a user who may write it run `privsieve ledger show`")
+_INTERRUPTED = ("a program was interrupted while it wrote the ledger, and only a user with write "
+                "access can undo this; let such a user run `privsieve ledger show`")
 
 
 def _code(error: BaseException) -> int:

@@ -42,8 +42,8 @@ def read(path: str) -> Head | None:
     except (OSError, ValueError, KeyError, TypeError):
         head = None
     if head is None or not _plausible(head):
-        raise LedgerError("the head file cannot be read, or is none; name the file that --head "
-                          "wrote, or a new one")
+        raise LedgerError("the head file cannot be read, or is not a head file; name the file that "
+                          "--head wrote, or a new file")
     return head
 
 
@@ -64,8 +64,8 @@ def staged(path: str) -> Iterator[Callable[[Head], None]]:
             file, hidden = stack.enter_context(hidden_file(place))
             write_durably(file.fileno(), bytes(_LONGEST))
         except OSError:
-            raise LedgerError("the head file cannot be written; its folder must exist and be "
-                              "writable, and nothing was charged") from None
+            raise LedgerError("the head file cannot be written, and nothing was charged; choose "
+                              "a folder that exists and is writable") from None
 
         def keep(head: Head) -> None:
             with suppress(OSError):
@@ -103,7 +103,7 @@ def known(head: str | None, releases: Iterable[str] = ()) -> tuple[Head, ...]:
     """Return the entries in a head file and in release folders."""
     newest = read(head) if head is not None else None
     if head is not None and newest is None:
-        raise LedgerError("there is no head file at this place; name the one that --head wrote")
+        raise LedgerError("there is no head file at this path; name the file that --head wrote")
     heads = [newest] if newest else []
     return (*heads, *(head_ for path in releases for head_ in of_release(path)))
 
@@ -112,8 +112,8 @@ def set_back(known: Iterable[Head], holds: Callable[[int, str], bool]) -> str | 
     """Return an error if a chain lacks one of these entries; None if it has all.
 
     >>> set_back([Head(3, "ab")], lambda seq, text: False)[:46]
-    'the ledger was set back, or is another one: it'
+    'the ledger was set back, or is another ledger:'
     """
     lost = max((head for head in known if not holds(*head)), default=None)
-    return lost and ("the ledger was set back, or is another one: it lacks entry "
-                     f"{lost.seq}, which is known from outside; restore the newest copy")
+    return lost and ("the ledger was set back, or is another ledger: it lacks entry "
+                     f"{lost.seq}, which is in a head or certificate; restore the newest copy")

@@ -224,7 +224,7 @@ class Ledger(Printed):
         if self.request is not None and db.execute(
                 "SELECT 1 FROM request WHERE id = ?", (self.request_id,)).fetchone():
             raise ParameterError(
-                f"{self.population}: request {self.request!r} was charged before; take its "
+                f"{self.population}: request {self.request!r} was charged before; use its "
                 "release, or name another request")
         charge = accounts.charge(cost.units, cost.delta_units, rho, factor)
         after = has.plus(charge)
@@ -308,8 +308,8 @@ class Ledger(Printed):
                 "WHERE id = ? AND population = ? AND seq = ? AND state = 'reserved'",
                 (request, self.population, entry.seq))
             if changed.rowcount != 1:
-                raise LedgerError(f"{self.population}: entry {entry.seq} is not a reserved "
-                                  "request; each is committed once: reserve anew")
+                raise LedgerError(f"{self.population}: entry {entry.seq} is not an open "
+                                  "charge; each charge is committed once: reserve again")
             return sql.append(db, "commit", {
                 "population": self.population, "request": request,
                 "release_sha256": release_sha256})
@@ -333,8 +333,8 @@ class Ledger(Printed):
             newest = db.execute("SELECT coalesce(max(seq), 0) FROM publication "
                                 "WHERE population = ?", (self.population,)).fetchone()[0]
             if after is not None and newest != after:
-                raise LedgerError(f"{self.population}: something was published while this was "
-                                  "being prepared, and nothing was noted; try again")
+                raise LedgerError(f"{self.population}: another publication was noted in the "
+                                  "meantime, and this one was not; try again")
             entry = sql.append(db, "publish", {
                 "population": self.population, "snapshot": snapshot, "columns": list(columns),
                 "k": k, "model": model, "claim": claim})
@@ -344,9 +344,9 @@ class Ledger(Printed):
         return entry
 
     def other_people(self, snapshot: str, signed: str) -> Entry:
-        """Note who signs that a snapshot is of other people than those before it."""
+        """Note who signs that a snapshot describes other people than earlier snapshots."""
         checked_name(snapshot, "snapshot")
-        checked_name(signed, "the name of who signs")
+        checked_name(signed, "the name of the signer")
         with self._writing() as db:
             sql.account_of(db, self.population)
             return sql.append(db, "other-people", {

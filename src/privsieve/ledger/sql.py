@@ -73,7 +73,7 @@ FORMAT = 3
 #: The key of each table.
 _KEY = {"request": "id", "publication": "seq"}
 #: The error about entries and tables that contradict each other.
-APART = ("the ledger does not add up, and nothing was written: `privsieve ledger verify` lists the "
+APART = ("the ledger does not add up, and nothing was written; `privsieve ledger verify` lists the "
          "faults")
 #: The counted part of each ledger; the next charge counts the new entries.
 _counted: dict[str, Tally] = {}
@@ -163,7 +163,7 @@ def account_of(db: Database, population: str) -> Account:
         import shlex
 
         check_unlike(population, [row[0] for row in db.execute("SELECT id FROM population")])
-        raise LedgerError(f"{population}: the ledger has no such population; "
+        raise LedgerError(f"{population}: the ledger does not have this population; "
                           "`privsieve ledger grant --ledger FILE --population "
                           f"{shlex.quote(population)} --epsilon E` grants it a budget")
     return Account(*row)
@@ -204,27 +204,27 @@ def check_ungranted(db: Database, population: str) -> None:
     for name, *row in db.execute("SELECT * FROM population ORDER BY id"):
         has = Account(*row)
         if has.limit > 0 and (name == population or alike(name, population)):
-            raise LedgerError(f"{name}: a limit of {decimal(has.limit)} is granted already, "
-                              f"{decimal(has.left)} left; `privsieve ledger raise` raises it, "
-                              "with a reason and two names")
+            raise LedgerError(f"{name}: this population already has a limit of epsilon "
+                              f"{decimal(has.limit)} ({decimal(has.left)} left); `privsieve "
+                              "ledger raise` raises it, with a reason and two names")
 
 
 def refusal(name: str, cost: Cost, factor: int, has: Account, charge: Charge) -> str:
     """Return the error about a charge: the request, and the rest of the budget."""
     left, see = decimal(has.left), "See `privsieve ledger show`."
-    request = cost.words if cost.delta else cost.text
+    request = f"{name}: the cost is {cost.words}"
     if has.protects and factor != 1:
-        request += f" {factor} times (the account protects {has.protects.words})"
+        request += f", {factor} times (the account protects {has.protects.words})"
     if cost.delta and has.account == "pure":
-        return (f"{name}: {request} asked, and the account is pure: it has no delta.  Ask "
-                "without a delta.")
+        return (f"{request}, but the account is pure: it has no delta.  Ask without a "
+                "delta.")
     if not cost.delta:
-        return f"{name}: {request} asked, {left} left.  {see}"
+        return f"{request}; the budget has {left} left.  {see}"
     rest = f"epsilon {left} and delta {decimal(has.delta_left, DELTA_UNITS)} left"
     if has.rho_limit and charge.rho < TOP:
         free = decimal(has.rho_left, RHO_UNITS)
-        rest += f"; as rho {decimal(charge.rho, RHO_UNITS)} asked, {free} left"
-    return f"{name}: {request} asked, {rest}.  {see}"
+        rest += f"; in rho, the cost is {decimal(charge.rho, RHO_UNITS)} and {free} is left"
+    return f"{request}; the budget has {rest}.  {see}"
 
 
 def chain(db: Database) -> tuple[Entry, ...]:
@@ -432,12 +432,12 @@ def checked_path(path: str) -> str:
     if not isinstance(path, str | os.PathLike) or not isinstance(path := os.fspath(path), str):
         raise ParameterError(f"the path is {quoted(path)}; write the name of a file")
     if not path or "\0" in path:
-        raise ParameterError("the ledger's path is empty or holds a NUL; write budget.db")
+        raise ParameterError("the ledger's path is empty or contains a NUL; write budget.db")
     if served(path):
         load("store", "postgresql").check_url(path)
     elif "://" in path:
         # The error does not show the URL, which may contain a password.
-        raise ParameterError("the ledger is a URL of another kind; name a file, for example "
+        raise ParameterError("the ledger has an unsupported URL; name a file, for example "
                              "budget.db, or postgresql://HOST/DATABASE")
     return path
 

@@ -1,4 +1,4 @@
-"""Constants: how far one row can move the minimiser, rounded so that the bound holds.
+"""Constants: bounds of the change of the minimiser by one row, rounded up.
 
 The minimiser of (1/N) sum log(1 + exp(-w.z)) + lam |w|^2, over rows z of Euclidean length at most
 1 that depend on one unit each.  Everything follows from public numbers; real formulas are evaluated
@@ -149,8 +149,8 @@ def windows(n: int, k: int, beta: object) -> list[list[int]]:
     """
     share = exact(beta, "beta")
     if n < 1 or k < 1 or not 0 < share <= 1:
-        raise ParameterError(f"{k} windows of {beta} of {n} positions; choose at least one "
-                             "window and position, and beta above 0 and at most 1")
+        raise ParameterError(f"k is {k}, beta is {beta} and n is {n}; give at least one window "
+                             "and position, and beta above 0 and at most 1")
     size = ceil(share * n)
     return [[(t * n // k + i) % n for i in range(size)] for t in range(k)]
 
@@ -204,8 +204,8 @@ def objective(lam: object, rows: int, epsilon: Fraction, *, partitions: int = 1,
 
 def _counted(rows: int) -> int:
     if rows < 1:
-        raise ParameterError(f"{rows} vectors; a minimiser needs at least one.  With none, "
-                             "release zeros as if there were one")
+        raise ParameterError(f"the number of vectors is {rows}; give at least 1.  Without "
+                             "vectors, release zeros as if there were one")
     return rows
 
 

@@ -186,18 +186,18 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
 
     n_features_to_select: float | Literal["positive"] = option(
         default=0.1, kw_only=False, read=how_many,
-        says="how many columns, which fraction of them (at least one), or 'positive': all that "
-             "have a weight above zero (at least one)")
+        says="the number of columns, a fraction of them (at least one column), or 'positive': all "
+             "columns with a weight above zero (at least one)")
     lam: float = option(default=0.01, read=number,
-                        says="how strongly weights are held small; from 1e-6 to 1e6")
+                        says="the penalty on large weights; from 1e-6 to 1e6")
     metric: Metric = option(
         default="manhattan", choices=METRICS,
-        says="what is near; hamming takes columns of 0 and 1.  Columns of different size should "
-             "be scaled before")
+        says="the distance between rows; hamming takes columns of 0 and 1.  Scale columns of "
+             "different size first")
     categorical_features: Sequence[int | str] | None = option(
         default=None, read=as_given,
-        says="with manhattan, positions or names of columns whose values are only equal or "
-             "different: 1 apart, or 0.  Scale the others to a range of 1")
+        says="for manhattan: positions or names of columns whose values have distance 0 if equal, "
+             "else 1.  Scale other columns to a range of 1")
 
     def fit(self, X: Any, y: Any) -> Self:
         """Weigh the columns.
@@ -235,8 +235,8 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
             raise ParameterError(f"categorical_features has {wrong[0]!r}; write positions from 0 "
                                  f"to {self.n_features_in_ - 1}, or names of a frame's columns")
         if places and self.metric != "manhattan":
-            raise ParameterError(f"categorical_features goes with metric 'manhattan', and metric "
-                                 f"is {self.metric!r}; leave out one of them")
+            raise ParameterError(f"categorical_features needs metric 'manhattan', but metric is "
+                                 f"{self.metric!r}; leave out one of them")
         return {int(j) for j in places}
 
     def transform(self, X: Any) -> Any:
@@ -272,14 +272,14 @@ class FWELLEnsemble(FWELL):
     array([False, False,  True, False])
     """
 
-    repeats: int = option(default=20, read=whole, says="how many samples are drawn")
+    repeats: int = option(default=20, read=whole, says="the number of samples")
     beta: float = option(default=0.9, read=number,
-                         says="rows of a sample, as a share of all; above 0, and at most 1")
+                         says="the share of the rows in each sample; above 0, and at most 1")
     replace: bool = option(
         default=False, read=read_flag,
-        says="whether a row may be drawn twice.  It then counts twice, and is no neighbour of "
-             "itself")
-    random_state: Any = option(default=None, read=as_given, says="who draws")
+        says="draw with replacement.  A row that is drawn twice counts twice, and is not its "
+             "own neighbour")
+    random_state: Any = option(default=None, read=as_given, says="the random state of the samples")
 
     def _weights(self, learning: LocalLearning, X: F64, label: I32) -> tuple[F64, float]:
         options = read_options(type(self), self.get_params(deep=False))
@@ -309,10 +309,10 @@ def wanted(choice: Any, weights: F64) -> npt.NDArray[np.int64]:
 def _demand_table(X: F64, metric: Metric) -> None:
     """Say in the words of a table what the kernel would refuse."""
     if metric == "hamming" and not ((X == 0) | (X == 1)).all():
-        raise SchemaError("metric 'hamming' takes columns of 0 and 1, and X holds other numbers; "
-                          "take 'manhattan', or make each value a column of its own")
+        raise SchemaError("metric 'hamming' takes columns of 0 and 1, but X has other numbers; "
+                          "use 'manhattan', or make a column for each value")
     if max(X.max(), -X.min()) > LARGEST:
-        raise SchemaError(f"X holds numbers above {LARGEST:g}, whose distances overflow; scale "
+        raise SchemaError(f"X has numbers above {LARGEST:g}, whose distances overflow; scale "
                           "the columns")
 
 
@@ -320,7 +320,7 @@ def _classes(y: Any) -> I32:
     """Labels as numbers from 0, in the order of their values."""
     kind = type_of_target(y, raise_unknown=True)
     if kind not in ("binary", "multiclass"):
-        raise SchemaError(f"y is {kind}; neighbours are hits and misses by classes: give one "
-                          "class for each row, or cut the numbers into classes")
+        raise SchemaError(f"y is {kind}; this method needs classes: give one class for each "
+                          "row, or cut the numbers into classes")
     codes: I32 = np.unique(y, return_inverse=True)[1].astype(np.int32)
     return codes

@@ -1,4 +1,4 @@
-"""Limits: what the solver promises for every table, from public numbers alone.
+"""Limits: the errors of the solver that public numbers bound for every table.
 
 The problem is to minimise (1/N) sum log(1 + exp(-w.z)) + lam |w|^2 over the rows z.  The solver
 accepts a point where the gradient is small, or makes enough steps of gradient descent to be
@@ -29,8 +29,8 @@ def ridge(lam: object) -> Fraction:
     value = exact(lam, "lam")
     if not SMALLEST_LAM <= value <= LARGEST_LAM:
         raise ParameterError(
-            f"lam is {lam}; it must be between 1e-6, below which rounding is not small beside "
-            "it, and 1e6.  lam=0.1 suits rows of length up to 1"
+            f"lam is {lam}; it must be between 1e-6 and 1e6, because rounding is too large "
+            "below.  lam=0.1 suits rows of length up to 1"
         )
     return value
 
@@ -82,7 +82,7 @@ def distance(lam: Fraction, rows: int, columns: int, radius: Fraction) -> Fracti
     if gradient > 2 * lam:
         raise ParameterError(
             f"{rows} rows of {columns} columns are too many for lam = {float(lam)}: the rounding "
-            "of their sum is not small beside it; choose a larger lam"
+            "error of their sum is too large; choose a larger lam"
         )
     # [descended]
     descended = Fraction(11, 10**11) * radius + lost / (2 * lam)

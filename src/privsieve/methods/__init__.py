@@ -1,4 +1,4 @@
-"""Methods: options, plan, summary, mechanism and worst pairs, in a file each.
+"""Methods: each file has the options, plan, summary, mechanism and worst pairs of a method.
 
 `METHODS` of `privsieve.entries` is the registry: the estimators, `plan`, the command line, the
 settings of a release and the page of options follow from it (docs/add-a-selector.md).
@@ -28,7 +28,7 @@ def options_of(method: str) -> Any:
         from privsieve.public.dropped import explain
 
         raise ParameterError(explain(
-            method, f"method is {quoted(method)}; known are: {', '.join(METHODS)}"))
+            method, f"method is {quoted(method)}; choose one of: {', '.join(METHODS)}"))
     file, estimator = METHODS[method]
     return getattr(import_module(f"privsieve.methods.{file}"), f"{estimator}Options")
 
@@ -60,8 +60,8 @@ def demand_equal_rows(domain: Domain, method: str) -> None:
     """Refuse a declared weight for a method that counts all rows alike."""
     if domain.weight is not None:
         able = [name for name in METHODS if options_of(name).takes_weights]
-        raise DomainError(f"table.weight is {domain.weight!r}, and {method} counts all rows alike; "
-                          f"take weight and weight_max out, or choose {' or '.join(able)}")
+        raise DomainError(f"table.weight is {domain.weight!r}, but {method} counts all rows alike; "
+                          f"remove weight and weight_max, or choose {' or '.join(able)}")
 
 
 def demand_width(domain: Domain) -> Domain:
@@ -69,6 +69,6 @@ def demand_width(domain: Domain) -> Domain:
     from privsieve.public.domain import Box
 
     if isinstance(domain, Box):
-        raise DomainError("this domain fits arrays of any width; to plan before there is one, say "
-                          "how many columns: Domain.box(low, high, columns=30)")
+        raise DomainError("this domain does not name its columns; to plan without a table, give "
+                          "their number: Domain.box(low, high, columns=30)")
     return domain

@@ -93,8 +93,7 @@ class BlockFWELLOptions(Choosing, Blocked):
             return 0
         share = exact(self.tau, "tau")
         if not Fraction(1, WHOLE) <= share <= 1:
-            raise ParameterError(f"tau is {self.tau}; write a share of the columns' range, at most "
-                                 "1")
+            raise ParameterError(f"tau is {self.tau}; write a share of a column's range, at most 1")
         return int(share * WHOLE) * block
 
     @classmethod

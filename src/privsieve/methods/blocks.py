@@ -76,8 +76,8 @@ def public_rows(reference: object, domain: Domain) -> Rows | KnownRows:
     whole = Batch.concat([Batch.empty(len(domain.columns)), *read])
     classes = len(np.unique(whole.label))
     if classes < 2:
-        raise ParameterError(f"the reference has {len(whole)} rows of {classes} classes; hits and "
-                             "misses need at least two classes")
+        raise ParameterError(f"the reference has {len(whole)} rows of {classes} classes; give rows "
+                             "of at least two classes")
     return Rows(np.ascontiguousarray(whole.codes), whole.label, np.arange(len(whole) + 1))
 
 
@@ -92,14 +92,14 @@ def sizes(units: int, block: object, repeats: object, *, single: bool) -> tuple[
     if single:
         if repeats not in (None, 1):
             raise ParameterError(f"repeats is {repeats}; with a reference there are no blocks to "
-                                 "repeat: leave it out")
+                                 "repeat, so leave it out")
         if units < 1:
-            raise ParameterError("the table has no rows; a choice from rows needs at least 1")
+            raise ParameterError("the table has no rows; this method needs at least 1")
         return 1, 1
     if units < 2 * block:
-        raise ParameterError(f"the table has {units} rows or persons; blocks of {block} need at "
-                             f"least {2 * block}: take smaller blocks (from {SMALLEST_BLOCK}) or "
-                             "another method")
+        raise ParameterError(f"the table has {units} rows or persons, and blocks of {block} "
+                             f"need at least {2 * block}; choose smaller blocks (at least "
+                             f"{SMALLEST_BLOCK}), or another method")
     usual = max(2, min(MOST_REPEATS, -(-ENOUGH_UNITS // units)))
     return block, usual if repeats is None else repeats
 

@@ -1,4 +1,4 @@
-"""Branches: which race comes first, how deep rules go, and how much time and memory that takes.
+"""Branches: choose the first race and the depth of rules; estimate their time and memory.
 
 ::
 
@@ -395,12 +395,12 @@ def check(sizes: Sizes) -> None:
     """Refuse joint="pair" where no pair can be valued."""
     k, always, max_ops = sizes.k, sizes.always, sizes.max_ops
     if k - always < new(PAIRS, always):
-        raise ParameterError(f'joint="pair" begins with 2 columns, and {k} are to be chosen, '
-                             f"{always} of them always; choose more, or leave out joint")
+        raise ParameterError(f'joint="pair" begins with 2 columns, but you choose {k}, and '
+                             f"always names {always}; choose more columns, or leave out joint")
     if not sizes.grid or OPS * sizes.table.raced(sizes.grid) > max_ops:
         raise ParameterError(f'joint="pair" takes too long for {sizes.d} columns of {sizes.units} '
-                             f"units, and max_ops is {max_ops:.1e}; raise it, name fewer columns "
-                             "in the domain, or leave out joint")
+                             f"units: max_ops is {max_ops:.1e}; raise max_ops, declare fewer "
+                             "columns, or leave out joint")
 
 
 def new(branch: Branch, always: int) -> int:

@@ -1,4 +1,4 @@
-"""The parts that all methods share that choose columns: options, candidates, forecast, plan.
+"""Choosing: the options, candidates, forecast and plan of all methods that choose columns.
 
 Let k columns exceed the others by a share `gap` of the rows.  `noise.race` computes how many of
 them a race that names m columns finds, from the law of its noise.  With exponential noise, k at
@@ -191,8 +191,8 @@ def fewer(rules: AnyRun) -> AnyRun:
     if rules.fewer is None:
         return rules
     if not rules.one_race:
-        raise ParameterError('fewer="auto" is for one top-k selection, and joint begins with '
-                             "a pair of columns; leave out one of the two")
+        raise ParameterError('fewer="auto" is for one top-k selection, but joint begins with '
+                             "a pair of columns; leave out fewer or joint")
     return _best_number(rules)
 
 
@@ -312,7 +312,7 @@ class ColumnChoice:
         units = self.domain.public_units(rows)
         if units < least:
             raise ParameterError(f"the table has {units} {self.domain.unit}s (n_samples = {units})"
-                                 f"; a choice from them needs at least {least}")
+                                 f"; this method needs at least {least}")
         cost.check_units(units)
         return cost, units
 
@@ -497,8 +497,8 @@ def among(options: Choosing, domain: Domain) -> Places:
     total = count(options.n_features_to_select, len(members), *([] if all_of_them else [
         "{} columns and groups are left to choose from; choose fewer"]))
     if total <= len(always):
-        raise ParameterError(f"always names {len(always)} and {total} are to be chosen: nothing is "
-                             "left to choose; choose more, or name fewer")
+        raise ParameterError(f"always names {len(always)} and the number to choose is {total}, so "
+                             "nothing is left to choose; choose more, or name fewer")
     return Places(tuple(members[name] for name in raced),
                   tuple(j for name in always for j in members[name]), total, total - len(always))
 
@@ -509,16 +509,16 @@ def _members(options: Choosing, domain: Domain) -> dict[str, tuple[int, ...]]:
     group_of: dict[str, str] = {}
     for group, columns in (options.groups or {}).items():
         if group in position:
-            raise ParameterError(f"a group is called {quoted(group)}, as a column is; give it "
-                                 "another name")
+            raise ParameterError(f"a group and a column are both named {quoted(group)}; "
+                                 "give the group another name")
         for name in columns:
             if name not in position:
-                raise ParameterError(f"group {quoted(group)} has {quoted(name)}, which is no "
-                                     "column to choose; write names of the domain's columns")
+                raise ParameterError(f"group {quoted(group)} names {quoted(name)}, which is "
+                                     "not a column; write names of the domain's columns")
             if name in group_of:
-                raise ParameterError(f"group {quoted(group)} names {quoted(name)}, which is in "
-                                     f"group {quoted(group_of[name])} already; groups may not "
-                                     "overlap: write it once")
+                raise ParameterError(f"group {quoted(group)} names {quoted(name)}, which is "
+                                     f"already in group {quoted(group_of[name])}; remove it from "
+                                     "one of the groups")
             group_of[name] = group
     members: dict[str, list[int]] = {}
     for name, j in position.items():
@@ -534,10 +534,10 @@ def _always(options: Choosing, members: Mapping[str, object]) -> list[str]:
             continue
         inside = [group for group, columns in (options.groups or {}).items() if name in columns]
         if inside:
-            raise ParameterError(f"always names {quoted(name)}, which is a part of group "
-                                 f"{quoted(inside[0])}; name the group")
-        raise ParameterError(f"always names {quoted(name)}, which is no column to choose, nor a "
-                             "group; write names of the domain's columns")
+            raise ParameterError(f"always names {quoted(name)}, which is in group "
+                                 f"{quoted(inside[0])}; name the group instead")
+        raise ParameterError(f"always names {quoted(name)}, which is not a column or a group; "
+                             "write names of the domain's columns")
     return names
 
 
@@ -547,17 +547,17 @@ def _kept_positions(options: Choosing, domain: Domain) -> tuple[int, ...]:
     """Return the positions of the columns that the method sees."""
     for name in options.never:
         if name not in domain.names:
-            raise ParameterError(f"never names {quoted(name)}, which is no column of the domain; "
-                                 "write names of its columns")
+            raise ParameterError(f"never names {quoted(name)}, which is not a column; write "
+                                 "names of the domain's columns")
         if name in (options.always or ()):
-            raise ParameterError(f"{quoted(name)} is named by always and by never; name it once")
+            raise ParameterError(f"always and never both name {quoted(name)}; remove one of them")
         for group, columns in (options.groups or {}).items():
             if name in columns:
-                raise ParameterError(f"{quoted(name)} is never chosen, and group {quoted(group)} "
-                                     "has it; take it out of one of them")
+                raise ParameterError(f"never and group {quoted(group)} both name {quoted(name)}; "
+                                     "remove one of them")
     positions = tuple(j for j, name in enumerate(domain.names) if name not in options.never)
     if not positions:
-        raise ParameterError("never names all columns; leave some to choose from")
+        raise ParameterError("never names all columns; remove some names from never")
     return positions
 
 

@@ -1,4 +1,4 @@
-"""FELP: the mean of weights of local learning over windows of the units, released with noise.
+"""FELP: the noisy mean of weights that local learning finds in windows of the units.
 
 Each unit gets a random sector of a circle.  A window is a cyclic run of sectors with nine tenths of
 the units, so that the numbers of windows of two units differ by at most 1.  In each window the
@@ -73,13 +73,13 @@ class FELPOptions(OutputFWELLOptions):
         many = integer(self.repeats, "repeats", 1, LARGEST_ENSEMBLE)
         share = exact(self.beta, "beta")
         if not 0 < share <= 1 or many * share.denominator > MOST_SECTORS:
-            raise ParameterError(f"beta is {self.beta}; write a share above 0 and at most 1, of "
-                                 "few decimals, such as 0.9")
+            raise ParameterError(f"beta is {self.beta}; write a share above 0 and at most 1 "
+                                 "with few decimals, such as 0.9")
         learning = Ensemble.of(replace(self, beta=share), domain, rows, members=many, share=share)
         if int(share * learning.units) < learning.options.block * learning.parts:
-            raise ParameterError(f"beta is {self.beta}; of {learning.units} rows or persons it "
-                                 "takes too few for one block: choose a larger beta or smaller "
-                                 "blocks")
+            raise ParameterError(f"beta is {self.beta}, which takes too few of "
+                                 f"{learning.units} rows or persons for one block; choose a "
+                                 "larger beta or smaller blocks")
         return learning
 
     @classmethod

@@ -240,14 +240,14 @@ def shares(prior: object, classes: int, *, name: str = "class_prior") -> tuple[F
         second = exact(prior, name)
         read = (1 - second, second)
     else:
-        raise ParameterError(f"{name} is {prior!r}; with {classes} classes give {classes} "
-                             f"shares that add up to 1, or leave {name} out")
+        raise ParameterError(f"{name} is {prior!r}; give {classes} shares, one for each class, "
+                             f"that add up to 1, or leave {name} out")
     if len(read) != classes or any(not 0 < share < 1 for share in read):
         raise ParameterError(f"{name} is {prior!r}; give {classes} shares between 0 and 1")
     total = sum(read, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**6):
         raise ParameterError(f"{name} is {prior!r}; the shares add up to "
-                             f"{float(total):g} instead of 1")
+                             f"{float(total):g}; write shares that add up to 1")
     return read
 
 

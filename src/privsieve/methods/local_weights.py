@@ -1,4 +1,4 @@
-"""Released weights: the parts that methods share that release the weights of local learning.
+"""Released weights: the shared parts of methods that release the weights of local learning.
 
 Blocks, or single units against public rows, become rows of length up to 1 of a convex problem
 (`summaries/moves.py`).  Its minimiser has a weight for each column, and is released with noise on a
@@ -115,8 +115,8 @@ class Learning:
         # [squares] the squared length of a vector fits 63 bits
         if held > MOST_NUMBERS or len(self.domain.columns) * self.most**2 >= 2**63:
             raise ParameterError(
-                f"{repeats} times {self.vectors} vectors of {len(self.domain.columns)} columns are "
-                "too many to hold: choose larger blocks, fewer repeats or fewer columns")
+                f"{repeats} times {self.vectors} vectors of {len(self.domain.columns)} columns "
+                "exceed the limits; choose larger blocks, fewer repeats or fewer columns")
         return replace(self, options=replace(self.options, repeats=repeats))
 
     # [vectors]
@@ -277,6 +277,6 @@ def _clip(clip: object, d: int) -> Fraction:
         return Fraction(isqrt(int(d * CLIP**2 * 10**10)), 10**5)
     value = exact(clip, "clip")
     if not Fraction(1, WHOLE) <= value or value**2 > d:
-        raise ParameterError(f"clip is {clip}; write a number above 0 and at most the root of the "
-                             f"{d} columns ({sqrt(d):.4g}): no vector is longer")
+        raise ParameterError(f"clip is {clip}; write a number above 0 and at most {sqrt(d):.4g}, "
+                             f"the square root of {d} columns: no vector is longer")
     return value

@@ -1,4 +1,4 @@
-"""Method: what every private method says of itself, and is asked for.
+"""Method: what every private method declares, and the functions that it must have.
 
 A method is a class in one file.  Its fields are its options, its constants say what it releases
 and what its proof assumes, `planned` decides everything that is decided before a row is read, and

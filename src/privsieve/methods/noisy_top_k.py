@@ -1,4 +1,4 @@
-"""NoisyTopK: an epsilon-DP set of columns by a score and a race.
+"""NoisyTopK: an epsilon-DP set of columns, by a score and a noisy top-k selection.
 
 Each score is a file in `summaries/scores/`.  This module knows its contract only: a summary of
 rows, an integer for each column, and the largest move of it by one unit.
@@ -93,8 +93,8 @@ class NoisyTopKOptions(Choosing):
         if prior is None or (isinstance(prior, str) and prior == "noisy"):
             return prior if weighs_classes else None
         if not weighs_classes:
-            raise ParameterError(f"class_prior is {prior!r}, and score {self.score!r} weighs no "
-                                 "classes; leave class_prior out")
+            raise ParameterError(f"class_prior is {prior!r}, but score {self.score!r} does not "
+                                 "weigh classes; leave class_prior out")
         if isinstance(prior, str) and not prior[:1].isdigit():
             raise ParameterError(f'class_prior is {prior!r}; write "noisy", a share between 0 and '
                                  "1, or None")

@@ -1,4 +1,4 @@
-"""ObjectiveFWELL: the weights of local learning, with noise inside of the problem that is solved.
+"""ObjectiveFWELL: the weights of local learning, with noise in the objective.
 
 A random linear term makes the exact minimiser private, if the change of volume is paid for.  The
 computed minimiser is only near the exact one: a second, far smaller noise covers the difference.
@@ -125,9 +125,9 @@ class Problem:
         noise, second = objective(lam, rows, epsilon, partitions=partitions)
         half = ridge(lam) + second / 2
         if half > LARGEST_LAM:
-            raise ParameterError(f"epsilon is {float(epsilon):.3g} with {rows} vectors: they would "
-                                 f"need a ridge above {LARGEST_LAM}; take more, or a larger "
-                                 "epsilon")
+            raise ParameterError(f"epsilon is {float(epsilon):.3g} with {rows} vectors, which "
+                                 f"need a ridge above {LARGEST_LAM}; choose a larger epsilon or "
+                                 "more rows")
         # [radius]
         near = distance(half, rows * partitions, columns, 1 / (2 * half))
         per = (isqrt(columns) + 1) / (4 * rows * half)

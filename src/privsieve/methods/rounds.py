@@ -1,4 +1,4 @@
-"""Rounds: name columns one by one, each by what the columns before it leave unexplained.
+"""Rounds: choose columns one by one, each by what earlier columns leave unexplained.
 
 A round scores the remaining columns against the residuals of the rows (`summaries.residuals`): by
 rules on the column alone, and by cuts of it inside the cells of the columns that were named first.

@@ -114,8 +114,8 @@ class RuleSieveOptions(Choosing):
 
             return rule_sieve_numeric.planned(self, choice, rows)
         if self.numeric not in ("auto", None):
-            raise ParameterError(f"numeric is {self.numeric!r}, and the target is no number; leave "
-                                 "it out")
+            raise ParameterError(f"numeric is {self.numeric!r}, but the target is not a number; "
+                                 "leave numeric out")
         demand_prior(self.class_prior)
         return by_classes(self, choice, rows)
 
@@ -168,17 +168,17 @@ def by_classes(options: RuleSieveOptions, choice: ColumnChoice, rows: int | None
     domain, places = choice.domain, choice.places
     cost, units = choice.priced(rows)
     if joint not in ("auto", "none") and not places.plain:
-        raise ParameterError(f'joint="{joint}" names columns, and groups are chosen one by one; '
-                             "leave out joint")
+        raise ParameterError(f'joint="{joint}" cannot choose groups of columns; leave out joint, '
+                             "or the groups")
     if joint in ("pair", "rounds") and options.ordered:
-        raise ParameterError(f'joint="{joint}" gives a set; it needs ordered=False')
+        raise ParameterError(f'joint="{joint}" chooses a set without order; leave out ordered')
     if joint == "rounds" and (cost.delta or options.fewer is not None):
-        raise ParameterError('joint="rounds" names k columns under pure epsilon; leave out '
+        raise ParameterError('joint="rounds" takes neither delta nor fewer; leave out '
                              "delta and fewer")
     if 24 * units * domain.unit_weight * FINEST >= 2**57:
-        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which {units} "
-                          "persons take past 63 bits; write less: the number of rows that are used "
-                          "of a person")
+        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}, which is too "
+                          f"large for {units} persons (sums need more than 63 bits); write a "
+                          "smaller number")
     prior = prior_of(options.class_prior, domain, units * cost.epsilon,
                      why_not=uncentred(domain, units * domain.unit_weight))
     table = Extent.of(domain, units, cuts=branches.many_cuts(domain.classes))

@@ -1,4 +1,4 @@
-"""RuleSieve where the target is a number: two ways to compare a column with it.
+"""RuleSieve for a target that is a number: two ways to compare a column with it.
 
 ranks : the covariance of rules on a column with cuts of the target at 15 fixed ranks; pairs and
     products against the halves of the target; one race.
@@ -80,8 +80,8 @@ def planned(options: RuleSieveOptions, choice: ColumnChoice, rows: int | None) -
     domain = choice.domain
     cost, units = choice.priced(rows)
     if units > LARGEST:
-        raise ParameterError(f"the table has {units} rows; a choice for a numeric target takes at "
-                             f"most {LARGEST}")
+        raise ParameterError(f"the table has {units} rows; a numeric target allows at most "
+                             f"{LARGEST}")
     way = _checked_way(options, domain)
     if way == "median-cut":
         return _cut_plan(options, choice, cost, units)
@@ -245,8 +245,8 @@ def _cut_plan(options: RuleSieveOptions, choice: ColumnChoice, cost: Cost, units
     # [cut-shares] whole ledger units, and at least one for each
     first = -(-cost.units // MEDIAN_SHARE)
     if first >= cost.units:
-        raise ParameterError(f"epsilon is {cost.text}, and a noisy cut of the target and a choice "
-                             "need a share of at least 1e-9 each: choose a larger epsilon")
+        raise ParameterError(f"epsilon is {cost.text}; the noisy cut and the choice need at least "
+                             "1e-9 each: choose a larger epsilon")
     share = Fraction(first, EPSILON_UNITS)
     domain = choice.domain
     halves = replace(domain, target=Label(_target_name(domain), (0, 1)))
@@ -284,15 +284,15 @@ def _checked_way(options: RuleSieveOptions, domain: Domain) -> str:
     way = options.numeric or "auto"
     joined = options.joint not in ("auto", "none", None)
     if way == "ranks" and not domain.replaces:
-        raise ParameterError("under add-remove the number of rows is private, and ranks of a "
-                             'numeric target are not proved there: say numeric="median-cut", or '
-                             'neighbours = "replace-one"')
+        raise ParameterError("under add-remove the number of rows is private, and the proof for "
+                             'ranks needs it; write numeric="median-cut", or neighbours = '
+                             '"replace-one"')
     if options.class_prior not in ("auto", None):
-        raise ParameterError(f"class_prior is {options.class_prior!r}, and the target "
+        raise ParameterError(f"class_prior is {options.class_prior!r}, but the target "
                              f"{_target_name(domain)!r} is a number without classes; leave it out")
     if joined and way == "ranks":
-        raise ParameterError(f'joint="{options.joint}" names columns for classes above and below a '
-                             'cut of a target; write numeric="median-cut", or leave numeric out')
+        raise ParameterError(f'joint="{options.joint}" needs two classes, and ranks have none; '
+                             'write numeric="median-cut", or leave numeric out')
     return way
 
 

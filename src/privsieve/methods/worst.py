@@ -1,4 +1,4 @@
-"""Worst: two made-up tables that differ in one unit, for each mode of a method, to be told apart.
+"""Worst: for each mode of a method, two invented tables that differ in one unit, for attacks.
 
 They are public, and worst pairs or near to it: the changed unit moves what the method computes as
 far as one unit can.  A method says its own in `worst_pairs`; what several share stands here.
@@ -90,8 +90,8 @@ def pair(method: str, mode: str = "") -> Pair:
     pairs = options_of(method).worst_pairs()
     if mode not in pairs:
         named = ", ".join(filter(None, pairs))
-        raise ParameterError(f"{method} is attacked in no mode {mode!r}; "
-                             + (f"known are: {named}" if named else "leave the mode out"))
+        raise ParameterError(f"{method} has no mode {mode!r}; "
+                             + (f"choose one of: {named}" if named else "leave the mode out"))
     chosen: Pair = replace(pairs[mode], method=method)
     return chosen
 

@@ -1,4 +1,4 @@
-"""Approximate: the noise for a given delta, with every rounding on the side of privacy.
+"""Approximate: the noise for a given delta; every rounding favours privacy.
 
 All formulas are evaluated in balls; the results are rational numbers on the safe side of the true
 ones.  The theorems are in `approximate.proof.md`.
@@ -301,7 +301,7 @@ def gumbel_scale(choices: int, epsilon: Fraction, delta: Fraction) -> Fraction:
     Fraction(1877, 100)
     """
     if choices < 1:
-        raise ParameterError(f"{choices} choices; at least one is needed")
+        raise ParameterError(f"the number of choices is {choices}; write at least 1")
     rho = concentrated(epsilon, delta)
     # [at-most] both are enough: the pure scale, and that of zCDP
     known = [2 * choices / epsilon]

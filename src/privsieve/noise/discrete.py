@@ -155,4 +155,4 @@ def _words(count: int, noise: Noise) -> Words:
 def _check(mean: Fraction) -> None:
     if not 0 < mean <= LARGEST_MEAN:
         raise ParameterError(f"the mean of the noise is {float(mean):.3g}; it must be larger than "
-                             f"0 and at most {LARGEST_MEAN}: choose a larger epsilon")
+                             f"0 and at most {LARGEST_MEAN}; choose a larger epsilon")

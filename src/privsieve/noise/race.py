@@ -1,4 +1,4 @@
-"""Race: noisy top-k selection.  Add noise to each score and release the places of the k largest.
+"""Race: noisy top-k selection.  Add noise to each score; release the positions of the k largest.
 
 Scores are exact integers.  The release is a set of places, or their order, and never a noisy score.
 A `Race` decides the law and the size of the noise from public numbers, and forecasts its accuracy.
@@ -58,7 +58,7 @@ class Race:
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= self.d:
-            raise ParameterError(f"{self.k} of {self.d} columns are to be chosen; choose from 1 to "
+            raise ParameterError(f"the number of columns to choose is {self.k}; choose from 1 to "
                                  f"{self.d}")
         if self.sensitivity < 1 or self.epsilon <= 0:
             raise ParameterError(f"the sensitivity is {self.sensitivity} and epsilon is "
@@ -151,7 +151,7 @@ def top_k(scores: Sequence[int], race: Race, noise: Noise) -> tuple[int, ...]:
     """
     d, k = race.d, race.k
     if len(scores) != d:
-        raise ParameterError(f"there are {len(scores)} scores; the race expects {d}")
+        raise ParameterError(f"there are {len(scores)} scores; this selection needs {d}")
     if not race.named:
         # [everything]
         return tuple(range(d))

@@ -60,7 +60,7 @@ class Grid:
     def of(cls, d: int, sensitivity: Fraction, *, norm: int = 2) -> Grid:
         """Make the grid for d real numbers with this sensitivity in this norm."""
         if d < 1 or sensitivity <= 0 or norm not in (1, 2):
-            raise ParameterError(f"{d} numbers of sensitivity {sensitivity} in norm {norm}; give "
+            raise ParameterError(f"d is {d}, sensitivity is {sensitivity} and norm is {norm}; give "
                                  "at least one number, a sensitivity above 0 and norm 1 or 2")
         # [exponent] from d and the sensitivity alone
         added_up = root_up(Fraction(d)) if norm == 2 else Fraction(d)
@@ -120,7 +120,7 @@ class Grid:
     def _in(self, norm: int) -> Fraction:
         if self.norm > norm:
             raise ParameterError("Laplace noise needs the sensitivity in norm 1 (the sum of all "
-                                 "moves); make the grid with norm=1")
+                                 "changes); make the grid with norm=1")
         return self.sensitivity
 
 
@@ -143,7 +143,7 @@ class VectorNoise:
             law = pure
         if law.size >= LARGEST * grid.step:
             raise ParameterError(f"epsilon is {cost.text}; the noise on {d} numbers would not fit "
-                                 "their grid: choose a larger one")
+                                 "their grid: choose a larger epsilon")
         return law
 
     @property

@@ -22,11 +22,11 @@ TARGET_UNKNOWN = "target, published, declared unknown"
 TARGET_INSIDE = "target, not published"
 #: The knowledge of each attacker, by its key in a release.
 WHO = {
-    "known": "what may be known of the columns",
-    "known_class": "that and the class ({target})",
+    "known": "what the columns' roles declare knowable",
+    "known_class": "the same, and the class ({target})",
     "all": "all cells of a person",
     "all_class": "all cells and the class ({target})",
-    "everything": "all that is published of a person",
+    "everything": "everything published about a person",
 }
 #: The unit that k counts, singular and plural, by the word of a claim; rows if it has none.
 COUNTED = {"sources": ("source", "sources"), "persons": ("person", "people")}
@@ -68,7 +68,7 @@ def limits(claim: Mapping[str, Any]) -> list[tuple[str, str]]:
     known = (("different values, at least", classes if classes > 1 else None),
              ("share of one value, at most", settings["share"]),
              ("entropy l, at least", settings["entropy"]),
-             ("distance to the whole table, at most", settings["closeness"]))
+             ("distance from the whole table, at most", settings["closeness"]))
     return [(words, str(limit)) for words, limit in known if limit is not None]
 
 
@@ -94,7 +94,7 @@ def promise(claim: Mapping[str, Any]) -> str:
             if claim.get("counted") else "at least {} matching rows")
     unknown = tuple(name for role, names in spoken(claim)
                     if role in (TARGET_UNKNOWN, SENSITIVE_OUT) for name in names)
-    declared = (" It is declared, and was not checked, that no outsider knows "
+    declared = (" The publisher declared, without a check, that no outsider knows "
                 f"{_named(unknown)} of a person." if unknown else "")
     return (f"An attacker who knows {known(claim)}, among the {len(claim['columns']):,} columns, "
             f"finds {rows.format(claim['k'])}.{declared} This is not differential privacy, and "

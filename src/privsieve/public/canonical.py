@@ -116,7 +116,7 @@ def _integer(text: str) -> int:
 
 
 def _float(_text: str) -> float:
-    raise ValueError("a number is no integer")
+    raise ValueError("a number is not a whole number")
 
 
 def digest(data: bytes) -> str:
@@ -242,7 +242,7 @@ def flag_words(value: object, name: str, code: int) -> tuple[str, ...]:
                               f'of words, for example {key} = "{"ja" if code else "nein"}"')
         if FLAGS.get(text.lower(), code) != code:
             raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always means "
-                              "the opposite; make the column a category if it has another meaning")
+                              f"{'false' if code else 'true'}; if not here, make it a category")
         words.append(text)
     return tuple(words)
 
@@ -251,8 +251,8 @@ def finite(value: object, name: str, end: str) -> float:
     """Read a public number, which `end` names."""
     if value is None:
         raise DomainError(f"column {name!r}: {end} is missing; write the {end}est value that a "
-                          "person could have, from a code book, never from this table (or leave "
-                          "both bounds away: RuleSieve needs none)")
+                          "person could have, from a code book, never from this table (or omit "
+                          "both bounds: RuleSieve needs none)")
     try:
         plain: Any = value.item() if hasattr(value, "item") else value
         number = math.nan if isinstance(plain, bool | str | bytes) else float(plain)
@@ -312,13 +312,13 @@ def quoted(value: object) -> str:
 def check_name(name: object) -> None:
     """Refuse a column name that a screen or a report could not show as it is."""
     if not isinstance(name, str) or not name.strip():
-        raise DomainError(f"a column is named {quoted(name)}; a name is a text that is not empty")
+        raise DomainError(f"a column name is {quoted(name)}; write a text that is not empty")
     if len(name) > LARGEST_NAME:
-        raise DomainError(f"a column name has {len(name)} characters; {LARGEST_NAME} are allowed")
+        raise DomainError(f"a column name has {len(name)} characters; write at most {LARGEST_NAME}")
     if not (name.isascii() and name.isprintable()) and any(
             unicodedata.category(c) in _NOT_IN_NAMES for c in name):
-        raise DomainError("a column name holds control or direction characters, or ends a line; "
-                          "rename the column")
+        raise DomainError("a column name contains line breaks, or control or direction "
+                          "characters; rename the column")
 
 
 #: A text that begins so may be run by a spreadsheet.

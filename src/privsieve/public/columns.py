@@ -121,8 +121,8 @@ def moment_of(value: object, name: str, end: str) -> Moment:
         # Clock times are compared as written; an offset is folded into universal time.
         return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
     except OverflowError:
-        raise DomainError(f"column {name!r}: {end} is {quoted(value)}, which its offset takes out "
-                          "of the years 1 to 9999; write it in universal time") from None
+        raise DomainError(f"column {name!r}: {end} is {quoted(value)}, and its time zone moves it "
+                          "outside the years 1 to 9999; write it in universal time") from None
     except Exception:  # noqa: BLE001  # a date of another library, with a zone of its own
         raise DomainError(f"column {name!r}: {end} is {quoted(value)}; write a date such as "
                           "2020-01-01") from None
@@ -133,9 +133,9 @@ def _form(column: Any, key: str, form: Any) -> object:
     forms = [form] if form is None or isinstance(form, str) else form
     if not isinstance(forms, (list, tuple)) or not 1 <= len(forms) <= MOST_FORMS or not all(
             map(_is_form, forms)):
-        raise _wrong(column, key, 'write day, month and year, for example "%d.%m.%Y", or leave it '
-                                  f'out for {ISO}; a list such as ["{ISO}", "%d.%m.%Y"] is tried '
-                                  "in its order")
+        raise _wrong(column, key, 'write day, month and year, for example "%d.%m.%Y", or omit it '
+                                  f'for {ISO}; formats in a list such as ["{ISO}", "%d.%m.%Y"] '
+                                  "are tried in order")
     return (None if forms[0] == ISO else forms[0]) if len(forms) == 1 else tuple(forms)
 
 
@@ -154,8 +154,8 @@ def _cuts(read: Callable[[object, str, str], Any], example: str) -> Callable[[An
     def points(column: Any, key: str, value: Any) -> tuple[Any, ...]:
         listed = list(value) if _is_list(value) else [None]
         if None in listed or len(listed) > LARGEST_CUTS:
-            raise _wrong(column, key, "write a list of points, for example "
-                                      f"cuts = {example}, of at most {LARGEST_CUTS}")
+            raise _wrong(column, key, f"write a list of at most {LARGEST_CUTS} points, "
+                                      f"for example cuts = {example}")
         cuts = tuple(read(item, column.name, "a cut point") for item in listed)
         if any(first >= second for first, second in pairwise(cuts)):
             raise _wrong(column, key, "write the points in increasing order")
@@ -197,7 +197,7 @@ def _values(column: Any, _key: str, values: Any) -> tuple[Scalar, ...]:
     if len(set(map(text_of, listed))) < len(listed):
         raise DomainError(f"column {column.name!r}: a value is listed twice")
     if not 1 <= len(listed) < MISSING:
-        raise DomainError(f"column {column.name!r}: values has {len(listed)} texts; list 1 to "
+        raise DomainError(f"column {column.name!r}: values lists {len(listed)} texts; list 1 to "
                           f"{MISSING - 1}")
     return listed
 
@@ -420,12 +420,12 @@ class Number(Graded):
         if self.scale == "log":
             wrong = f"column {self.name!r}: scale is log and"
             if self.low is None:
-                raise DomainError(f"{wrong} low and high are missing; write both, or leave scale "
-                                  "out: codes without bounds are finer near 0 anyway")
+                raise DomainError(f"{wrong} low and high are missing; write both, or omit scale "
+                                  "(without bounds, codes are finer near 0)")
             if self.low <= 0:
                 raise DomainError(f"{wrong} low is {self.low:g}; a log scale needs low above 0")
             if self.near is not None:
-                raise DomainError(f"{wrong} near declares other codes; leave one of them out")
+                raise DomainError(f"{wrong} near is {self.near:g}; remove scale or near")
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -530,7 +530,7 @@ class Flag(Listed):
         both = {word.lower() for word in self.true} & {word.lower() for word in self.false}
         if both:
             raise DomainError(f"column {self.name!r}: {quoted(min(both))} means true and false; "
-                              "remove it from one of them")
+                              "remove it from one list")
 
     @property
     def texts(self) -> list[str]:
@@ -654,9 +654,9 @@ def no_grid(name: str) -> str:
     >>> no_grid("sodium")[:38]
     "column 'sodium' has no bounds, or has "
     """
-    return (f"column {name!r} has no bounds, or has near, so its codes lack equal steps; write low "
-            "and high from a code book, never from this table, without near (RuleSieve needs "
-            "neither)")
+    return (f"column {name!r} has no bounds, or has near, so this method cannot compute with it; "
+            "write low and high from a code book, never from this table, and no near (RuleSieve "
+            "needs neither)")
 
 
 def _spelled(column: Listed) -> tuple[list[str], list[list[str]]]:

@@ -89,7 +89,7 @@ class Csv:
                               '"\'" or " ", and not the decimal sign')
         if self.decimal == self.delimiter:
             raise DomainError("csv.delimiter and csv.decimal are the same character; "
-                              "a file cannot be read that way")
+                              "write two different characters")
         try:
             # Escapes are refused: a decoder that reads them warns about rows.
             plain = ("a,1".encode(self.encoding) == b"a,1"
@@ -104,8 +104,8 @@ class Csv:
                 raise DomainError(f"csv.{name} is {quoted(getattr(self, name))}; write true or "
                                   "false")
         if self.line_breaks and not self.header:
-            raise DomainError("csv.line_breaks needs a header, which says how many fields a row "
-                              "has; write a line of column names, or save the table as Parquet")
+            raise DomainError("csv.line_breaks needs a header, which shows the number of fields; "
+                              "add a line of column names, or save the table as Parquet")
 
     def _check_cells(self) -> None:
         """Read the words for a missing value, and the signs of limits."""
@@ -174,8 +174,8 @@ class Domain(Printed):
         for name in ("rows_per_person", "rows", "persons"):
             _check_count(getattr(self, name), name, optional=name != "rows_per_person")
         if self.person is None and self.rows_per_person != 1:
-            raise DomainError("table.rows_per_person needs table.person: the column that says "
-                              "whose row it is")
+            raise DomainError("table.rows_per_person needs table.person; name the column with "
+                              "the id of each person")
         self._check_weight()
         self._check_csv()
         if self.neighbours == "add-remove":
@@ -186,8 +186,8 @@ class Domain(Printed):
         if self.weight is None and self.weight_max is None:
             return
         if self.weight is None:
-            raise DomainError("table.weight_max needs table.weight: the column that says how often "
-                              "a row counts")
+            raise DomainError("table.weight_max needs table.weight; name the column with the "
+                              "weight of each row")
         if self.weight_max is None:
             raise DomainError("table.weight_max is missing: without a public maximum one row could "
                               "change a sum without limit; write the largest weight that the "
@@ -205,8 +205,8 @@ class Domain(Printed):
                                       " and in csv.missing; remove it from one of them")
         if self.csv.line_breaks and self.rows_are_public:
             raise DomainError(
-                "csv.line_breaks is true and the number of rows is public, but only the texts of "
-                'the rows would tell which lines are one row; write unit = "person" '
+                "csv.line_breaks is true, so the number of rows depends on private cells, but the "
+                'domain makes it public; write unit = "person" '
                 'and person, or neighbours = "add-remove" and rows, or save the table as Parquet')
 
     def _check_columns(self) -> None:
@@ -310,7 +310,7 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
             with open(path, "x", encoding="utf-8", newline="\n") as file:  # noqa: PTH123  # no import
                 file.write(text)
         except FileExistsError:
-            raise DomainError("a file of this name exists and is never overwritten; choose "
+            raise DomainError("a file of this name exists and is not overwritten; choose "
                               "another name") from None
 
     @property
@@ -355,8 +355,8 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         if self.target is None or self.target.levels is None:
             reason = "there is no target" if self.target is None else (
                 f"the target {self.target.name!r} is a number")
-            raise DomainError(f'this method needs classes, and {reason}: [target] with kind = '
-                              '"label" and its values')
+            raise DomainError(f'this method needs classes, but {reason}; write [target] with '
+                              'kind = "label" and its values')
         return self.target.levels
 
     def public_units(self, rows: int | None) -> int:
@@ -366,9 +366,9 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         """
         if self.person is not None:
             if self.persons is None:
-                raise DomainError("table.persons is missing: with a person to protect, the number "
-                                  "of persons has to be a public fact; write a round figure, "
-                                  "for example persons = 5000")
+                raise DomainError("table.persons is missing: if a release protects people, their "
+                                  "number must be public; write a round figure, for example "
+                                  "persons = 5000")
             return self.persons
         if self.neighbours == "add-remove":
             if self.rows is None:
@@ -378,11 +378,11 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
             return self.rows
         rows = self.rows if rows is None else rows
         if rows is None:
-            raise DomainError("the number of rows is not known before they are read; say it "
+            raise DomainError("the number of rows is unknown before the table is read; write it "
                               "(rows=, --rows, or rows = in [table])")
         whole = index(rows) if hasattr(rows, "__index__") else -1
         if not 0 <= whole <= LARGEST_ROWS:
-            raise DomainError(f"the number of rows is {quoted(rows)}; it is a whole number up to "
+            raise DomainError(f"the number of rows is {quoted(rows)}; write a whole number up to "
                               f"{LARGEST_ROWS}")
         return whole
 
@@ -528,9 +528,9 @@ def demand_cells(columns: Iterable[Column | Target]) -> None:
         forms = column.format if isinstance(column.format, tuple) else (column.format or "",)
         for text in (column.name, *map(text_of, getattr(column, "values", ())), *forms):
             if is_formula(text) or column.name.startswith(FORMULA):
-                raise DomainError(f"{quoted(text)}, of column {quoted(column.name)}, begins like a "
-                                  "formula, which a spreadsheet runs when it opens the CSV file; "
-                                  "rename it in the table and in the domain file")
+                raise DomainError(f"{quoted(text)} in column {quoted(column.name)} begins like a "
+                                  "formula, and a spreadsheet would run it; rename it in the table "
+                                  "and in the domain file")
 
 
 # --- the limits of codes --------------------------------------------------------------------------

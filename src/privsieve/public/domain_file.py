@@ -69,8 +69,8 @@ def parse(text: str) -> Domain:
         unit = _unit(_table(content.get("table", {}), "[table]"))
     entries, columns = content.get("column", []), list[Column]()
     if not isinstance(entries, list):
-        raise DomainError("the domain file: column is written [column]; write [[column]], once "
-                          "for each column, or block of columns")
+        raise DomainError("the domain file: column is written [column]; write [[column]] above "
+                          "each column or block of columns")
     for at, entry in enumerate(entries):
         with faults.collect("column", at, len(entries)):
             columns += _columns(_table(entry, "[[column]]"), at + 1)
@@ -254,7 +254,7 @@ def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
         raise DomainError(f'[table]: unit is {quoted(unit)}; write "row" or "person"')
     if unit == "person" and person is None:
         raise DomainError('[table]: unit is "person" and person is missing; write person = "the '
-                          'column that says whose row it is"')
+                          'column with the id of each person"')
     if unit == "row" and person is not None:
         raise DomainError(f'[table]: unit is "row" and person is {quoted(person)}; write unit = '
                           '"person", or remove person')

@@ -22,12 +22,12 @@ from privsieve.public.canonical import Json, hidden, is_whole, near, plain
 from privsieve.public.domain import Csv
 
 #: Why a column is commented out.
-ID = ("named like identifiers, which do not predict; the id of a person may be the person of "
-      "[table]")
-TEXT = "named like free text, which cannot be compared; make a column of what matters in it"
+ID = ("named like identifiers, which do not predict; if a column identifies people, write it as "
+      "person in [table]")
+TEXT = "named like free text, which cannot be compared; derive a column from the text"
 UNREADABLE = "of a type that cannot be read"
 UNKNOWN = ("with names that do not reveal their kind: for numbers remove the # (or draft with "
-           "--numbers); else write their kind, too")
+           "--numbers); for others also write their kind")
 _DATE = "dates without bounds: write low and high, then remove the #"
 _VALUES = "categories without values: list them, then remove the #"
 #: The keys that a kind needs, with the text that asks for each.
@@ -40,7 +40,7 @@ _NEEDED = {
 
 _PROPOSED = (
     "# Public facts about the table, from names, types and code books; rows were not read.",
-    "# Correct them by a code book or the study's plan, never by the values of this table.")
+    "# Correct them with a code book or the study's plan, never with values of this table.")
 _BY_DTYPE = (
     "# Values of categories come from the column types of a frame.  The author of this draft",
     "# declared them public.  Remove each value that only the table knows.")
@@ -195,7 +195,7 @@ def draft(entries: Sequence[Proposal], facts: TableFacts, *, private: bool = Fal
 
     >>> print(draft([proposed(f"q{j}", "other") for j in range(1, 6)], TableFacts(unit="row")))
     # Public facts about the table, from names, types and code books; rows were not read.
-    # Correct them by a code book or the study's plan, never by the values of this table.
+    # Correct them with a code book or the study's plan, never with values of this table.
     <BLANKLINE>
     [table]
     unit = "row"
@@ -260,9 +260,9 @@ def _with_person(entries: Sequence[Proposal], facts: TableFacts) -> TableFacts:
     ids = [entry.name for entry in entries if entry.why == ID and entry.name != facts.target]
     if len(ids) == 1:
         return replace(facts, person=ids[0])
-    reason = f"several are named like an identifier: {', '.join(ids)}" if ids else (
-        "none is named like an identifier")
-    raise DomainError(f"the column with the person's id is not known: {reason}; name it with "
+    reason = f"several columns look like identifiers: {', '.join(ids)}" if ids else (
+        "no column is named like an identifier")
+    raise DomainError(f"the column with the person's id is unknown: {reason}; name it with "
                       "--person COLUMN (in Python person=)")
 
 
@@ -294,7 +294,7 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
         yield 'unit = "person"'
         yield _key_line("person", facts.person)
         yield (_key_line("rows_per_person", facts.rows_per_person) if facts.rows_per_person else
-               "rows_per_person = 1   # the most rows of a person that are used")
+               "rows_per_person = 1   # the largest number of rows used of a person")
         yield (_key_line("persons", facts.persons) if facts.persons else
                "# persons =   <- fill in: a public round figure, such as 5000")
     by_row = facts.unit != "person" and facts.person is None
@@ -306,7 +306,7 @@ def _table(facts: TableFacts, *, private: bool) -> Iterator[str]:
         yield f"csv = {{ {_options(csv, ('delimiter', 'decimal', 'encoding'))} }}"
     cells = {key: getattr(facts.seen or csv, key) for key in ("missing", "censored")}
     if facts.seen and any(cells[key] != getattr(csv, key) for key in cells):
-        yield f"seen = {{ {_options(Csv(**cells))} }}   # write in csv what a code book says of it"
+        yield f"seen = {{ {_options(Csv(**cells))} }}   # write into csv what a code book says"
 
 
 def _options(csv: Csv, always: Sequence[str] = ()) -> str:

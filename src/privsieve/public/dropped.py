@@ -8,58 +8,58 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_SITES = ("releases of several sites are gone: put their tables together with a database, or make "
-          "one release at each site")
-_TUNING = ("private tuning is gone: name one method, which has few options; docs/"
-           "choosing-a-method.md says which one fits")
-_ROTATION = ("statements that one key takes the place of another are gone: revoke the old key, and "
-             "tell those who check the fingerprint of the new one")
-_TARGETS = ("one choice for several targets is gone: make one release for each target, for a share "
-            "of epsilon each")
-_PRICES = ("costs of columns and a price are gone: say how many columns to choose (k, or --top), "
-           "and name those that are too dear with never")
-_BESIDE = ("counts and figures beside a choice are gone: release the table of the chosen columns "
-           "by class (NoisyHistogram(n_features_to_select=k), or privsieve synthesize --top K), "
+_SITES = ("releases of several sites were removed: join the tables in a database, or make one "
+          "release at each site")
+_TUNING = ("private tuning was removed: name one method; docs/choosing-a-method.md helps you to "
+           "choose it")
+_ROTATION = ("statements that one key replaces another were removed: revoke the old key, and send "
+             "the new fingerprint to the people who check releases")
+_TARGETS = ("one choice for several targets was removed: make one release for each target, each "
+            "with a share of epsilon")
+_PRICES = ("costs of columns and prices were removed: give the number of columns (k, or --top), "
+           "and exclude expensive columns with never")
+_BESIDE = ("counts in a release of columns were removed: release a table of the chosen columns by "
+           "class (NoisyHistogram(n_features_to_select=k), or privsieve synthesize --top K), "
            "which chooses and counts in one charge")
-_FRACTION = "--fraction is gone: --top takes a fraction of the columns, too, such as --top 0.1"
-_NOISE = ("Laplace noise of a choice is gone: leave the option out, and the noise is exponential, "
-          "which finds as many columns")
-_SCORE = ('the scores "disagreement" and "mutual-information" are gone: write '
-          'score="class-counts", which sees the same columns under both kinds of neighbours')
-_BOOTSTRAP = ("samples drawn with repetition are gone: leave the option out; as printed, they are "
-              "experiments/papers/felp.py, which is not private")
-_AVERAGE = ('averages over classes are gone: write class_prior="centred", or "auto", which centres '
-            "more than two classes")
-_SPREAD = ('cuts at a noisy spread are gone: write numeric="median-cut", which sees what moves the '
-           "middle of a target, and not what only spreads it")
-_DUPLICATES = ("near-duplicates are not searched for any more: say whose row each is (sources=, "
+_FRACTION = "--fraction was removed: --top also takes a fraction, such as --top 0.1"
+_NOISE = ("Laplace noise of a choice was removed: omit the option; exponential noise finds as many "
+          "columns")
+_SCORE = ('the scores "disagreement" and "mutual-information" were removed: write '
+          'score="class-counts", which finds the same columns under both kinds of neighbours')
+_BOOTSTRAP = ("sampling with replacement was removed: omit the option; the version of the paper, "
+              "which is not private, is in experiments/papers/felp.py")
+_AVERAGE = ('averages over classes were removed: write class_prior="centred" or "auto" '
+            "(auto centres more than two classes)")
+_SPREAD = ('cuts at a noisy spread were removed: write numeric="median-cut"; it finds columns that '
+           "move the middle of the target, not columns that change only its spread")
+_DUPLICATES = ("the search for near-duplicates was removed: name the source of each row (sources=, "
                "--source)")
-_ANYWAY = ("anyway is gone: what inspect says stops no fit any more, so leave it out (select, "
-           "regress and synthesize take --anyway where a forecast warns)")
-_EXPLORE = "the page of what each k costs is a verb: privsieve explore DATA --out FILE"
-_BRIDGE = "a table for another tool is a verb: privsieve bridge sdcmicro DATA, or arx"
-_FUNCTION = ("a function of a session is gone: take PrivateKernelRidge, whose release answers any "
+_ANYWAY = ("anyway was removed: an inspection no longer stops a fit, so omit it (select, regress "
+           "and synthesize take --anyway after a warning of the forecast)")
+_EXPLORE = "the page that compares each k has a command: privsieve explore DATA --out FILE"
+_BRIDGE = "tables for other tools have a command: privsieve bridge sdcmicro DATA, or arx"
+_FUNCTION = ("release_function was removed: use PrivateKernelRidge, whose release answers any "
              "number of predictions, or predict_batch, whose release can predict later")
-_COMPLETION = ('the verb is gone: write eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)" into '
-               "~/.bashrc, or zsh_source into ~/.zshrc; docs/command-line.md")
-_ORPHANS = "the verb is gone: privsieve ledger show lists charges without a release"
-_CHECK = ("the option is gone: privsieve verify checks the page of a release folder with all else "
-          "that lies in it")
-_ABSENT = "--absent is gone: the option is called --absences"
-_BIN = "--bin is gone: --bins takes COLUMN=N, too, once for each column"
-_FIGURE = "figures are an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
-_VERBOSE = ("lines on stderr about the search for neighbours are gone: leave verbose out; the "
+_COMPLETION = ('completion was removed: write eval "$(_PRIVSIEVE_COMPLETE=bash_source privsieve)" '
+               "into ~/.bashrc (zsh_source into ~/.zshrc); see docs/command-line.md")
+_ORPHANS = "the command was removed: privsieve ledger show lists charges without a release"
+_CHECK = ("the option was removed: privsieve verify checks the page and all other files of a "
+          "release folder")
+_ABSENT = "--absent was renamed: write --absences"
+_BIN = "--bin was removed: --bins also takes COLUMN=N, once for each column"
+_FIGURE = "figures moved to an extra: from privsieve.extras.plot import PlanDisplay, ReleaseDisplay"
+_VERBOSE = ("lines on stderr about the search for neighbours were removed: omit verbose; the "
             "weights are the same")
-_SETS = ("votes, and sets of three and four columns, are gone: leave out joint, or write rounds, "
-         "which name each column by what those before it leave unexplained")
-_TYPICAL = ("typical is gone: RuleSieve needs no bounds; where a method does, write low and high, "
-            "four spreads to either side of the centre")
-_CONTAINMENT = ("there is one estimator of publishable columns: "
+_SETS = ("votes and sets of three or four columns were removed: omit joint, or write rounds, "
+         "which choose each column by what earlier columns leave unexplained")
+_TYPICAL = ("typical was removed: RuleSieve needs no bounds; for other methods write low and high, "
+            "four spreads below and above the centre")
+_CONTAINMENT = ("one estimator finds publishable columns: "
                 'PublishableColumns(method="greedy"), "maximal" or "exact"')
-_RATES = ('the weights "excess" and "youden" are gone: write "mutual-information", which finds '
+_RATES = ('the weights "excess" and "youden" were removed: write "mutual-information", which finds '
           "columns that predict better, or give a number for each item")
-_FORMAT = "--format is gone: the table is written as CSV, which any program reads and recounts"
-_POLYNOMIAL = ('polynomials are gone: write kernel="rbf", which bends as well, or "cosine"')
+_FORMAT = "--format was removed: the table is a CSV file, which any program can read and recount"
+_POLYNOMIAL = ('polynomials were removed: write kernel="rbf", which also fits curves, or "cosine"')
 #: Renamed options.
 _RENAMED = {"order": "depth", "class_share": "class_prior", "resamples": "repeats"}
 #: Removed values of options; one may be the name of another option.
@@ -77,8 +77,8 @@ VALUES = {
     "youden": _RATES,
     "polynomial": _POLYNOMIAL,
 }
-_SEED = ("there is no seed: anyone who knows it can subtract the noise, and the release protects "
-         "nobody.  Each fit draws new noise; to have a result again, save the release")
+_SEED = ("there is no seed: anyone who knows it could subtract the noise.  Each fit draws new "
+         "noise; save the release to keep its result")
 #: Removed methods, verbs, names and options, and others that people look for.
 DROPPED = {
     "random_state": _SEED,
@@ -105,7 +105,7 @@ DROPPED = {
     "price": _PRICES,
     "mechanism": _NOISE,
     "sampling": _BOOTSTRAP,
-    **{old: f"{old} is gone: the option is called {now}" for old, now in _RENAMED.items()},
+    **{old: f"{old} was renamed: write {now}" for old, now in _RENAMED.items()},
     "anyway": _ANYWAY,
     "explore": _EXPLORE,
     "population_size": _EXPLORE,
@@ -118,7 +118,7 @@ DROPPED = {
     "check": _CHECK,
     "absent": _ABSENT,
     "orphans": _ORPHANS,
-    "thermometer": "--thermometer is gone: --cut cuts a column into bins",
+    "thermometer": "--thermometer was removed: --cut cuts a column into bins",
     "GreedyContainment": _CONTAINMENT,
     "MaximalContainment": _CONTAINMENT,
     "ExactContainment": _CONTAINMENT,
@@ -131,8 +131,8 @@ DROPPED = {
 def explain(name: object, otherwise: str) -> str:
     """Return the replacement of a dropped name or value, or `otherwise` for others.
 
-    >>> explain("sum", "")[:36], explain("add", "no such verb")
-    ('releases of several sites are gone: ', 'no such verb')
+    >>> explain("sum", "")[:39], explain("add", "no such verb")
+    ('releases of several sites were removed:', 'no such verb')
     """
     return {**VALUES, **DROPPED}.get(name, otherwise) if isinstance(name, str) else otherwise
 

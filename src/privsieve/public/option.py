@@ -143,9 +143,9 @@ def count(k: object, d: int, there: str = "the domain has {}") -> int:
                                  "0 and 1 (for a number of columns write a whole number)")
         k = max(1, int(k * d))
     if k < 1:
-        raise ParameterError(f"{quoted(k)} columns are to be chosen; at least 1 is needed")
+        raise ParameterError(f"the number of columns to choose is {quoted(k)}; choose at least 1")
     if k > d:
-        raise ParameterError(f"{quoted(k)} columns are to be chosen, and {there.format(d)}")
+        raise ParameterError(f"{quoted(k)} columns to choose are too many: {there.format(d)}")
     return k
 
 
@@ -425,8 +425,8 @@ def read_request(method: str, kind: type[Kind], arguments: Mapping[str, Any]) ->
     for name in values:
         if name not in known:
             takes = [short.get(name, name) for name in known]
-            raise ParameterError(f"{name}{words.get(name, '')} is no option of {method}; it takes: "
-                                 f"{', '.join(sorted(takes))}, rows")
+            raise ParameterError(f"{name}{words.get(name, '')} is not an option of {method}; it "
+                                 f"takes: {', '.join(sorted(takes))}, rows")
     for name, about in known.items():
         if about.needed and name not in values:
             lacks = short.get(name, name)

@@ -79,9 +79,9 @@ class Cost:
         >>> Cost.of(1, delta="1e-6").check_units(5000)
         """
         if self.delta and self.delta * units >= 1:
-            raise ParameterError(f"delta is {self.delta_text} and {units} units are protected; "
-                                 f"above 1/{units} the promise would allow releasing all rows of a "
-                                 "unit: choose a delta far below that, such as 1e-9")
+            raise ParameterError(f"delta is {self.delta_text}, which is too large for {units} "
+                                 f"units: from 1/{units} it would allow releasing all rows of a "
+                                 "unit; choose a much smaller delta, such as 1e-9")
 
     @property
     def account(self) -> str:
@@ -355,7 +355,7 @@ def conversion(charged: Mapping[str, Any], terms: Mapping[str, Any]) -> str | No
     same = rows is None or claim["unit"] == charged["unit"]
     most = "" if same else f" with up to {rows} rows"
     return (f"charged {charged['factor']} times: the release protects {unit_text(claim['unit'])} "
-            f"({claim['neighbours']}), and the budget protects {unit_text(charged['unit'])}{most} "
+            f"({claim['neighbours']}), but the budget protects {unit_text(charged['unit'])}{most} "
             f"({charged['neighbours']})")
 
 

@@ -20,9 +20,9 @@ _KINDS = (*KINDS, "containment")
 _LISTS = {"units": ("row|person", "known are row, person"),
           "neighbours": ("replace-one|add-remove", "known are replace-one, add-remove"),
           "kinds": ("|".join(_KINDS), f"known are {', '.join(_KINDS)}"),
-          "methods": ("[a-z-]{1,40}", "as no method is called; write a name such as rule-sieve"),
+          "methods": ("[a-z-]{1,40}", "which is not a method; write a name such as rule-sieve"),
           "signed_by": ("sha256:[0-9a-f]{64}",
-                        "which is no fingerprint, as `privsieve key show` writes it: sha256:0a1b…")}
+                        "not a fingerprint (sha256:0a1b…); copy one from `privsieve key show`")}
 _AMOUNTS, _COUNTS, _FLAGS = ("epsilon", "delta"), ("k", "threshold"), ("ledger", "head")
 _KEYS = (*_AMOUNTS, *_LISTS, *_COUNTS, *_FLAGS)
 #: A policy has a few lines.
@@ -43,8 +43,8 @@ class Policy:
     >>> Policy.read('epsilon = "1"').demand(kind="weights", epsilon="2")
     Traceback (most recent call last):
         ...
-    privsieve.errors.ParameterError: the policy allows an epsilon of at most 1, and 2 is asked \
-for; nothing was charged
+    privsieve.errors.ParameterError: the policy allows an epsilon of at most 1, but you asked \
+for 2; nothing was charged
     """
 
     epsilon: str | None = None
@@ -81,14 +81,14 @@ for; nothing was charged
                                  'epsilon = "1"') from None
         for key in rules:
             if key not in _KEYS:
-                raise ParameterError(f"the policy has the key {quoted(key)}, which is no rule; "
-                                     f"rules are {', '.join(_KEYS)}")
+                raise ParameterError(f"the policy has the key {quoted(key)}, which is not a rule; "
+                                     f"the rules are {', '.join(_KEYS)}")
         policy = cls(**{key: _rule(key, value) for key, value in rules.items()})
         keys = len(policy.signed_by or ())
         if (policy.signed_by is not None and not keys) or (
                 policy.threshold is not None and policy.threshold > keys):
             raise ParameterError(f"signed_by of the policy names {keys} keys; name one or more, "
-                                 "and a threshold of at most their number")
+                                 "and set threshold to at most the number of keys")
         return policy
 
     def demand(self, *, kind: str, epsilon: str | None = None, delta: str = "0", **facts: Any,
@@ -99,17 +99,17 @@ for; nothing was charged
         """
         self._listed("kinds", "the kind", kind)
         if kind == "containment" and self.signed_by is not None:
-            raise _refused("no publication: its signed_by asks for a plan that was signed before, "
-                           "and a publication has none; take a policy without signed_by for "
-                           "publications, and have the folder signed")
+            raise _refused("no publication: signed_by requires a signed plan, and a publication "
+                           "has no plan; use a policy without signed_by for publications, and "
+                           "have the folder signed")
         for rule, what, amount in (("epsilon", "an epsilon", epsilon), ("delta", "a delta", delta)):
             most = getattr(self, rule)
             if most is not None and amount is not None and exact(amount, rule) > exact(most, rule):
-                raise _refused(f"{what} of at most {most}, and {amount} is asked for")
+                raise _refused(f"{what} of at most {most}, but you asked for {amount}")
         for rule, what in (("units", "unit"), ("neighbours", "neighbours"), ("methods", "method")):
             self._listed(rule, f"the {what}", facts.get(what))
         if self.k is not None and facts.get("k") is not None and facts["k"] < self.k:
-            raise _refused(f"a k of at least {self.k}, and {facts['k']} is asked for")
+            raise _refused(f"a k of at least {self.k}, but you asked for {facts['k']}")
         for rule, what in (("ledger", "--ledger"), ("head", "--head")):
             if getattr(self, rule) and rule in facts and not facts[rule]:
                 raise _refused(f"no release without {what}: name one")
@@ -117,14 +117,13 @@ for; nothing was charged
     def demand_signed(self, plan: str | None) -> None:
         """Refuse a release without a signed plan if the policy needs one."""
         if self.signed_by is not None and plan is None:
-            raise _refused(f"no release of a plan that {self.threshold or len(self.signed_by)} of "
-                           f"{len(self.signed_by)} keys have not signed: name the signed plan with "
-                           "--signed-plan")
+            raise _refused(f"only plans signed by {self.threshold or len(self.signed_by)} of "
+                           f"{len(self.signed_by)} keys; name the plan with --signed-plan")
 
     def _listed(self, rule: str, what: str, value: str | None) -> None:
         allowed = getattr(self, rule)
         if allowed is not None and value is not None and value not in allowed:
-            raise _refused(f"{what} {', '.join(allowed) or 'of nothing'}, and {value} is asked for")
+            raise _refused(f"{what} {', '.join(allowed) or '(none)'}, but you asked for {value}")
 
     def demand_plan(self, plan: Plan, **facts: Any) -> None:
         """Refuse a plan that is not allowed; `facts` as in `demand`."""

@@ -1,4 +1,4 @@
-"""Envelope: a statement of files by their digests, and the signatures of it.
+"""Envelope: a statement of files by their digests, and its signatures.
 
 The envelope is DSSE v1 and the statement in-toto v1, so other tools can check both.  The statement
 must be canonical JSON, so that it has one text.  All signers sign the same bytes; later signatures
@@ -78,9 +78,9 @@ class Statement:
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             same = plain = False
         if not same:
-            raise CheckFailed("the signed statement is not one of in-toto in canonical form")
+            raise CheckFailed("the signed statement is not an in-toto statement in canonical form")
         if not plain:
-            raise CheckFailed("the signed statement has names of files that releases do not have")
+            raise CheckFailed("the signed statement names files that a release does not have")
         return statement
 
 
@@ -122,7 +122,7 @@ class Envelope:
         try:
             body = parsed(data)
             if body["payloadType"] != PAYLOAD_TYPE:
-                raise CheckFailed("the envelope holds another type of payload than an in-toto "
+                raise CheckFailed("the envelope has another type of payload than an in-toto "
                                   "statement")
             listed = [(PublicKey.of_keyid(signature["keyid"]), _decoded(signature["sig"]))
                       for signature in body["signatures"][:MOST_SIGNATURES + 1]]
@@ -164,10 +164,10 @@ class Envelope:
     def signed(self, key: PrivateKey) -> Self:
         """Return the envelope with one more signature."""
         if key.public in self.signatures:
-            raise ParameterError(f"the key {key.public.fingerprint} has signed this already; take "
+            raise ParameterError(f"the key {key.public.fingerprint} has already signed this; use "
                                  "another key")
         if len(self.signatures) == MOST_SIGNATURES:
-            raise ParameterError("64 keys have signed this already, which is the most")
+            raise ParameterError("64 keys have already signed this, which is the limit")
         return replace(self, signatures={**self.signatures,
                                          key.public: key.sign(pae(self.payload))})
 

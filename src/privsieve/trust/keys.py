@@ -54,8 +54,8 @@ class PublicKey:
     def __post_init__(self) -> None:
         y = int.from_bytes(self.raw, "little") % 2**255
         if len(self.raw) != 32 or y >= _PRIME or y in _SMALL:
-            raise ParameterError("the key is not an Ed25519 public key, or one of small order, for "
-                                 "which anybody can sign; make one with privsieve key make")
+            raise ParameterError("the key is not an Ed25519 public key, or has small order, so "
+                                 "that anybody can sign; make one with privsieve key make")
 
     @classmethod
     def of_keyid(cls, keyid: object) -> Self:
@@ -69,16 +69,16 @@ class PublicKey:
     def of_pem(cls, pem: bytes) -> Self:
         """Read the key of a PEM file."""
         if b"PRIVATE KEY" in pem:
-            raise ParameterError("the file holds a private key, which nobody else may see; name "
-                                 "its public half (privsieve key show)")
+            raise ParameterError("the file contains a private key, which you must keep secret; "
+                                 "name its public half (privsieve key show)")
         known = re.fullmatch(_PEM, pem)
         try:
             der = a2b_base64(b"".join(known[1].split()), strict_mode=True) if known else b""
         except Error:
             der = b""
         if not der.startswith(_SPKI):
-            raise ParameterError("the file does not hold an Ed25519 public key in PEM; take the "
-                                 "one that privsieve key show prints")
+            raise ParameterError("the file does not contain an Ed25519 public key in PEM; use the "
+                                 "key that privsieve key show prints")
         return cls(der.removeprefix(_SPKI))
 
     @property
@@ -136,11 +136,11 @@ class PrivateKey:
             key = load_pem_private_key(data, word)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             wrong = "the passphrase is wrong, or the" if word is not None else "the"
-            raise ParameterError(f"{wrong} file does not hold a private key in PEM; take one "
-                                 "that privsieve key make wrote") from None
+            raise ParameterError(f"{wrong} file does not contain a private key in PEM; use a "
+                                 "key that privsieve key make wrote") from None
         if not isinstance(key, key_kind):
-            raise ParameterError("the key is of another kind than Ed25519; make one with "
-                                 "privsieve key make")
+            raise ParameterError("the key is not an Ed25519 key; make one with privsieve "
+                                 "key make")
         return cls(key)
 
     def pem(self, passphrase: str | None) -> bytes:
@@ -171,11 +171,11 @@ def own_bytes(path: str | Path, made_by: str = "privsieve key make") -> bytes:
             about = os.fstat(file.fileno())
             data = file.read(LARGEST_KEY)
     except (OSError, ValueError):
-        raise ParameterError("the private key cannot be read; make one with "
-                             f"{made_by}") from None
+        raise ParameterError("the private key cannot be read; check the path, or make a key "
+                             f"with {made_by}") from None
     if os.name == "posix" and (not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077):
-        raise ParameterError("others can read the private key; if nobody did, run chmod 600 on it, "
-                             "else make a new one")
+        raise ParameterError("others can read the private key; run chmod 600 on it, or make a new "
+                             "key if anybody read it")
     return data
 
 
@@ -188,5 +188,5 @@ def fingerprint_of(name: str) -> str:
     if re.fullmatch(_FINGERPRINT, name.lower()):
         return name.lower()
     return PublicKey.of_pem(read(name, "the key", ParameterError, LARGEST_KEY, way=(
-        ": a key is named by the file of its public half, or by its fingerprint, sha256: and 64 "
-        "hexadecimal digits"))).fingerprint
+        ": name the file of a public key, or a fingerprint (sha256: and 64 hexadecimal "
+        "digits)"))).fingerprint

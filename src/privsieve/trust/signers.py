@@ -50,12 +50,12 @@ class Signers:
         due = len(wanted) if threshold is None else threshold
         if type(due) is not int or not (0 if not wanted else 1) <= due <= len(wanted) or (
                 threshold is not None and not wanted):
-            raise ParameterError(f"the threshold is {due}, and {len(wanted)} keys are wanted; "
-                                 "write a number from 1 to how many are wanted")
+            raise ParameterError(f"the threshold is {due}, but {len(wanted)} keys are named; "
+                                 "write a number from 1 to the number of keys")
         gone = {} if revoked is None else _revoked(revoked)
         signers = cls(tuple(map(_wanted, wanted)), due, gone)
         if len({key for _role, key in signers.wanted}) < len(signers.wanted):
-            raise ParameterError("a key is wanted twice; name each once")
+            raise ParameterError("a key is named twice; name each key once")
         return signers
 
     def reasons(self, signed: Mapping[str, Role]) -> Iterator[str]:
@@ -64,15 +64,15 @@ class Signers:
         count = sum(key in signed and role in (None, signed[key])
                     for role, key in self.wanted)
         if count < self.threshold:
-            yield (f"of the {len(self.wanted)} keys that are wanted {count} have signed, and "
-                   f"{self.threshold} are due")
+            yield (f"{count} of the {len(self.wanted)} required keys have signed, but "
+                   f"{self.threshold} must sign")
 
     def revocations(self, keys: Iterable[str]) -> Iterator[str]:
         """Yield a reason for each key that has signed and is revoked."""
         for key in keys:
             if key in self.revoked:
                 reason = self.revoked[key]
-                yield f"the key {key} is revoked{f' ({reason})' if reason else ''}, and has signed"
+                yield f"the key {key}, which signed, is revoked{f' ({reason})' if reason else ''}"
 
     def wants(self, key: str) -> bool:
         """Return whether a key is required."""
@@ -90,13 +90,13 @@ def _revoked(path: str | Path) -> dict[str, str]:
     text = read(path, "the list of revoked keys", ParameterError, LARGEST_LIST).decode(
         "utf-8", "replace")
     if not text:
-        raise ParameterError("the list of revoked keys is empty")
+        raise ParameterError("the list of revoked keys is empty; write one fingerprint a line")
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.partition("#")[0].strip()
         known = re.fullmatch(_LINE, entry)
         if entry and known is None:
-            raise ParameterError(f"line {number} of the list of revoked keys is not a fingerprint "
-                                 "(sha256: and 64 hexadecimal digits) with words after it")
+            raise ParameterError(f"line {number} of the list of revoked keys must begin with a "
+                                 "fingerprint (sha256: and 64 hexadecimal digits)")
         if known is not None:
             revoked[known[1].lower()] = (known[2] or "").strip()
     return revoked

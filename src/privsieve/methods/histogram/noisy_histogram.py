@@ -1,4 +1,4 @@
-"""NoisyHistogram: a table of counts with exact discrete noise on each, planned and charged once.
+"""NoisyHistogram: a table of counts, each with exact discrete noise, planned and charged once.
 
 Either all of its columns are named, or RuleSieve chooses them and the table follows in the same
 release: one plan, one charge, one certificate; see noisy_histogram.proof.md.
@@ -126,8 +126,8 @@ class NoisyHistogramOptions(PrivateMethod):
     def planned(self, domain: Domain, rows: int | None) -> Plan:
         """Plan one table of counts; reads no row."""
         if self.n_features_to_select is None and exact(self.share, "share") != Fraction(1, 2):
-            raise ParameterError("share is for a choice: say how many columns (k, or --top), or "
-                                 "leave it out")
+            raise ParameterError("share is for a choice of columns; give their number (k, or "
+                                 "--top), or leave share out")
         cost = Cost.of(self.epsilon, delta=self.delta, allow_weak=self.allow_weak)
         bins = bins_of(domain, self.bins)
         units = domain.public_units(rows)
@@ -138,21 +138,21 @@ class NoisyHistogramOptions(PrivateMethod):
         d = len(domain.columns)
         k = len(names) if self.n_features_to_select is None else count(self.n_features_to_select, d)
         if domain.weight is not None and k < len(names):
-            raise ParameterError(f"columns are chosen by rows that count alike, and table.weight "
-                                 f"is {domain.weight!r}; name the columns of the table, or take "
-                                 "weight and weight_max out of the domain")
+            raise ParameterError(f"table.weight is {domain.weight!r}, but the choice of columns "
+                                 "counts all rows alike; name the columns to count, or remove "
+                                 "weight and weight_max from the domain")
         sieve = None if self.n_features_to_select is None or k == d else _sieve(
             self, k, cost, domain, units)
         if sieve is None and self.choice:
-            raise ParameterError("options of a choice are given, and nothing is chosen; leave "
-                                 "them out, or say how many columns")
+            raise ParameterError("the options of a choice are given, but no columns are chosen; "
+                                 "leave them out, or give the number of columns")
         run = resolve_options(
             Tabling, self, n_features_to_select=k, bins=bins, domain=domain,
             target=self.target and domain.target is not None, names=names, delta=cost.delta,
             epsilon=cost.epsilon - (sieve.cost.epsilon if sieve else 0), sieve=sieve)
         if run.mean > MOST_NOISE:
-            raise ParameterError(f"epsilon is {cost.text}; each count would get noise of about "
-                                 f"{float(run.mean):.2g}: choose a larger epsilon")
+            raise ParameterError(f"epsilon is {cost.text}, so each count would get noise of about "
+                                 f"{float(run.mean):.2g}; choose a larger epsilon")
         if run.delta:
             from privsieve.noise.discrete import threshold
 
@@ -376,13 +376,13 @@ def _names(domain: Domain, options: NoisyHistogramOptions) -> tuple[str, ...]:
     if options.columns is None:
         return domain.names
     if options.n_features_to_select is not None:
-        raise ParameterError("columns are named, and a number of columns to choose is given; "
-                             "give one of them")
+        raise ParameterError("the columns are named, but a number of columns to choose is also "
+                             "given; give only one of them")
     for name in options.columns:
         if name not in domain.names:
-            raise ParameterError(f"{name!r} is no column of the domain; write names of the domain")
+            raise ParameterError(f"{name!r} is not a column of the domain; correct it")
     if not options.columns or len(set(options.columns)) < len(options.columns):
-        raise ParameterError("columns are named twice, or none is; name each once")
+        raise ParameterError("columns has no name, or a name twice; name each column once")
     return tuple(name for name in domain.names if name in options.columns)
 
 
@@ -391,13 +391,13 @@ def _sieve(options: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, u
     wanted = current(RuleSieveOptions, options.choice or {})
     for name in wanted:
         if name not in CHOICE:
-            raise ParameterError(f"{name!r} is no option of the choice before a table; known are: "
-                                 f"{', '.join(CHOICE)}")
+            raise ParameterError(f"{name!r} is not an option of the choice of columns; choose "
+                                 f"from: {', '.join(CHOICE)}")
     # [share] whole units of the ledger, at least one for each
     spent = int(exact(options.share, "share") * cost.units)
     if not 0 < spent < cost.units:
-        raise ParameterError(f"the share of epsilon for the choice is {options.share}; it must lie "
-                             "between 0 and 1, and leave something to both: write 0.5, for example")
+        raise ParameterError(f"the share of epsilon for the choice is {options.share}; write a "
+                             "number between 0 and 1, such as 0.5, that leaves a part for both")
     first = read_options(RuleSieveOptions, {
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
         **wanted})
@@ -493,11 +493,11 @@ def bins_of(domain: Domain, bins: object) -> int | dict[str, int]:
     columns = {column.name: column for column in (*domain.columns, domain.target) if column}
     for name in bins:
         if name not in columns:
-            raise ParameterError(f"bins are given for {name!r}, which is no column of the domain; "
-                                 "write a name of the domain")
+            raise ParameterError(f"bins names {name!r}, which is not a column of the domain; write "
+                                 "a name of the domain")
         if not isinstance(columns[name], Number | Date):
-            raise ParameterError(f"bins are given for {name!r}, whose cells are its levels; leave "
-                                 "it out")
+            raise ParameterError(f"bins names {name!r}, but only numbers and dates have bins; "
+                                 "leave it out")
     return {name: integer(many, f"the number of bins of {name!r}", 1, MISSING - 1)
             for name, many in bins.items()}
 
@@ -508,21 +508,20 @@ def cells(axes: Sequence[Axis]) -> int:
 
 
 def check_size(axes: Sequence[Axis], *, sparse: bool) -> None:
-    """Refuse a table that nobody could use.
+    """Refuse a table that is too large to use.
 
     >>> check_size([Axis(Number("age", 0, 110), 8)] * 6, sparse=False)
     """
     size = cells(axes)
     if not sparse and size > LARGEST_WHOLE:
         raise ParameterError(
-            f"the table of {len(axes)} columns would have {size} cells, and at most "
-            f"{LARGEST_WHOLE} are released: each has noise of its own, so that in a larger table "
-            f"noise is nearly all there is; {fewer(axes, LARGEST_WHOLE)}, or give a delta, and "
-            "only cells that many rows share are named")
+            f"the table of {len(axes)} columns would have {size} cells, but at most "
+            f"{LARGEST_WHOLE} are released, because a larger table would be almost only noise; "
+            f"{fewer(axes, LARGEST_WHOLE)}, or give a delta (then only cells with many rows are "
+            "released)")
     if size > LARGEST_NAMED:
         raise ParameterError(f"the table of {len(axes)} columns would have more than 2^53 cells, "
-                             f"whose places no reader could tell apart; "
-                             f"{fewer(axes, LARGEST_NAMED)}")
+                             f"which is the limit; {fewer(axes, LARGEST_NAMED)}")
 
 
 def warning(axes: Sequence[Axis], units: int, each: float, threshold: int | None,

@@ -1,4 +1,4 @@
-"""Released: a table of counts as it left, and the rows and margins that are made of it for free.
+"""Released: a released table of counts, and the margins and rows that follow from it at no cost.
 
 The noisy counts are brought to the nearest table, in the sum of squares, that a table of rows
 could have: no count below 0, all together the public number of rows, or the noisy sum where that
@@ -55,8 +55,8 @@ class CountTable:
         try:
             return _table(Histogram.read(body).cells, body)
         except WRONG:
-            raise SchemaError("the release holds no table of counts; name one that NoisyHistogram "
-                              "or privsieve synthesize made") from None
+            raise SchemaError("the release contains no table of counts; name a release of "
+                              "NoisyHistogram or privsieve synthesize") from None
 
     def axis(self, name: str) -> int:
         """Return the position of an axis."""
@@ -75,8 +75,8 @@ class CountTable:
         kept = [self.axis(name) for name in names]
         shape = [self.axes[j].cells for j in kept]
         if len(set(kept)) < len(kept) or prod(shape) > LARGEST_MARGIN:
-            raise ParameterError(f"a margin of {len(kept)} columns with {prod(shape)} cells; name "
-                                 f"each column once, and few enough for {LARGEST_MARGIN} cells")
+            raise ParameterError(f"the margin has {len(kept)} columns and {prod(shape)} cells; "
+                                 f"name each column once, and at most {LARGEST_MARGIN} cells")
         totals = np.zeros(prod(shape), np.int64)
         place = np.zeros(len(self.places), np.int64)
         for j, size in zip(kept, shape, strict=True):
@@ -137,7 +137,7 @@ def check_rows(n: object) -> None:
     >>> check_rows(1000)
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= LARGEST_SAMPLE:
-        raise ParameterError(f"{quoted(n)} rows are asked for; write a whole number from 0 to "
+        raise ParameterError(f"the number of rows is {quoted(n)}; write a whole number from 0 to "
                              f"{LARGEST_SAMPLE}")
 
 

@@ -1,4 +1,4 @@
-"""Answers: the plans of what a session releases, and the functions that meet rows and noise.
+"""Answers: the plans of a session's releases, and their functions for rows and for noise.
 
 ::
 
@@ -86,7 +86,7 @@ class Memory:
         self.process = os.getpid()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a session's memory holds rows; it is neither copied nor pickled")
+        raise TypeError("a session's memory contains rows; it cannot be copied or pickled")
 
     @property
     def turn(self) -> AbstractContextManager[object]:
@@ -172,7 +172,7 @@ def plan(task: Task, memory: Memory) -> Plan:
     """Plan one release; reads no row."""
     task.cost.check_units(task.m)
     if task.noise.size >= LARGEST * task.grid.step:  # refused before the charge
-        raise ParameterError(f"epsilon is {task.cost.text}, and the noise of {task.grid.d} numbers "
+        raise ParameterError(f"epsilon is {task.cost.text}, so the noise of {task.grid.d} numbers "
                              "would not fit their grid; choose a larger epsilon")
     each = task.spread
     return Plan(
@@ -203,9 +203,9 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
     """Plan the release of a session again from what it says; reads no row."""
     settings = fields["asked"]
     if domain.person is not None or not domain.replaces or settings.keys() - _ASKED:
-        raise ParameterError("a session protects one row that is replaced, and has other options")
+        raise ParameterError("the options are not those of a session, or it does not replace a row")
     if len(queries) > MOST_QUERIES:
-        raise ParameterError(f"more than {MOST_QUERIES} records are no batch")
+        raise ParameterError(f"a batch has at most {MOST_QUERIES} records; ask for fewer")
     cost = Cost.of(settings["epsilon"], allow_weak=True)
     kernel = Kernel.of(domain, settings["kernel"], settings.get("gamma", 1.0))
     codes, kind = _records(domain, queries), settings["answers"]
@@ -219,7 +219,7 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
         basis = Basis(kernel, coordinates(codes, domain), np.ones((1, 1)))
         weights = np.ones((1, 1))
     else:
-        raise ParameterError("a session answers one question, or some together")
+        raise ParameterError("a session answers one query, or one batch of queries")
     lam = Rounding.of(settings["lam"], units).lam
     return plan(Task(kind, kernel, lam, units, cost, basis, weights, codes), Memory(keeps=False))
 
@@ -231,7 +231,7 @@ def _records(domain: Domain, queries: Sequence[Sequence[int]]) -> npt.NDArray[np
     if any(len(query) != len(most) or not all(
             type(code) is int and 0 <= code <= top for code, top in zip(query, most, strict=True))
             for query in queries):
-        raise ParameterError("a query is no record of the domain")
+        raise ParameterError("a query is not a record of the domain")
     return np.array(queries, np.uint16).reshape(len(queries), len(most))
 
 

@@ -1,4 +1,4 @@
-"""Dual: kernel ridge regression on codes, solved in doubles, with rounding known beforehand.
+"""Dual: kernel ridge regression on codes, in doubles, with known limits of rounding.
 
 A record is a point of whole numbers (`coordinates`), so products and squared distances of points
 are exact whatever the order of their sums; what is rounded comes after.  K(x, x) <= 1 everywhere.
@@ -71,14 +71,14 @@ class Kernel:
             raise ParameterError(f'kernel is {name!r}; write "rbf" or "linear"')
         if length(domain) > WIDEST:
             raise DomainError(f"the columns have a squared length of {length(domain)}; kernels are "
-                              f"exact up to {WIDEST}: leave columns out")
+                              f"exact up to {WIDEST}; declare fewer columns")
         try:
             width = float(gamma)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             width = 0.0
         if not 1 / LARGEST_GAMMA <= width <= LARGEST_GAMMA:
-            raise ParameterError(f"gamma is {gamma!r}; write a number from 1e-6 to 1e6.  Columns "
-                                 "are scaled to a range of 1")
+            raise ParameterError(f"gamma is {gamma!r}; write a number from 1e-6 to 1e6 (columns "
+                                 "are scaled to a range of 1)")
         return cls(domain, name, width if name == "rbf" else 1.0)  # type: ignore[arg-type]
 
     def json(self) -> dict[str, Json]:
@@ -173,8 +173,8 @@ def targets(label: npt.NDArray[np.int32], domain: Domain) -> Doubles:
 def target(domain: Domain) -> Number:
     """Return the target; refuse what is not a number."""
     if not isinstance(domain.target, Number):
-        raise DomainError('least squares needs a target that is a number: [target] with kind = '
-                          '"number", low and high, or target=Number(...)')
+        raise DomainError('least squares needs a target that is a number; write [target] with '
+                          'kind = "number", low and high, or target=Number(...)')
     return domain.target
 
 
@@ -199,9 +199,9 @@ class Rounding:
         """Return the limits for m records."""
         value = ridge(lam)
         if not 1 <= m <= MOST_RECORDS:
-            raise ParameterError(f"the table has {m} records; a session needs 1 to {MOST_RECORDS} "
-                                 "(the kernel of all pairs is held in memory): for more, take "
-                                 "PrivateKernelRidge, which has finite features")
+            raise ParameterError(f"the table has {m} records; a session takes 1 to {MOST_RECORDS}, "
+                                 "because memory must hold the kernel of all pairs; use "
+                                 "PrivateKernelRidge for more")
         # [lost] of the matrix K + m lam: kernel, diagonal, factor and both triangles
         lost = m * ERROR + 9 * m * m * UNIT * (1 + m * value)
         # [solver]

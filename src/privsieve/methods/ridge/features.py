@@ -1,4 +1,4 @@
-"""Features: a finite map that stands for a kernel, and rows of codes as its whole numbers.
+"""Features: a finite map that replaces a kernel, and rows of codes as its whole numbers.
 
 The domain and public parameters alone decide the map.  A feature is a whole number from -65535 to
 65535; 65536 would be 1.  Features come in slots: of a slot at most one is not zero, or two are a
@@ -141,11 +141,11 @@ class Map:
         kind = str(written["map"])
         kernel = {name: kernel for kernel, name in KERNELS.items()}.get(kind)
         if kernel is None:
-            raise SchemaError(f"the release has features of a kind that is not known, {kind!r}")
+            raise SchemaError(f"the release has features of an unknown kind, {kind!r}")
         if kind == "fourier":
             gamma = str(written["gamma"])
             if not re.fullmatch(_GAMMA, gamma):  # an exponent of many digits would never be read
-                raise SchemaError("the release has a gamma that is no short number")
+                raise SchemaError("the gamma of the release is not a short number")
             return map_of(columns, kernel, gamma=Fraction(gamma), features=written["features"],
                           seed=written["seed"])
         return map_of(columns, kernel, degree=written["degree"])
@@ -167,32 +167,32 @@ def map_of(columns: Sequence[Column], kernel: str, *, gamma: object = None, degr
         _only(kernel, degree=degree)
         count = integer(features, "features", 2, LARGEST)
         if count % 2:
-            raise ParameterError(f"features is {count}; cosines and sines come in pairs: write an "
-                                 "even number")
+            raise ParameterError(f"features is {count}; write an even number, because cosines and "
+                                 "sines come in pairs")
         wide = Fraction(1, len(columns)) if gamma is None else exact(gamma, "gamma")
         if not 0 < wide <= LARGEST_GAMMA:
-            raise ParameterError(f"gamma is {gamma}; it must be above 0 and at most "
-                                 f"{LARGEST_GAMMA}, or None for one over the number of columns")
+            raise ParameterError(f"gamma is {gamma}; write a number above 0 and at most "
+                                 f"{LARGEST_GAMMA}, or None for 1 / (number of columns)")
         return Map("fourier", columns, 1, count // 2, wide,
                    integer(seed, "feature_seed", 0, LARGEST_SEED))
     _only(kernel, gamma=gamma)
     if kernel == "linear" and degree not in (None, 1):
-        raise ParameterError(f'degree is {degree}; kernel="linear" has degree 1: leave it out, or '
-                             'say kernel="cosine"')
+        raise ParameterError(f'degree is {degree}; kernel="linear" has degree 1; leave degree out, '
+                             'or write kernel="cosine"')
     waves = 1 if kernel == "linear" else WAVES if degree is None else integer(
         degree, "degree", 1, LARGEST_DEGREE)
     chosen = Map(kernel, columns, waves)
     if chosen.width > LARGEST:
         raise ParameterError(f'kernel="{kernel}" has more than {LARGEST} features for '
                              f"{len(columns)} columns; choose a smaller degree, fewer columns, or "
-                             'kernel="rbf" with as many features as you like')
+                             'kernel="rbf", where you choose the number of features')
     return chosen
 
 
 def _only(kernel: str, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ParameterError(f'{name} is {value}, and kernel="{kernel}" has none; leave it out')
+            raise ParameterError(f'{name} is {value}, but kernel="{kernel}" has none; leave it out')
 
 
 @lru_cache(8)  # its keys are public: kinds of columns, gamma, a seed

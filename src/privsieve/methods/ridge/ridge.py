@@ -121,7 +121,7 @@ class PrivateKernelRidgeOptions(PrivateMethod):
             for known in fields(self):
                 if (known.name in ("features", "feature_seed")
                         and getattr(self, known.name) != known.default):
-                    raise ParameterError(f"{known.name} is for the kernel rbf, and the kernel is "
+                    raise ParameterError(f"{known.name} is for kernel rbf, but the kernel is "
                                          f"{self.kernel}; leave it out")
         return planned(self, domain, rows)
 
@@ -141,11 +141,11 @@ def planned(options: PrivateKernelRidgeOptions, domain: Domain, rows: int | None
     """Plan one model; reads no row.  lam="auto" is chosen from public numbers."""
     cost = Cost.of(options.epsilon, delta=options.delta, allow_weak=options.allow_weak)
     if not isinstance(domain.target, Number):
-        raise DomainError('a regression needs a target that is a number: [target] with kind = '
-                          '"number", low and high')
+        raise DomainError('a regression needs a target that is a number; write [target] with '
+                          'kind = "number", low and high')
     if domain.rows_per_person > MOST_ROWS:
-        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}; at most "
-                          f"{MOST_ROWS} rows of a person are used: write less")
+        raise DomainError(f"table.rows_per_person is {domain.rows_per_person}; write at "
+                          f"most {MOST_ROWS}")
     units = domain.public_units(rows)
     chosen = map_of(domain.columns, options.kernel, gamma=options.gamma, degree=options.degree,
                     features=options.features, seed=options.feature_seed)
@@ -216,18 +216,18 @@ def _check_size(model: LeastSquares) -> None:
     most = LARGEST_WEIGHT // model.domain.unit_weight
     if not 1 <= model.units <= most:
         raise ParameterError(f"the table has {model.units} rows or persons; least squares takes "
-                             f"from 1 to {most}, so that its sums fit 64 bits")
+                             f"1 to {most}, because its sums must fit 64 bits")
 
 
 def _check_noise(model: LeastSquares) -> None:
     """Refuse, before the charge, noise that its grid could not hold."""
     grid = model.grid
     if model.noise.size >= LARGEST * grid.step:
-        raise ParameterError(f"epsilon is {float(model.epsilon):g}, and the noise of "
+        raise ParameterError(f"epsilon is {float(model.epsilon):g}, so the noise of "
                              f"{model.map.width} weights would not fit their grid; choose a larger "
                              "epsilon or fewer features")
     if model.longest >= LARGEST * grid.step:
-        raise ParameterError(f"lam is {float(model.lam):g} for {model.units} rows or persons, and "
+        raise ParameterError(f"lam is {float(model.lam):g} for {model.units} rows or persons, so "
                              "the weights would not fit a grid as fine as their noise; choose a "
                              "smaller lam")
 
@@ -381,7 +381,7 @@ class Released:
         """Read a release of a regression."""
         regression = Regression.read(release.body)
         if regression.map == ANSWERS:
-            raise SchemaError("the release holds answers of a session, which cannot predict; take "
+            raise SchemaError("the release has answers of a session, which cannot predict; use "
                               "the release of a PrivateKernelRidge")
         try:
             domain: Any = release.body["domain"]
@@ -397,8 +397,8 @@ class Released:
         except SchemaError:
             raise
         except WRONG:
-            raise SchemaError("release.json lacks what a prediction needs; take the file as "
-                              "privsieve wrote it") from None
+            raise SchemaError("release.json lacks fields that a prediction needs; use the file "
+                              "that privsieve wrote") from None
         return cls(columns, kernel_map, weights, number)
 
     def predict(self, X: Any) -> Doubles:
@@ -411,7 +411,7 @@ class Released:
                 predictions += [features(self.map, batch.codes[at:at + size]).astype(np.float64)
                           @ self.weights / WHOLE for at in range(0, len(batch), size)]
         except ReleaseFailed:  # nothing was charged for a prediction
-            raise SchemaError("the table cannot be read to its end: it is damaged; copy or write "
+            raise SchemaError("the table cannot be read to its end: it is damaged; copy or save "
                               "it again") from None
         return original(np.concatenate(predictions), self.target)
 

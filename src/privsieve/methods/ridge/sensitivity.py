@@ -1,4 +1,4 @@
-"""Sensitivity: how far one record can move a kernel ridge regression, from public numbers alone.
+"""Sensitivity: the largest effect of one record on a kernel ridge regression, from public numbers.
 
 The function f that minimises (1/m) sum (f(x_i) - y_i)^2 + lam |f|^2 over the space of a kernel, for
 m records with |y_i| <= M and K(x, x) <= kappa^2 at every point, also where f is asked.  All
@@ -67,7 +67,7 @@ def ridge(lam: object) -> Fraction:
     value = exact(lam, "lam")
     if not SMALLEST_LAM <= value <= LARGEST_LAM:
         raise ParameterError(f"lam is {lam}; it must be between 1e-6 and 1e6.  "
-                             "`suggest_lambda` names one from public numbers")
+                             "`suggest_lambda` computes one from public numbers")
     return value
 
 
@@ -86,7 +86,7 @@ def suggest_lambda(m: int, epsilon: object, G: float = 1.0, *, kappa: object = 1
 
 def expected_error(m: int, epsilon: object, lam: object, G: float = 1.0, *, kappa: object = 1,
                    M: object = 1) -> float:
-    """Squared error of one private prediction to expect: noise, and what the ridge takes away.
+    """Return the expected squared error of one private prediction: noise and loss by the ridge.
 
     The first term is exact; the second is of the truth's G, and is what a ridge of lam can lose.
 

@@ -1,4 +1,4 @@
-"""Scores of columns, one file each, and what NoisyTopK knows of one.
+"""Scores of columns, one file each, and the facts that NoisyTopK needs about a score.
 
 ::
 
@@ -54,8 +54,8 @@ class Public:
 
     def __post_init__(self) -> None:
         if self.domain.rows_per_person > MOST_ROWS:
-            raise DomainError(f"table.rows_per_person is {self.domain.rows_per_person}; scores "
-                              f"use at most {MOST_ROWS} rows of a person: write less")
+            raise DomainError(f"table.rows_per_person is {self.domain.rows_per_person}; write "
+                              f"at most {MOST_ROWS}")
 
     @property
     def replace(self) -> bool:
@@ -127,7 +127,7 @@ def score_of(name: object, public: Public) -> Score[Any]:
     True
     """
     if not isinstance(name, str) or name not in SCORES:
-        raise ParameterError(f"score is {name!r}; known are: {', '.join(SCORES)}")
+        raise ParameterError(f"score is {name!r}; choose one of: {', '.join(SCORES)}")
     score: Score[Any] = score_class(name)(public)
     return score
 

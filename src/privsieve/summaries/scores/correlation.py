@@ -81,9 +81,9 @@ class Correlation:
         target = self.public.domain.target
         if not isinstance(target, Number):
             what = "classes" if isinstance(target, Label) else "no target"
-            raise DomainError(f"score 'correlation' needs a number to go with, and the domain has "
-                              f'{what}: [target] with kind = "number", low and high; for '
-                              "classes choose score 'mean-difference'")
+            raise DomainError(f"score 'correlation' needs a target that is a number, but the "
+                              f'domain has {what}; write kind = "number", low and high, or '
+                              "for classes choose score 'mean-difference'")
 
     def zero(self) -> Moments:
         """Return the sums of no rows."""
