@@ -201,7 +201,7 @@ def test_columns_of_cells():
     assert any(item.startswith("ward=") for item in model.release_.items)
     assert "ward" in model.release_.partial
     assert [True, False] == model.get_support()[[0, 2]].tolist()
-    with pytest.raises(ParameterError, match="'ward' may leave only as the items"):
+    with pytest.raises(ParameterError, match="only some items of column 'ward'"):
         model.transform(frame)
 
 
@@ -312,7 +312,7 @@ def test_nothing_fits():
     X = np.eye(6, dtype=int)
     X[:3, 0] = 1
 
-    with pytest.raises(NothingFits, match="one alone keeps at most k = 3") as caught:
+    with pytest.raises(NothingFits, match="one column alone keeps at most k = 3") as caught:
         choosing("greedy").fit(X, [0, 0, 1, 1, 0, 1])
     assert caught.value.exit_code == 5
 
@@ -320,10 +320,10 @@ def test_nothing_fits():
 X0, Y0 = table()
 SHORT = {
     "k 1": (lambda: choosing("greedy", 1).fit(X0, Y0), "k is 1"),
-    "k 81": (lambda: PublishableColumns(81).fit(X0, Y0), "there are 80 rows"),
+    "k 81": (lambda: PublishableColumns(81).fit(X0, Y0), "the table has 80 rows"),
     "method": (lambda: choosing("best").fit(X0, Y0), "few, most, strict, greedy, maximal, exact"),
-    "of a profile": (lambda: choosing("few", weights="hamming").fit(X0, Y0), "of its own"),
-    "of sets": (lambda: choosing("maximal", weights="distinct").fit(X0, Y0), "take a greedy"),
+    "of a profile": (lambda: choosing("few", weights="hamming").fit(X0, Y0), "its own weights"),
+    "of sets": (lambda: choosing("maximal", weights="distinct").fit(X0, Y0), "choose greedy"),
     "weights": (lambda: choosing("greedy", weights="idf").fit(X0, Y0), "mutual-information"),
     "negative": (lambda: choosing("greedy", weights=[-1] * 9).fit(X0, Y0), "0 or more"),
     "model": (lambda: choosing("greedy", model="t-closeness").fit(X0, Y0), "'k-anonymity'"),
@@ -333,7 +333,7 @@ SHORT = {
               "target_known is 'maybe'"),
     "absent None": (lambda: choosing("greedy", absent=None).fit(X0, Y0), "'by kind', 'all'"),
     "small class": (lambda: choosing("greedy", 40, target_known=True).fit(X0, Y0), "merge classes"),
-    "sources": (lambda: choosing("exact").fit(X0, Y0, sources=Y0), "take one of these"),
+    "sources": (lambda: choosing("exact").fit(X0, Y0, sources=Y0), "choose one of them"),
 }
 ODD = {
     "no label": (lambda: choosing("greedy").fit(X0), "y is missing"),

@@ -145,9 +145,9 @@ def spoilt(place, how):
 
 
 @pytest.mark.parametrize(("how", "message"), [
-    ("gone", "put it back from the copy"), ("of another ledger", "the key of another ledger"),
-    ("short", "no key of a ledger"), ("long", "no key of a ledger"), ("a link", "no link"),
-    ("a folder", "no link"), ("a pipe", "no link"),
+    ("gone", "restore the key from its backup"), ("of another ledger", "the key of another ledger"),
+    ("short", "not the key of a ledger"), ("long", "not the key of a ledger"),
+    ("a link", "not a link"), ("a folder", "not a link"), ("a pipe", "not a link"),
 ])
 def test_a_spoilt_key(ledger, how, message):
     """Without its key a ledger that noted fingerprints says what to put back, and notes nothing."""

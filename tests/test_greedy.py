@@ -148,7 +148,7 @@ def test_suppressed():
 
 
 @pytest.mark.parametrize(("rule", "says"), [
-    (Rule(1, 2), "k is 1"), (Rule(7, 2), "k is 7 but there are 6 rows"),
+    (Rule(1, 2), "k is 1"), (Rule(7, 2), "k is 7, but the table has 6 rows"),
     (Rule(2, 2, l_diversity=3), "l_diversity is 3"), (Rule(2, 2, suppress=5), "suppress is 5"),
     (Rule(2, 2, stop="stop"), "stop is 'stop'"), (Rule(2, 2, model="none"), "model is 'none'")])
 def test_refused_rules(rule, says):

@@ -147,8 +147,8 @@ def test_closed():
 
 SMALL = np.array([0] * 5 + [1] * 2 + [2], np.int32)
 TABLE = Labelled(Items.dense(np.tri(8, 4, dtype=int)), SMALL)
-SAYS = ("2 of 3 classes have fewer than k = 3 rows, 3 in all, and the class may be known; a class "
-        "takes at least 3 rows: merge classes, leave the target unpublished, choose another")
+SAYS = (r"2 of 3 classes have fewer than k = 3 rows \(3 in all\), and an attacker may know the "
+        r"class; each class needs at least 3: merge classes, leave the target unpublished, choose")
 
 
 @pytest.mark.parametrize("choose", [
@@ -171,5 +171,5 @@ def test_nothing_fits():
     rule = Rule(3, 2, labelled=True)
 
     choice = greedy(Labelled(items, table.y), rule, np.ones(1, np.int64))
-    with pytest.raises(NothingFits, match="one alone keeps at most k = 4"):
+    with pytest.raises(NothingFits, match="one column alone keeps at most k = 4"):
         project(table, choice, rule, with_target=True)

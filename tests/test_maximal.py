@@ -121,11 +121,11 @@ def test_labels_of_some_rows():
 def test_refusals():
     """What cannot be mined is refused in a sentence that says the way out."""
     table = Labelled(Items.dense(TOY), TOY_Y)
-    with pytest.raises(ParameterError, match="by containment only: take a greedy or an exact"):
+    with pytest.raises(ParameterError, match="only under containment; choose greedy or exact"):
         maximal(table, Rule(2, 2, model="k-anonymity"))
     with pytest.raises(ParameterError, match="time_limit is 0; give seconds above 0"):
         maximal(table, Rule(2, 2), "hamming", 0)
-    with pytest.raises(ParameterError, match="compared by the weight of each item: take a greedy"):
+    with pytest.raises(ParameterError, match="need a weight for each item; choose greedy"):
         maximal(table, Rule(2, 2), "distinct")
     with pytest.raises(ParameterError, match="k is 1"):
         maximal(table, Rule(1, 2))

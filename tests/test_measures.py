@@ -148,7 +148,7 @@ def test_warning():
 
 
 WRONG = {
-    "k 1": (lambda: disclosure_risk(TOY, k=1), ParameterError, "k is 1; a group of one"),
+    "k 1": (lambda: disclosure_risk(TOY, k=1), ParameterError, "k is 1; write a whole number"),
     "k true": (lambda: classification_metric(TOY, [0] * 6, k=True), ParameterError, "k is True"),
     "no row": (lambda: disclosure_risk(Items.dense(np.zeros((0, 2)))), SchemaError, "no row"),
     "flat": (lambda: numbered([[1]]), SchemaError, "2 dimensions"),

@@ -78,10 +78,10 @@ def test_a_forged_figure_is_found(privsieve):
 def test_a_limit_that_nothing_keeps_is_refused(privsieve):
     """One sentence with what would work, exit code 5, and no folder; what it names works."""
     code, out, err = privsieve(*ASK, "--max-share", "0.5", "--out", "out")
-    least = err.rpartition("ask for at least ")[2].strip()
+    least = err.rpartition("to at least ")[2].strip()
 
     assert (5, "", False) == (code, out, Path("out").exists())
-    assert "--max-share 0.5 for 'ill' is kept by no set of columns that was found" in err
+    assert "no set of columns was found that keeps --max-share 0.5 for 'ill'" in err
     assert 0 == privsieve(*ASK, "--max-share", least, "--out", "out")[0]
 
 
@@ -140,6 +140,6 @@ def test_what_was_published_before_misses_a_new_limit(before, columns, limit, le
 
     assert (5, "", False, noted) == (code, out, Path("second").exists(), Path("n.db").read_bytes())
     assert least in text
-    assert "with what was published of this snapshot before" in text
-    assert "ask for at" in text
-    assert "mistake of privsieve" not in text
+    assert "and the published columns of this snapshot" in text
+    assert " to at " in text
+    assert "bug in privsieve" not in text

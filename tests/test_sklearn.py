@@ -117,7 +117,7 @@ def test_scikit_learn_fit(kind):
     X = np.random.default_rng(0).random((40, 3))
     fitted = make_estimator(kind).fit(X, X[:, 0] > 0.5)
 
-    with pytest.raises(ValueError, match="may leave only as the items"):
+    with pytest.raises(ValueError, match="only some items of column"):
         fitted.transform(X)
     with pytest.raises(ValueError, match="X has 2 features, but"):
         fitted.transform(X[:, :2])

@@ -287,7 +287,7 @@ def greedy(table: Labelled, rule: Rule, objective: Objective = MUTUAL, *,
         raise KeyboardInterrupt  # it came before there was anything to give
     if complete and accepted[:len(first)].tolist() != first.tolist():
         raise ParameterError(f"the prefix of {len(first)} items does not keep k = {rule.k}; "
-                             "leave some of it out")
+                             "leave out some of these items")
     if rule.suppress:  # what only left-out rows hold is an empty column to all who see it
         stays = kept_rows(table, rule, accepted.tolist())
         seen = np.array([stays[rows_of(items, j)].any() for j in accepted], np.bool_)
@@ -305,20 +305,20 @@ def demand_rule(table: Labelled, rule: Rule) -> None:
     >>> demand_rule(Labelled(Items.dense([[1], [1]]), np.zeros(2, np.int32)), Rule(3, 2))
     Traceback (most recent call last):
     ...
-    privsieve.errors.ParameterError: k is 3 but there are 2 rows; ask for at most 2
+    privsieve.errors.ParameterError: k is 3, but the table has 2 rows; choose at most 2
     """
     items = table.items
     if rule.k < 2:
-        raise ParameterError(f"k is {rule.k}: a group of one protects nobody; ask for at least 2")
+        raise ParameterError(f"k is {rule.k}: a group of one protects nobody; choose at least 2")
     if rule.k > items.rows:
-        raise ParameterError(f"k is {rule.k} but there are {items.rows} rows; ask for at most "
+        raise ParameterError(f"k is {rule.k}, but the table has {items.rows} rows; choose at most "
                              f"{items.rows}")
     if not 1 <= rule.l_diversity <= rule.classes:
         raise ParameterError(f"l_diversity is {rule.l_diversity}; with {rule.classes} classes it "
                              f"can be 1 to {rule.classes}")
     if not 0 <= rule.suppress <= items.rows - rule.k:
-        raise ParameterError(f"suppress is {rule.suppress}; of {items.rows} rows at most "
-                             f"{items.rows - rule.k} can go and leave k = {rule.k}")
+        raise ParameterError(f"suppress is {rule.suppress}; with k = {rule.k}, at most "
+                             f"{items.rows - rule.k} of {items.rows} rows can be left out")
     for name, value, known in (("stop", rule.stop, ("skip", "break")),
                                ("model", rule.model, ("containment", "k-anonymity"))):
         if value not in known:
@@ -329,9 +329,9 @@ def demand_rule(table: Labelled, rule: Rule) -> None:
         if small.sum() > rule.suppress:
             raise ParameterError(
                 f"{len(small)} of {np.count_nonzero(size)} classes have fewer than k = {rule.k} "
-                f"rows, {small.sum()} in all, and the class may be known; a class takes at least "
-                f"{rule.k} rows: merge classes, leave the target unpublished, choose another "
-                "target, ask for less, or let these rows be left out")
+                f"rows ({small.sum()} in all), and an attacker may know the class; each class "
+                f"needs at least {rule.k}: merge classes, leave the target unpublished, choose "
+                "another target, choose a smaller k, or let these rows be left out")
 
 
 # --- a heaviest maximal set -----------------------------------------------------------------------
@@ -354,11 +354,11 @@ def maximal(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
     """
     demand_rule(table, rule)
     if rule.model != "containment":
-        raise ParameterError(f"model is {rule.model!r}; maximal sets keep k by containment only: "
-                             "take a greedy or an exact choice")
+        raise ParameterError(f"model is {rule.model!r}, but maximal sets keep k only under "
+                             "containment; choose greedy or exact")
     if named(objective) in OF_SETS:
-        raise ParameterError(f"weights are {objective!r}; maximal sets are compared by the weight "
-                             "of each item: take a greedy choice, or other weights")
+        raise ParameterError(f"weights are {objective!r}, but maximal sets need a weight for each "
+                             "item; choose greedy, or other weights")
     _demand_seconds(time_limit)
     values = weights_of(table, rule, objective).values
     mined = values * (1 if rule.absent is None else ~rule.absent)
@@ -414,7 +414,7 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
     candidates = int(held.sum())
     if candidates > MANY:
         raise ParameterError(f"{candidates} columns could be chosen, but the exact search "
-                             f"takes at most {MANY}; choose greedily, or fewer columns first")
+                             f"takes at most {MANY}; choose greedily, or offer fewer columns")
     start, interrupted = np.empty(0, np.int64), False
     if values is not None and candidates > FEW:
         start, interrupted = _mined(table, rule, values, end)
@@ -423,7 +423,7 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
         int(interrupted), left, lambda nodes, best: tell_nodes(nodes, best, most)))
     if result.bound < 0:
         raise ParameterError(f"no set of columns keeps l_diversity = {rule.l_diversity} with k = "
-                             f"{rule.k}, not even the empty one; ask for fewer classes")
+                             f"{rule.k}, not even the empty set; choose a smaller l_diversity")
     return replace(choice_of(table, rule, result.selected, objective), bound=result.bound * unit,
                    proved=result.proved, complete=result.proved)
 

@@ -85,7 +85,7 @@ class Published(Printed):
                  ("left out", f"{self.suppressed} rows")]
         if self.proved or not self.complete:
             facts.append(("search", "no other choice is better: proved" if self.proved else
-                          "stopped before it was done: another choice may be better"))
+                          "stopped early: another choice may be better"))
         return summary(f"Published: {len(self.selected)} of {len(self.columns)} columns", facts)
 
     @property
@@ -97,7 +97,7 @@ class Published(Printed):
 
     @property
     def partial(self) -> tuple[str, ...]:
-        """Columns that may leave only as the items that were made of them."""
+        """The selected columns of which only some items may be published."""
         return tuple(name for name in self.selected if name not in self.items)
 
 
@@ -106,15 +106,15 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
     """Choose columns that may be published: each row's group has at least k rows.
 
     few: at most 30 columns, added one by one; every group has two classes.
-    most: of large sets and of few columns, what predicts best; every group has two classes.
-    strict: k-anonymity, where every published cell counts as known, yes or no.
-    greedy: the best column that still keeps k, again and again.
-    maximal: the heaviest set of columns that k rows hold all of, and what still keeps k.
-    exact: the best columns, with a proof, or a bound where time was short.
+    most: the set of columns, large or small, that predicts best; every group has two classes.
+    strict: k-anonymity: an attacker may know every published cell, yes or no.
+    greedy: add the best column that still keeps k, again and again.
+    maximal: the heaviest set of columns that k rows share, and further columns that keep k.
+    exact: the best columns, with a proof, or with a bound if time ran out.
 
-    A fitted one holds its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
-    `release_`.  `transform` gives the chosen columns in the order of the rows: to publish them
-    is more than that (`privsieve publish`).
+    After `fit`, it has its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
+    `release_`.  `transform` returns the chosen columns in the order of the rows.  Do not publish
+    this result: `privsieve publish` shuffles the rows and writes a certificate.
 
     Examples
     --------
@@ -130,35 +130,34 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
                          says="few, most, strict, greedy, maximal or exact: how to choose")
     weights: Any = option(
         default=MUTUAL, read=as_given,
-        says="of greedy, maximal and exact, the score of a column: mutual-information, hamming, "
-             "or a number for each item; or, for greedy and exact, distinct: the most pairs of "
-             "different class told apart, and for greedy class-errors: the fewest rows outside "
-             "the majority of their equals")
+        says="the score of a column, for greedy, maximal and exact: mutual-information, hamming, "
+             "or a number for each item; also distinct (greedy, exact: separate the most pairs of "
+             "different classes) or class-errors (greedy: the fewest rows outside the majority "
+             "class of equal rows)")
     absent: Any = option(
         default=BY_KIND, read=word_or_names,
-        says="columns of which the attacker may know that a person lacks them: all, none, names, "
-             "or by kind those of categories, numbers, dates and answers of yes or no in tables "
-             "of cells")
+        says="columns for which an attacker may know what a person lacks: all, none, names, or by "
+             "kind (in tables of cells: categories, numbers, dates, yes or no)")
     l_diversity: int = option(
         default=1, read=whole,
-        says="the least number of classes in each group, counted without a row's class")
+        says="the least number of classes in each group; groups do not depend on the class")
     target_known: bool = option(
         default=False, read=read_flag,
-        says="the class of a row may be known as well, for it is published: each group has k "
-             "rows of the row's class")
+        says="an attacker may also know the class, because it is published: each group has k rows "
+             "of the row's class")
     model: str = option(
         default="containment",
-        says="containment or k-anonymity: whether the attacker knows what a person has, or "
-             "what the person lacks as well")
+        says="containment: an attacker knows what a person has (and lacks, for `absent`); "
+             "k-anonymity: an attacker knows every cell")
     suppress: int = option(default=0, read=whole, says="the number of rows that may be left out")
     time_limit: float | None = option(
         default=60, read=seconds,
-        says="seconds for maximal and exact; the best set by then is taken")
+        says="seconds for maximal and exact; then the best set so far is used")
     domain: Domain | str | os.PathLike[str] | None = option(
         read=as_given,
         default=None,
-        says="the public facts about a table of cells, or the path of a domain file; with a person "
-             "in it each group is k people")
+        says="the public facts about a table of cells, or the path of a domain file; if it names a "
+             "person, each group has k people")
 
     def fit(self, X: Any, y: Any = None, *, label_rows: Any = None, sources: Any = None) -> Self:
         """Choose columns.
@@ -173,8 +172,8 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
             the rows whose labels may be used to compare columns (the training rows); all by
             default.
         sources : one for each row, optional
-            the person or source of a row, None for nobody's: a group is then k distinct sources.
-            With a domain that names a person, its column says it.
+            the person or source of each row, or None: each group then has k distinct sources.
+            If the domain names a person, leave this out.
         """
         options = copy(self)
         for name, value in read_options(type(self), self.get_params(deep=False)).items():
@@ -213,9 +212,9 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
         chosen = typed(super().transform(X), X)
         if self.release_.partial:
             raise ParameterError(
-                f"column {self.release_.partial[0]!r} may leave only as the items of "
-                "release_.items, not with all its cells; use `privsieve publish`, or cut the "
-                "table into columns of yes and no first")
+                f"only some items of column {self.release_.partial[0]!r} may be published (see "
+                "release_.items); use `privsieve publish`, or cut the table into columns of yes "
+                "and no first")
         return chosen
 
     def _rule(self, items: Items, classes: int) -> Rule:
@@ -227,8 +226,8 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
         """Choose by the profile or the method; a method named wrongly is refused with all names."""
         if self.method in PROFILES:
             if named(self.weights) != MUTUAL or self.model != "containment":
-                raise ParameterError(f"method is {self.method!r}, which has weights and a model of "
-                                     "its own; leave out weights and model, or take greedy")
+                raise ParameterError(f"method is {self.method!r}, which has its own weights and "
+                                     "model; leave out weights and model, or choose greedy")
             return publishable(table, rule, self.method)
         if self.method not in METHODS:
             raise ParameterError(f"method is {self.method!r}; it can be "
@@ -256,7 +255,7 @@ def _demand_cells(rows: int, columns: int) -> None:
         raise SchemaError(f"the table has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is "
                           "required; give at least one column")
     if not rows:
-        raise SchemaError("the table has no row; give at least one")
+        raise SchemaError("the table has no rows; give at least one")
 
 
 def _mask(label_rows: Any, rows: int) -> Bools:
@@ -277,8 +276,8 @@ def _absent(absent: Any, items: Items) -> Bools | None:
     names = {absent} if isinstance(absent, str) else set(absent)
     unknown = sorted(names - set(items.origin), key=str)
     if unknown:
-        raise SchemaError(f"absent names {unknown[0]!r}, which is no column of the table; correct "
-                          "it, or write 'by kind', 'all' or 'none'")
+        raise SchemaError(f"absent names {unknown[0]!r}, but the table has no such column; correct "
+                          "the name, or write 'by kind', 'all' or 'none'")
     return np.array([name in names for name in items.origin], bool)
 
 
@@ -288,7 +287,7 @@ def _opened(X: Any, y: Any, domain: Domain | None, counting: tuple[int, Any],
     k, sources = counting
     people = domain is not None and domain.person is not None
     if people and sources is not None:
-        raise ParameterError("sources are given, and the domain names a person; leave out one of "
+        raise ParameterError("you gave sources, but the domain names a person; leave out one of "
                              "them")
     table = table_of(X, y, Reading(domain, k=k, sources=None if sources is None else
                                    numbered(sources)))

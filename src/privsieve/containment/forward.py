@@ -207,7 +207,7 @@ def _seen(y: Codes, marked: Bools, candidates: int) -> Ints:
 def centred(y: Codes, classes: int) -> Floats:
     """Return zeros and ones for each class (one column for two classes), less their mean."""
     if len(np.unique(y)) < 2:
-        raise SchemaError("the labels that may be used are of one class; mark rows of at least two")
+        raise SchemaError("all usable labels are of one class; mark rows of at least two classes")
     targets = (y[:, None] == (np.arange(classes) if classes > 2 else np.array([1]))).astype(float)
     return np.asarray(targets - targets.mean(axis=0))
 
@@ -244,8 +244,8 @@ def forward(table: Labelled, rule: Rule, most: int = MOST) -> Choice:
     items, prefix, marked = table.items, table.counted, table.labelled
     demand_rule(table, rule)
     if rule.suppress:
-        raise ParameterError(f"suppress is {rule.suppress}; the forward choice leaves no row out: "
-                             "give 0, or take a greedy choice")
+        raise ParameterError(f"suppress is {rule.suppress}, but this method leaves no row out; "
+                             "write 0, or choose greedy")
     grouping = Patterns.of(table, rule)
     free = _pool(table, rule)
     pool = np.concatenate([np.array(prefix, np.int64), free[~np.isin(free, prefix)]])
@@ -383,7 +383,7 @@ class Patterns:
         for item in table.counted:
             if not grouping.admits(table.items, item):
                 raise ParameterError(f"the prefix of {len(table.counted)} items does not keep k = "
-                                     f"{rule.k}; leave some of it out")
+                                     f"{rule.k}; leave out some of these items")
             grouping = grouping.with_item(table.items, item)
         return grouping
 

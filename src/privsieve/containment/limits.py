@@ -290,7 +290,7 @@ class Limits:
         Fraction(4, 5)
         """
         if distinct is not None and distinct < 1:
-            raise ParameterError(f"{ASKED['distinct']} is {distinct}; a group has at least 1 value")
+            raise ParameterError(f"{ASKED['distinct']} is {distinct}; write 1 or more")
         return cls(distinct, _number("share", share), _number("entropy", entropy),
                    _number("closeness", closeness))
 
@@ -397,12 +397,12 @@ def _number(name: str, text: object) -> Fraction | None:
     if text is None:
         return None
     if not re.fullmatch(_DECIMAL, str(text)):
-        raise ParameterError(f"{ASKED[name]} is {str(text)!r}; give a decimal number with a point "
-                             "and at most nine digits behind it, such as 0.8")
+        raise ParameterError(f"{ASKED[name]} is {str(text)!r}; write a number with a decimal point "
+                             "and at most nine digits after it, such as 0.8")
     number = Fraction(str(text))
     if number < 1 if name == "entropy" else not 0 < number <= 1:
         kept = "at least 1" if name == "entropy" else "above 0 and at most 1"
-        raise ParameterError(f"{ASKED[name]} is {text}; the {OF[name]} is {kept}")
+        raise ParameterError(f"{ASKED[name]} is {text}; write a number {kept}")
     return number
 
 
@@ -521,14 +521,14 @@ class _Limited:
         missed = [pair for pair in pairs if not self.limits.keeps(pair[0], best[pair])]
         name, column = pair = (missed or pairs)[0]
         least = "at most" if name in _MORE_IS_BETTER else "at least"
-        others = (", and less of other limits or columns, which may miss theirs as well"
-                  if len(pairs) > 1 else "")
-        together = "" if missed else " together with the others"
-        before = " with what was published of this snapshot before" if self.counted else ""
-        return (f"{ASKED[name]} {decimal(int(getattr(self.limits, name) * EPSILON_UNITS))} for "
-                f"{quoted(column)}{together} is kept by no set of columns that was found: the "
-                f"{OF[name]} is {decimal_text(best[pair])} with the best column{before}; ask for "
-                f"{least} {decimal_text(best[pair])}{others}")
+        others = "; other limits or columns may also need weaker limits" if len(pairs) > 1 else ""
+        together = "" if missed else " and the other limits"
+        before = " and the published columns of this snapshot" if self.counted else ""
+        return (f"no set of columns was found that keeps {ASKED[name]} "
+                f"{decimal(int(getattr(self.limits, name) * EPSILON_UNITS))} for "
+                f"{quoted(column)}{together}: the {OF[name]} is {decimal_text(best[pair])} with "
+                f"the best column{before}; set {ASKED[name]} to {least} "
+                f"{decimal_text(best[pair])}{others}")
 
     def _wrong(self, selected: Sequence[int]) -> list[int]:
         """Return the items that miss a monotone limit with the items before them."""

@@ -282,8 +282,7 @@ def read(X: Any, y: Any = None) -> tuple[Items, npt.NDArray[np.int32], int]:
 def demand_k(k: int) -> None:
     """Refuse a k that protects nobody."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise ParameterError(f"k is {k!r}; a group of one hides nobody: give a whole number from "
-                             "2 on")
+        raise ParameterError(f"k is {k!r}; write a whole number of at least 2")
 
 
 def crowd(group: Ints, k: int, rows: int | None = None) -> Crowd:

@@ -61,8 +61,8 @@ def _demand(right: object, sentence: str) -> None:
 
 def _demand_apart(first: Iterable[str], other: Iterable[str], words: str) -> None:
     both = sorted(set(first) & set(other))
-    _demand(not both, f"{words} both name {[*both, ''][0]!r}; a column has one role: leave it in "
-                      "one of them")
+    _demand(not both, f"{words} both name {[*both, ''][0]!r}, and a column has only one role; "
+                      "remove it from one of the two")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,11 +127,11 @@ class TableOptions:
         person = facts.person if facts else None
         if self.long:
             _demand(not self.source and person in (None, self.long[0]),
-                    f"in a log each user is one row, and the person that k counts; leave out "
+                    f"in a log, each user is one row, so k already counts people; leave out "
                     f"{'--source' if self.source else 'person in the domain file'}")
             return None
         _demand(not self.source or person in (None, self.source),
-                f"--source names {self.source!r}, and the person of the domain file is {person!r}; "
+                f"--source names {self.source!r}, but the person of the domain file is {person!r}; "
                 "leave out one of them")
         return self.source or person
 
@@ -143,7 +143,7 @@ class TableOptions:
             items, y, classes = self._log(data, self.long, columns)
             return beside(Labelled(items, y, classes, self.target), before, closed)
         _demand(not self.value and not self.people,
-                "--value and --people are for logs: say --long USER ITEM")
+                "--value and --people are for logs; add --long USER ITEM, or leave them out")
         facts, target = self.facts, self.target
         csv = facts.csv if facts else None
         if target is None and facts is not None and facts.target is not None:
@@ -160,10 +160,10 @@ class TableOptions:
 
     def _log(self, data: str, long: tuple[str, str], columns: Sequence[str] | None) -> Any:
         _demand(not self.target or self.people,
-                "the target of a log is in a table of its users: give --people FILE")
+                "the target of a log is a column of a table of its users; add --people FILE")
         _demand(not any((self.cut, self.levels, self.without, self.labels)),
-                "the items of a log are not cut, and are chosen by --columns; leave out --cut, "
-                "--levels, --without and --labels")
+                "--cut, --levels, --without and --labels are not for logs; leave them out, and "
+                "choose the items with --columns")
         return read_long(data, Long(*long, self.value, self.people, self.target), items=columns,
                          domain=self.facts)
 
@@ -175,8 +175,7 @@ class TableOptions:
                 ("--levels", self.levels, list)):
             for text in texts:
                 name, _, values = text.rpartition("=")
-                _demand(name and values, f"{flag} is {text!r}; write a column, =, and values with "
-                                         "commas between them")
+                _demand(name and values, f"{flag} is {text!r}; write COLUMN=VALUE,VALUE")
                 how[name] = coded(values.split(","))
         how |= dict.fromkeys(listed(self.without), False)
         names = [*listed(self.columns)]
@@ -185,8 +184,8 @@ class TableOptions:
         if not names:
             return how | {...: None}
         lacking = [name for name in how if name not in names and name != target]
-        _demand(not lacking, f"column {[*lacking, ''][0]!r} is cut or left out, and is not among "
-                             "--columns; add it there, or say nothing of it")
+        _demand(not lacking, f"column {[*lacking, ''][0]!r} is in --cut, --levels or --without, "
+                             "but not in --columns; add it there, or leave out that option")
         return dict.fromkeys(names) | how
 
     def _sensitive(self, facts: Domain | None) -> tuple[str, ...]:
@@ -194,8 +193,8 @@ class TableOptions:
         named, known = listed(self.sensitive), listed(self.known)
         _demand_apart(named, known, "--sensitive and --known")
         _demand(not self.target or self.target not in named,
-                f"--sensitive names the target {self.target!r}; the target has limits of its own: "
-                "leave it there")
+                f"--sensitive names the target {self.target!r}, which has its own limits; remove "
+                "it from --sensitive")
         return tuple(dict.fromkeys([*(name for name, role in _roles_in(facts).items()
                                       if role == "sensitive" and name not in known), *named]))
 
@@ -232,10 +231,10 @@ class TableOptions:
             return ()
         sensitive = {each.name for each in table.sensitive}
         for name in listed(text):
-            _demand(name not in sensitive, f"{flag} names {name!r}, which is sensitive: nobody "
-                                           "outside knows it; take it out of one of the two")
-            _demand(name in table.items.origin, f"{flag} names {name!r}, which is no column of the "
-                                                "table; correct it")
+            _demand(name not in sensitive, f"{flag} names the sensitive column {name!r}, which "
+                                           f"attackers do not know; remove it from {flag}")
+            _demand(name in table.items.origin, f"{flag} names {name!r}, but the table has no such "
+                                                "column; correct the name")
         return listed(text)
 
 
@@ -243,7 +242,7 @@ def _point(text: str) -> float | dt.datetime:
     """Read a cut point: a number or a date."""
     number = number_cell(text)
     _demand(not isnan(number) or not isnan(date_cell(text)),
-            f"the cut point {text!r} is no number and no date (2020-12-31)")
+            f"the cut point {text!r} is not a number or date; write it like 40 or 2020-12-31")
     return dt.datetime.fromisoformat(text.strip()) if isnan(number) else number
 
 
@@ -292,7 +291,7 @@ class GroupOptions:
     def demand_target(self, table: TableOptions) -> None:
         """Refuse options of a published target if no target is published."""
         _demand(self.l_diversity is None or self.l_diversity >= 1,
-                f"--l-diversity is {self.l_diversity}; a group has at least 1 value")
+                f"--l-diversity is {self.l_diversity}; write 1 or more")
         _demand(not self.publish_target or table.labelled,
                 "--publish-target needs a target: give --target COLUMN")
         _demand(not self.target_unknown or self.publish_target,
@@ -328,23 +327,21 @@ class SetOptions(GroupOptions):
         people = table.person
         way = self.method or self.profile
         _demand(not people or way in (None, *_OF_PEOPLE),
-                f"k counts people, by {people!r}, who are counted by --method greedy and by the "
-                "profiles few and strict; take one of these, or publish a table with one row a "
-                "person")
+                f"k counts people (column {people!r}), which only --method greedy and the profiles "
+                "few and strict can do; choose one, or give a table with one row a person")
         _demand(not people or not self.of_rows,
-                f"k counts people, by {people!r}, and --max-share, --entropy-l and --closeness "
-                "would count rows, of which one person may have many; leave them out, or publish "
-                "a table with one row a person")
+                f"k counts people (column {people!r}), but --max-share, --entropy-l and "
+                "--closeness count rows; leave them out, or give a table with one row a person")
         _demand(not self.profile or not (self.method or self.weights),
                 "--profile chooses its own method and weights; leave out --method and --weights, "
-                "or leave --profile")
+                "or leave out --profile")
         _demand(not self.weights or self.method,
-                "--weights are for a method: say --method greedy")
+                "--weights needs a method; add --method greedy, or leave out --weights")
         _demand(table.labelled or self.weights == "even",
-                "columns are chosen for what they say about classes: give --target COLUMN, or "
-                "--method greedy --weights even for as many as fit")
+                "privsieve chooses columns that predict a target; add --target COLUMN, or add "
+                "--method greedy --weights even to choose as many columns as possible")
         _demand(self.purpose in (None, "strict") or self.model == "containment",
-                "--model k-anonymity is --profile strict; or name a --method")
+                "--model k-anonymity needs --profile strict or a --method; add one of them")
         self.demand_target(table)
 
     def promise(self, options: TableOptions, table: Labelled, k: int, suppress: int = 0) -> Promise:
@@ -402,7 +399,7 @@ class PublishOptions(SetOptions):
                 "--publish-sensitive needs a sensitive column: give --sensitive COLUMN, or leave "
                 "it out")
         promise = self.promise(options, table, k, self.suppress)
-        if self.publish_target:  # also where nobody is said to know it
+        if self.publish_target:  # also if no attacker knows it
             demand_rule(table, replace(promise.rule, labelled=True))
         return table, promise
 
@@ -445,7 +442,7 @@ class SnapshotOptions:
         _demand(noted in (0, 3),
                 "--ledger, --population and --snapshot go together; give all three or none")
         _demand(noted or not (self.first or self.other_people or self.head or self.fingerprint_key),
-                "--first, --other-people, --head and --fingerprint-key speak to a ledger: give "
+                "--first, --other-people, --head and --fingerprint-key need a ledger; add "
                 "--ledger, --population and --snapshot")
 
     def people(self) -> Snapshot | None:

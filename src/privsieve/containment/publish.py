@@ -111,8 +111,8 @@ def project(table: Labelled, choice: Choice, rule: Rule, *, with_target: bool,
     _check_names([*items.names, *(column.name for column in beside), *([target] if target else [])])
     order = np.flatnonzero(kept_rows(table, rule, choice.selected)).tolist()
     if items.rows - len(order) > rule.suppress:
-        raise CheckFailed("the chosen columns do not keep what was asked: this is a mistake of "
-                          "privsieve; report it")
+        raise CheckFailed("the chosen columns break the rule; this is a bug in privsieve: please "
+                          "report it")
     random.SystemRandom().shuffle(order)
     held = np.zeros((items.rows, len(items)), np.uint8)
     for j in range(len(items)):
@@ -183,7 +183,7 @@ def _check_names(names: Sequence[str]) -> None:
             raise SchemaError(f"column {name!r} begins with {name[0]!r}, and a spreadsheet would "
                               "run it as a formula; rename it")
     if len(set(names)) < len(names):
-        raise SchemaError("the target has the name of a column; rename one")
+        raise SchemaError("the target and a column have the same name; rename one of them")
 
 
 def _check_cells(texts: Sequence[str]) -> None:
@@ -321,8 +321,8 @@ def people_of(ledger: Ledger, snapshot: str, *, signed: str | None = None, first
     known = {account.population for account in accounts}
     if ledger.population not in known:
         raise LedgerError(f"{ledger.population}: the ledger does not know these people; correct "
-                          "--ledger or --population, or say --first if nothing was ever published "
-                          "or granted of them")
+                          "--ledger or --population, or add --first if nothing about them was "
+                          "published or granted before")
     earlier = ledger.publications()
     check_snapshot(earlier, snapshot, signed=signed is not None)
     return Snapshot(ledger, seal_of(ledger, snapshot, key), claims_of(earlier, snapshot), signed,
@@ -364,18 +364,18 @@ def _level(table: Labelled, choice: Choice, rule: Rule, data: bytes, claim: Mapp
         counted = Opened.of(data, claim)
         (level, classes), values = counted.smallest(), counted.disclosures()
     except Unreadable as error:
-        raise SchemaError(f"nobody could verify what would be published: {error}; publish fewer "
-                          "rows, columns or values") from None
+        raise SchemaError(f"a recipient could not verify this table: {error}; publish fewer rows, "
+                          "columns or values") from None
     if level < rule.k or (claim["target"] and classes < rule.l_diversity):
-        raise CheckFailed("the written table does not keep what was asked, and is taken away: "
-                          "this is a mistake of privsieve; report it")
+        raise CheckFailed("the written table breaks the rule, and privsieve deletes it; this is a "
+                          "bug in privsieve: please report it")
     if table.sources is not None and Knowledge.of(
             table, rule, choice.selected).groups().level() < rule.k:
-        raise CheckFailed("a group of the chosen columns has fewer people than asked: this is a "
-                          "mistake of privsieve; report it")
+        raise CheckFailed("a group of the chosen columns has fewer than k people; this is a bug "
+                          "in privsieve: please report it")
     if any(limit_reasons(claim, values)):
-        raise CheckFailed("a group of the written table tells more than was allowed: this is a "
-                          "mistake of privsieve; report it")
+        raise CheckFailed("a group of the written table exceeds a limit; this is a bug in "
+                          "privsieve: please report it")
     return level
 
 

@@ -29,13 +29,13 @@ from privsieve.kernels.patterns import Rule
 
 #: How each profile chooses.
 PROFILES = {
-    "few": "at most 30 columns, added one by one, that predict best; each group has rows of at "
+    "few": "at most 30 columns that predict best, added one by one; each group has rows of at "
            "least two classes",
-    "most": "of large sets of columns, and of few, the one that ranks the classes of unseen rows "
-            "best; each group has rows of at least two classes, and where only presences count the "
-            "k rows may be the same few for everybody (see the figure `hub`)",
-    "strict": "k-anonymity: every published cell counts as known, whether it is yes or no; fewer "
-              "columns are left, and equal rows may be of one class unless l asks for more",
+    "most": "the set of columns, large or small, that best ranks the classes of unseen rows; each "
+            "group has rows of at least two classes.  Where only presences count, the same k rows "
+            "may be in every group (see the figure `hub`)",
+    "strict": "k-anonymity: an attacker may know every published cell, yes or no; this leaves "
+              "fewer columns.  Equal rows may have one class, unless you ask for a larger l",
 }
 #: Seconds for the heaviest set of profile "most"; then the best set so far is completed.
 SECONDS = 60.0
@@ -68,16 +68,16 @@ def publishable(table: Labelled, rule: Rule, profile: str = "few") -> Choice:
     if profile not in PROFILES:
         raise ParameterError(f"profile is {profile!r}; it can be {', '.join(PROFILES)}")
     if len(np.unique(table.y[table.labelled])) < 2:
-        raise SchemaError("the labels that may be used are of one class; a profile chooses columns "
-                          "that predict the class: give labels of at least two")
+        raise SchemaError("all usable labels are of one class; a profile chooses columns that "
+                          "predict the class: give labels of at least two classes")
     rule = rule_of(profile, rule)
     demand_rule(table, rule)
     _demand_sources(table, rule)
     if profile == "few":
         return forward(table, rule)
     if table.sources is not None and profile == "most":
-        raise ParameterError("profile is 'most', which counts rows; people and sources are counted "
-                             "in 'few' and 'strict'")
+        raise ParameterError("profile is 'most', which counts only rows; to count people or "
+                             "sources, choose 'few' or 'strict'")
     choices: list[Choice] = []
     try:
         for choice in _ways(table, rule):
@@ -158,9 +158,8 @@ def by_method(table: Labelled, rule: Rule, method: str, objective: Objective, se
     """
     if table.sources is not None:
         if method != "greedy":
-            raise ParameterError("people and sources are counted by the methods few, strict and "
-                                 "greedy only; take one of these, or give a table with one row a "
-                                 "person")
+            raise ParameterError("only few, strict and greedy count people or sources; choose one "
+                                 "of them, or give a table with one row a person")
         return by_sources(table, rule, objective)
     if method == "maximal":
         return maximal(table, rule, objective, seconds)
@@ -180,8 +179,8 @@ def by_sources(table: Labelled, rule: Rule, objective: Objective) -> Choice:
     """
     items, selected, complete = table.items, [*table.counted], True
     if rule.suppress or named(objective) in OF_SETS:
-        raise ParameterError("sources are counted by weights only, and without suppress; leave it "
-                             "out, or take profile 'few'")
+        raise ParameterError("to count people or sources, suppress must be 0 and weights must give "
+                             "each item a score; change these, or choose profile 'few'")
     _demand_sources(table, rule)
     demand_rule(table, rule)
     values = weights_of(table, rule, objective).values
@@ -209,11 +208,11 @@ def _demand_sources(table: Labelled, rule: Rule) -> None:
     what = "people" if table.people else "sources"
     if small and rule.labelled:
         raise ParameterError(
-            f"{small} of {len(size)} classes have rows of fewer than k = {rule.k} {what}, and the "
-            f"class may be known; a class takes at least {rule.k}: merge classes, leave the target "
-            "unpublished, choose another target, or ask for less")
+            f"{small} of {len(size)} classes have fewer than k = {rule.k} {what}, and an attacker "
+            f"may know the class; each class needs at least {rule.k}: merge classes, leave the "
+            "target unpublished, choose another target, or choose a smaller k")
     if small:
-        raise SchemaError(f"the rows are of {size[0]} {what} and k is {rule.k}; ask for at most "
+        raise SchemaError(f"the table has {size[0]} {what}, but k is {rule.k}; choose at most "
                           f"{size[0]}")
 
 
@@ -229,6 +228,6 @@ def demand_some(table: Labelled, rule: Rule, choice: Choice) -> None:
     known |= False if rule.absent is None else rule.absent
     lacking = np.where(known & (support < table.items.rows), table.items.rows - support, support)
     largest = int(np.minimum(support, lacking).max(initial=0))
-    raise NothingFits(f"no column keeps k = {rule.k} in all rows and says something about the "
-                      f"classes; one alone keeps at most k = {largest}: ask for less, cut the "
+    raise NothingFits(f"no column keeps k = {rule.k} in all rows and helps to predict the class; "
+                      f"one column alone keeps at most k = {largest}: choose a smaller k, cut the "
                       "columns more coarsely, or let some rows be left out (--suppress N)")

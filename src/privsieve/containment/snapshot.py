@@ -194,14 +194,13 @@ def seal_of(ledger: Ledger, snapshot: str, key: str | None = None) -> Seal:
              for publication in account.publications() if publication.claim.get("fingerprint")}
     if not os.path.lexists(place):
         if noted:
-            raise LedgerError(f"the key of the ledger, {place.name}, is not there, and without it "
-                              "nobody can tell whether this is the table of which something was "
-                              "published; put it back from the copy that was kept with the ledger")
+            raise LedgerError(f"the ledger's key {place.name} is missing, so this table cannot be "
+                              "compared with the published one; restore the key from its backup")
         _make(place)
     secret = _read(place)
     if any(not text.startswith(key_digits(secret)) for text in noted if len(text) > OF_KEY):
-        raise LedgerError(f"{place.name} is the key of another ledger; put back the one with which "
-                          "this ledger was begun, from the copy that was kept with it")
+        raise LedgerError(f"{place.name} is the key of another ledger; restore the key of this "
+                          "ledger from its backup")
     return Seal(secret, ledger.population, snapshot)
 
 
@@ -209,13 +208,12 @@ def key_file(ledger: Ledger, key: str | None) -> Path:
     """Return the path of a ledger's key."""
     if not served(ledger.path):
         if key:
-            raise ParameterError("the key of fingerprints lies beside a ledger that is a file; "
+            raise ParameterError("this ledger is a file, and its key is a file in the same folder; "
                                  "leave out --fingerprint-key")
         return Path(os.path.realpath(ledger.path) + ".key")
     if not key:
-        raise ParameterError("a shared ledger has no folder beside it for the key of fingerprints; "
-                             "name its file with --fingerprint-key, the same on each machine that "
-                             "publishes of these people")
+        raise ParameterError("a ledger on a server needs a file for its key; name it with "
+                             "--fingerprint-key, and copy it to each machine that publishes")
     return Path(checked_file(key)).absolute()
 
 
@@ -228,8 +226,8 @@ def _make(place: Path) -> None:
                 os.link(hidden, place)
         sync(place.parent)
     except OSError:
-        raise LedgerError(f"the key of the ledger, {place.name}, cannot be made; its folder must "
-                          "exist and be writable, on a disk of this machine") from None
+        raise LedgerError(f"the ledger's key {place.name} cannot be written; its folder must exist "
+                          "and be writable, on a local disk") from None
 
 
 def _read(place: Path) -> bytes:
@@ -241,14 +239,14 @@ def _read(place: Path) -> bytes:
                 facts = os.fstat(file.fileno())
             key = file.read(SIZE + 1)
     except OSError:
-        raise LedgerError(f"the key of the ledger, {place.name}, cannot be read; it is "
-                          "a file of this user, and no link") from None
+        raise LedgerError(f"the ledger's key {place.name} cannot be read; it must be a file that "
+                          "you own, and not a link") from None
     if len(key) != SIZE:
-        raise LedgerError(f"{place.name} is no key of a ledger: it does not have {SIZE} bytes; put "
-                          "it back from the copy that was kept with the ledger")
+        raise LedgerError(f"{place.name} is not the key of a ledger: a key has {SIZE} bytes; "
+                          "restore the key from its backup")
     if os.name == "posix" and facts.st_mode & 0o077:
-        raise LedgerError(f"others can read {place.name}, the key of the ledger, and its disk "
-                          "keeps no permissions; move the ledger and its key to one that does")
+        raise LedgerError(f"other users can read the ledger's key {place.name}, and its disk has "
+                          "no permissions; move the ledger and its key to a disk that has them")
     return key
 
 
@@ -336,9 +334,8 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
     origin = table.items.origin
     selected = tuple(j for j in choice.selected if origin[j] not in table.closed)
     if choice.selected and not selected:
-        raise NothingFits("no further column keeps the rule together with what was published of "
-                          "this snapshot before; let more columns be chosen from, or publish "
-                          "nothing more of it")
+        raise NothingFits("no further column keeps the rule together with the published columns of "
+                          "this snapshot; offer more columns, or publish nothing more of it")
     if selected == choice.selected:
         return choice
     level = measure_selection(table, rule, selected)[0]
@@ -363,14 +360,13 @@ def _lost(table: Labelled, item: str, column: str, how: How) -> str:
     role = ("the target" if column == table.target else
             "sensitive" if column in [other.name for other in table.sensitive] else None)
     if role:
-        return (f"column {column!r} of this snapshot was published, so that everybody may know it, "
-                f"and it is {role} here; give it no such role, or publish nothing more of this "
-                "snapshot")
+        return (f"column {column!r} of this snapshot is already published, so it cannot be {role} "
+                "now; remove this role, or publish nothing more of this snapshot")
     points = ",".join(str(point).removesuffix(".0") for point in how or ())
     cut = f" (--cut {column}={points})" if points else ""
-    return (f"column {column!r} of this snapshot was published as {item!r}, and this table does "
-            f"not have that item; give the same table, cut in the same way{cut}, with missing "
-            "cells read in the same way (--missing)")
+    return (f"column {column!r} of this snapshot was published as {item!r}, but this table does "
+            f"not have that item; give the same table, with the same cuts{cut} and the same "
+            "--missing")
 
 
 def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> None:
@@ -381,25 +377,25 @@ def check_snapshot(earlier: Sequence[Any], snapshot: str, *, signed: bool) -> No
     others = {noted.snapshot for noted in earlier}
     if not others or snapshot in others or signed:
         return
-    raise LedgerError(f"columns of another snapshot of these people were published "
-                      f"({', '.join(sorted(others))}), and rows of both could be joined; publish "
-                      f"from that one, or, if {snapshot} is of other people, name who says so "
-                      'it: --other-people "NAME"')
+    raise LedgerError(f"another snapshot of these people is published "
+                      f"({', '.join(sorted(others))}), and an attacker could join the rows of both;"
+                      f" publish from that snapshot.  If {snapshot} is about other people, name "
+                      'the person who confirms this: --other-people "NAME"')
 
 
 def claims_of(earlier: Sequence[Any], snapshot: str) -> tuple[Mapping[str, Any], ...]:
     """Return the claims of all publications of a snapshot in the ledger."""
     claims = tuple(noted.claim for noted in earlier if noted.snapshot == snapshot)
     if not all(claim.get("fingerprint") for claim in claims):
-        raise LedgerError(f"something of {snapshot} was noted without a fingerprint of its table, "
-                          "so that nobody can tell whether this is that table; publish nothing "
-                          "more of this snapshot")
+        raise LedgerError(f"a publication of {snapshot} has no fingerprint in the ledger, so this "
+                          "table cannot be compared with the published one; publish nothing more "
+                          "of this snapshot")
     return claims
 
 
 def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[Any], seal: Seal,
                    ) -> None:
-    """Refuse a publication that with those of the same snapshot breaks what was promised.
+    """Refuse a publication that breaks a promise together with others of its snapshot.
 
     Parameters
     ----------
@@ -415,15 +411,15 @@ def check_together(table: Labelled, claim: Mapping[str, Any], earlier: Sequence[
         return
     if any(other["suppressed"] for other in claims):
         if any(_terms(other) != _terms(claim) for other in claims):
-            raise LedgerError("of this snapshot something was or would be published without some "
-                              "rows, and who is missing shows beside the rest; publish the same "
-                              "columns under the same rule, or nothing more")
+            raise LedgerError("one publication of this snapshot leaves out rows, and another would "
+                              "show which rows; publish the same columns under the same rule, or "
+                              "nothing more of this snapshot")
         return  # the same rows of the same columns
     _check_union(table, claims, seal.snapshot)
 
 
 def recognise(table: Labelled, before: Claims, seal: Seal) -> None:
-    """Refuse another table than the one of which claims were made, or one read otherwise."""
+    """Refuse a table that differs from the published one, or is read in another way."""
     counted_items(table, before)
     for claim in before:
         _check_classes(table, claim)
@@ -466,7 +462,7 @@ def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
     Refuse if the columns published before do not keep it already.
     """
     if not before or any(claim["suppressed"] for claim in before):
-        return rule  # beside left-out rows nothing may stand but the same
+        return rule  # if rows are left out, only the same publication may follow
     first = strictest(table.items, before, len(table.classes))
     absent = np.full(len(table.items), "k-anonymity" in (rule.model, first.model))
     for known in (rule.absent, first.absent):
@@ -476,15 +472,15 @@ def tightened(table: Labelled, rule: Rule, before: Claims) -> Rule:
                      labelled=rule.labelled or first.labelled)
     beyond = shortfall(table, strict, counted_items(table, before))
     if beyond.small or beyond.poor:
-        raise LedgerError(f"what was published of this snapshot before leaves "
-                          f"{_rows_beyond(table, strict, beyond)} under this rule, and more "
-                          "columns leave no fewer; ask for less, or publish nothing more of it")
+        raise LedgerError(f"under this rule, the published columns of this snapshot already leave "
+                          f"{_rows_beyond(table, strict, beyond)}; choose a weaker rule (such as a "
+                          "smaller k), or publish nothing more of this snapshot")
     return strict
 
 
 def _rows_beyond(table: Labelled, rule: Rule, beyond: Shortfall) -> str:
     kind = (f"below k = {rule.k}" if beyond.small
-            else f"of fewer than {rule.l_diversity} classes or values")
+            else f"with fewer than {rule.l_diversity} classes or values")
     return f"{beyond.small or beyond.poor} of {table.items.rows} rows in groups {kind}"
 
 
@@ -522,31 +518,29 @@ def _check_classes(table: Labelled, before: Mapping[str, Any]) -> None:
     name = target_of(before)
     if classes and name != table.target:
         here = f"with the target {table.target!r}" if table.target else "without a target"
-        raise LedgerError(f"classes of the target {name!r} were published of this snapshot, or "
-                          f"count in its groups, and this table is read {here}; name that target "
+        raise LedgerError(f"a publication of this snapshot shows or counts the classes of the "
+                          f"target {name!r}, but you read the table {here}; name that target "
                           "(--target), or publish nothing more of this snapshot")
     lost = sorted(set(sensitive) - {column.name for column in table.sensitive})
     if lost:
-        raise LedgerError(f"the sensitive column {lost[0]!r} of this snapshot was published or "
-                          "promised within a limit, and here it is not sensitive; name it, too "
-                          "(--sensitive)")
+        raise LedgerError(f"the sensitive column {lost[0]!r} of this snapshot is published or has "
+                          "a limit, but is not sensitive here; name it with --sensitive")
 
 
 def _check_table(table: Labelled, before: Mapping[str, Any], seal: Seal) -> None:
-    """Refuse another table than the one of which a claim was made."""
+    """Refuse a table that differs from the one that a claim is about."""
     if before.get("counted") and table.sources is None:
-        raise LedgerError("of this snapshot something was published whose groups are of k people; "
-                          "name the column that says whose row each is, too: --source COLUMN, or "
-                          "the person of the domain file")
+        raise LedgerError("a publication of this snapshot counts people in its groups; name the "
+                          "column of person ids with --source, or as person in the domain file")
     if fingerprint(table, before, seal) == before["fingerprint"]:
         return
     rows = before["rows"] + before["suppressed"]
     change = ("rows or cells were changed, or are read in another way" if rows == table.items.rows
-              else f"it has {table.items.rows} rows, and that one had {rows}")
-    raise LedgerError(f"the table at hand is not the one of which {_few(before['columns'])} of "
+              else f"it has {table.items.rows} rows instead of {rows}")
+    raise LedgerError(f"this table is not the one from which {_few(before['columns'])} of "
                       f"{seal.snapshot} {'was' if len(before['columns']) == 1 else 'were'} "
-                      f"published: {change}; two states of a table show who changed, so publish "
-                      "from that table, or nothing more of these people")
+                      f"published: {change}; two versions of a table show who changed, so publish "
+                      "from that table, or publish nothing more about these people")
 
 
 def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
@@ -557,9 +551,9 @@ def _check_union(table: Labelled, claims: Claims, snapshot: str) -> None:
     counted = table if people else replace(table, sources=None)
     sensitive = [name for claim in claims for name in rests_on(claim)[1]]
     beyond = union_of(counted, rule, selected, sensitive)
-    together = (f"together with what was published of {snapshot} the {len(selected)} columns would "
-                "leave")
-    out = "publish fewer columns, or those of before"
+    together = (f"together with the published columns of {snapshot}, these {len(selected)} columns "
+                "would leave")
+    out = "publish fewer columns, or the same columns as before"
     if beyond.small or beyond.poor:
         raise LedgerError(f"{together} {_rows_beyond(table, rule, beyond)}; {out}")
     rows = missed(table, rule, Limits.of(**limits), selected) if limits else {}
