@@ -104,8 +104,8 @@ def _write(path, names, **how):
 @pytest.mark.parametrize(("files", "message"), [
     ({"a.parquet": "ab", "b.parquet": "a"}, "file 2 of 2 .* other columns"),
     ({"a.parquet": "ab", "b.parquet": "abc"}, "other columns"),
-    ({"x=1/a.parquet": "a", "y=1/b.parquet": "a"}, "of different names"),
-    ({"x=1/a.parquet": "a", "b.parquet": "a"}, "of different names"),
+    ({"x=1/a.parquet": "a", "y=1/b.parquet": "a"}, "have different names"),
+    ({"x=1/a.parquet": "a", "b.parquet": "a"}, "have different names"),
     ({"a=1/a.parquet": "ab"}, "two columns of the table have the same name"),
     ({}, "holds no Parquet file"), ({"_a.parquet": "a"}, "holds no Parquet file")])
 def test_a_folder_that_is_no_table_is_refused(tmp_path, files, message):
@@ -129,5 +129,5 @@ def test_other_types_and_files_are_refused(tmp_path):
     with pytest.raises(SchemaError, match="footer cannot be read"):
         open_source(tmp_path / "t")
     (tmp_path / "t" / "b.parquet").rename(tmp_path / "t" / "b.csv")
-    with pytest.raises(SchemaError, match="no Parquet file"):
+    with pytest.raises(SchemaError, match="not Parquet"):
         open_source(tmp_path / "t")

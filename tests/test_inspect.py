@@ -37,28 +37,29 @@ def test_yes():
     assert [1] * 5 + [0] * 215 == [row[-1] for row in codes(
         [[at % 2] for at in range(220)], domain, y=labels)]
     assert [
-        "STOP: 1 of 2 columns cannot be found as declared", "220 rows",
-        ("STOP: ill (label): 212 of 220 labels are not read and become the default: the answer "
-         "would be to another question"),
+        "STOP: 1 of 2 columns cannot be used as declared", "220 rows",
+        ("STOP: ill (label): 212 of 220 labels cannot be read and become the default: the "
+         "result would answer another question"),
         "  212 unlisted (96.4%; rows 6, 7, 8 …)", "  3 different values; 2 of 2 levels in use",
         '  "yes" 212 times, first in row 6: the domain lists "Yes"',
-        "  -> correct the table, or write ignore_case = true: these become the default",
+        ("  -> correct the table, or write ignore_case = true; otherwise these texts become "
+         "the default"),
     ] == inspection.lines()[1:8]
 
 
 def test_numbers():
     """Bounds that are passed, and texts that are no numbers, are counted with place and fix."""
-    assert ["LOOK: age (number): some cells are not read as they stand",
+    assert ["LOOK: age (number): some cells cannot be read, or are outside the bounds",
             ("  1 missing (12.5%), 1 unparsable (12.5%; row 6), 1 below (12.5%; row 2), "
              "2 above (25.0%; rows 3, 4)"),
             ("  6 different values; 5 of 65536 codes, 3 of 8 bins in use (the fullest has 50 %)"),
             '  "x" 1 times, first in row 6',
-            ("  -> these become low (the least, read from the rows, is -7); if the code book "
-            "allows less, write its bound"),
-            ("  -> these become high (the most, read from the rows, is 1234567.5); if the code "
-            "book allows more, write its bound"),
-            ("  -> these become missing: right for a word that says so, else check csv.decimal, "
-             "csv.thousands and the kind of the column")] \
+            ("  -> values below low become low (the smallest is -7, read from the rows); if the "
+             "code book allows smaller values, write its bound"),
+            ("  -> values above high become high (the largest is 1234567.5, read from the rows); "
+             "if the code book allows larger values, write its bound"),
+            ("  -> unread cells become missing: right for words that mean missing; otherwise "
+             "check csv.decimal, csv.thousands and the kind of the column")] \
         == make_column(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
     assert ["age (number): fine", ("  3 different values; 3 of 65536 codes, 2 of 8 bins in use "
                                    "(the fullest has 66 %)")] == make_column(
@@ -67,8 +68,8 @@ def test_numbers():
 
 def test_words_for_yes_and_no_are_no_numbers():
     """A column of yes and no that a draft took for numbers is said to be a flag; others are not."""
-    flag = ('  -> these become missing, and are words for yes and no (read from the rows): if the '
-            'code book says so, write kind = "flag"')
+    flag = ('  -> unread cells become missing, but are words for yes and no (read from the rows); '
+            'if the code book agrees, write kind = "flag"')
 
     assert flag in make_column(Number("smoker"), ["yes", "No", "YES", "no"])
     assert flag not in make_column(Number("smoker"), ["yes", "no", "perhaps", "no"])
@@ -76,7 +77,7 @@ def test_words_for_yes_and_no_are_no_numbers():
 
 
 SODIUM = [136, 138.5, 140, 141, 143.5, 139.2]
-CROWDED = "  -> most values lie within 8 codes of each other"
+CROWDED = "  -> most values are within 8 codes of each other"
 
 
 @pytest.mark.parametrize(("column", "cells", "used", "word"), [
@@ -96,15 +97,15 @@ def test_codes_in_use(column, cells, used, word):
 
 
 @pytest.mark.parametrize(("column", "cells", "word", "message"), [
-    (Number("x", 0, 9), [None] * 60, "stop", "nothing is left"),
-    (Number("x", 0, 9), ["a"] * 60, "stop", "nothing is left"),
+    (Number("x", 0, 9), [None] * 60, "stop", "all cells are empty"),
+    (Number("x", 0, 9), ["a"] * 60, "stop", "no value matches"),
     (Category("x", ["A"]), [f"id{at}" for at in range(60)], "stop", "identifier"),
-    (Flag("x"), ["ja", "nein"] * 30, "stop", "nothing is left"),
-    (Category("x", ["A", "B"]), ["A"] * 60, "stop", "the same value"),
+    (Flag("x"), ["ja", "nein"] * 30, "stop", "no value matches"),
+    (Category("x", ["A", "B"]), ["A"] * 60, "stop", "values are equal"),
     (Category("x", ["A", "B"]), ["A", "B", None] * 20, "fine", "fine"),
     (Label("x", ["A", "B"]), ["A"] * 60, "stop", "only one class"),
     (Label("x", ["A", "B", "C"]), ["A", "B"] * 30, "look", "never occurs"),
-    (Number("x", 0, 9), range(10, 70), "stop", "beyond the bounds"),
+    (Number("x", 0, 9), range(10, 70), "stop", "outside the bounds"),
     (Number("x", 0, 10_000), range(1000, 1060), "look", "identifier"),
     (Number("x", 0, 10), [at / 7 for at in range(60)], "fine", "fine"),
     (Number("x", 0, 100), [None] * 40 + [3, 50] * 10, "look", "empty"),
@@ -138,7 +139,7 @@ def test_columns_in_one_bin():
                          domain)
 
     assert "stop" == inspection.verdict.word
-    assert "27 of 30 have nearly all of their values in 1 bin" in inspection.verdict.reason
+    assert "27 of 30 columns have nearly all values in 1 bin" in inspection.verdict.reason
     assert ["look"] * 27 + ["fine"] * 3 == [verdict(finding).word
                                             for finding in inspection.findings]
 
@@ -168,14 +169,15 @@ def test_many_different_values():
 
 def test_values():
     """Values that the domain does not list are shown with their place and a near value."""
-    assert ["LOOK: ward (category): some cells are not read as they stand",
+    assert ["LOOK: ward (category): some cells cannot be read, or are outside the bounds",
             "  1 missing (14.3%), 3 unlisted (42.9%; rows 3, 4, 5)",
             "  4 different values; 2 of 2 levels in use",
             '  "C" 2 times, first in row 3',
             '  "a" 1 times, first in row 5: the domain lists "A"',
-            '  -> correct the table, or write ignore_case = true: these become "other"',
-            ('  -> if the code book lists them, add "C" (read from the rows) to values, or leave '
-             'it: these become "other"')] \
+            ('  -> correct the table, or write ignore_case = true; otherwise these texts become '
+             '"other"'),
+            ('  -> if the code book lists them, add "C" (read from the rows) to values; '
+             'otherwise they become "other"')] \
         == make_column(Category("ward", ["A", 3]), ["A ", None, "C", "C", "a", "3.0", "A"])
     assert 15 == len(make_column(Category("ward", ["w"]), [f"w{j % 50}" for j in range(60)]))
     assert '  "maybe" 1 times, first in row 3' == make_column(Flag("f"), ["yes", 0, "maybe"])[3]
@@ -234,7 +236,7 @@ def test_a_german_file_at_the_first_look(tmp_path):
         remark.key: remark.actual for remark in inspection.remarks}
     assert ('csv = { encoding = "cp1252", delimiter = ";", decimal = ",", missing = ["k.A."] } '
             "(read from the") in text
-    assert 'format = "%d.%m.%Y" would read 5 of them (read from the rows' in text
+    assert 'format = "%d.%m.%Y" would read 5 of the unread dates (read from the rows' in text
     assert '"k.A." 1 times, first in line 3' in text
     assert "999 2 times, first in line 4, far from all other values" in text
     assert '"ja" 1 times, first in line 4: the domain lists "Ja"' in text
@@ -275,7 +277,7 @@ def test_dates_of_two_ways(tmp_path):
     file = csv_file(tmp_path, b"01/02/2020\n03/04/2020\n", b"d\n")
     lines = inspect(file, Domain([Date("d", "2020-01-01", "2021-01-01")])).lines()
 
-    assert 'format = "%d/%m/%Y" or "%m/%d/%Y" would read 2 of them' in "\n".join(lines)
+    assert 'format = "%d/%m/%Y" or "%m/%d/%Y" would read 2 of the unread dates' in "\n".join(lines)
 
 
 def test_thousands_of_a_german_file(tmp_path):
@@ -311,7 +313,7 @@ def test_cells_that_an_option_would_read(tmp_path, cells, decimal, line):
         return
     assert line in proposed[0]
     assert FROM_ROWS in proposed[0]
-    assert "right for a word that says so" not in "\n".join(inspect(path, domain).lines())
+    assert "right for words that mean missing" not in "\n".join(inspect(path, domain).lines())
     options = proposed[0].partition("write ")[2].partition(" (read")[0]
     text = to_toml(domain).partition("[table.csv]")
     whole = f"{text[0].rstrip()}\n{options}\n[[column]]{text[2].partition('[[column]]')[2]}"
@@ -398,9 +400,9 @@ def test_persons():
 
     assert (1, 2, 3) == (inspection.nobody, inspection.persons, inspection.most)
     assert inspection.lines()[4:7] == [
-        "2 persons (persons = 9); at most 3 rows of one (rows_per_person = 2)",
+        "2 persons (persons = 9), each with at most 3 rows (rows_per_person = 2)",
         "1 rows are beyond rows_per_person and are left out",
-        "1 rows have no person id and are ignored: check the column of the person"]
+        "1 rows have no person id and are ignored: check the column of person ids"]
 
 
 def test_private():

@@ -145,13 +145,13 @@ def test_logs_refuse_what_they_do_not_know():
     people = pd.DataFrame({"who": [1, 3]})
     for call, text in (
         (lambda: read_long(log, Long("who", "film", people=people)),
-         "unknown user, which the table of people lacks"),
+         "unknown user; add it to the table of people"),
         (lambda: read_long(log, Long("who", "film"), items=["A"]),
-         "unknown item, which the list of items lacks"),
-        (lambda: read_long(log, Long("who", "film", "seen")), "other values than 0 and 1"),
+         "unknown item; add it to the list of items"),
+        (lambda: read_long(log, Long("who", "film", "seen")), "values other than 0 and 1"),
         (lambda: read_long(log, Long("who", "book")), "'book' is not in the log"),
         (lambda: read_long(log, Long("who", "film",
-                                     people=pd.DataFrame({"who": [1, 2, 2]}))), "in one row"),
+                                     people=pd.DataFrame({"who": [1, 2, 2]}))), "or repeated"),
         (lambda: read_long(pd.DataFrame({"who": ["a", None], "film": ["x", "y"]}),
                            Long("who", "film")), "lines without 'who'"),
     ):
@@ -214,32 +214,32 @@ def test_large_and_odd_tables():
 CSV = "a,b,y\n1,0,1\n0,1,0\n"
 BAD = [
     (np.array([[2, 0]]), {"columns": {"x0": ["a"], "x9": 2}}, "'x9' is not in the table"),
-    (sparse.csr_matrix([[2, 0]]), {}, "other values than 0 and 1"),
-    (sparse.csr_matrix([[np.nan, 0]]), {}, "other values than 0 and 1"),
-    (pd.DataFrame({"id": [f"p{j}" for j in range(60)]}), {}, "column 'id' tells almost every row"),
-    (pd.DataFrame({"id": range(60)}), {}, "column 'id' tells almost every row"),
-    (pd.DataFrame({"a": ["x", "3"]}), {"columns": {"a": 3}}, "cells that are no numbers"),
+    (sparse.csr_matrix([[2, 0]]), {}, "values other than 0 and 1"),
+    (sparse.csr_matrix([[np.nan, 0]]), {}, "values other than 0 and 1"),
+    (pd.DataFrame({"id": [f"p{j}" for j in range(60)]}), {}, "'id' differs in almost every row"),
+    (pd.DataFrame({"id": range(60)}), {}, "'id' differs in almost every row"),
+    (pd.DataFrame({"a": ["x", "3"]}), {"columns": {"a": 3}}, "cells are not numbers"),
     (pd.DataFrame({"a": [1, 2]}), {"y": "b"}, "'b' is not in the table"),
     (pd.DataFrame({"a": [1, 2]}), {"y": [1, None]}, "rows without a label"),
     (pd.DataFrame({"a": [1, 2]}), {"y": [1]}, "different numbers of rows"),
     (X, {"y": [1]}, "different numbers of rows"),
-    (X, {"y": "x0"}, "an array has none"),
-    (X, {"columns": {"x0": 3}}, "its columns are not cut"),
+    (X, {"y": "x0"}, "an array has no names"),
+    (X, {"columns": {"x0": 3}}, "its columns cannot be cut"),
     (X, {"columns": ["x9"]}, "'x9' is not in the table"),
-    (X, {"columns": {"x9": False, ...: None}}, "'x9' is to be left out"),
-    (FRAME, {"columns": {"x9": False, ...: None}}, "'x9' is to be left out"),
-    (FRAME, {"columns": {"age": object()}}, "something else than None"),
-    (FRAME, {"columns": {"age": 1}}, "into 1 bins"),
+    (X, {"columns": {"x9": False, ...: None}}, "'x9', which you leave out"),
+    (FRAME, {"columns": {"x9": False, ...: None}}, "'x9', which you leave out"),
+    (FRAME, {"columns": {"age": object()}}, "write None"),
+    (FRAME, {"columns": {"age": 1}}, "has 1 bins"),
     (FRAME, {"columns": []}, "no column is left"),
     (pd.DataFrame({"a": [f"t{j % 2000}" for j in range(9000)]}), {}, "more than 1000 levels"),
     (pd.DataFrame({"a": [1, 2]}), {"y": ["x"] * 0}, "different numbers of rows"),
     (X, {"missing": "zero"}, "missing is 'zero'"),
     (X, {"cuts": 1}, "cuts is 1"),
-    (pd.DataFrame({"a": [1, 2]}), {"columns": {"a": [2, 1]}}, "each larger than the one before"),
-    (pd.DataFrame({"a": ["x\u202ey", "z"]}), {}, "column 'a' has a level that cannot be part"),
+    (pd.DataFrame({"a": [1, 2]}), {"columns": {"a": [2, 1]}}, "in increasing order"),
+    (pd.DataFrame({"a": ["x\u202ey", "z"]}), {}, "column 'a' has a level that is too long"),
     (pd.DataFrame({"a": ["A=1", "B"], "a=A": ["1", "2"]}), {"columns": {"a": None, "a=A": ["1"]}},
      "the same name"),
-    (open_source(X), {"y": Y}, "came apart"),
+    (open_source(X), {"y": Y}, "y cannot be separate"),
 ]
 
 
@@ -279,14 +279,14 @@ def test_bad_archives(tmp_path):
     whole = {"format": b"csr", "shape": [2, 2], "data": [1], "indices": [5], "indptr": [0, 1, 1]}
     outside = npz(tmp_path / "s.npz", **{name: np.array(a) for name, a in whole.items()})
     lil = npz(tmp_path / "l.npz", format=np.array(b"lil"), shape=np.array([1, 1]))
-    for path, text in ((objects, "holds objects"), (two, "one array"), (other, "other values"),
-                       (outside, "cannot be read"), (lil, "formats csc"),
+    for path, text in ((objects, "holds objects"), (two, "exactly one"), (other, "values other"),
+                       (outside, "cannot be read"), (lil, "unknown format"),
                        (tmp_path / "none.npz", "does not exist")):
         with pytest.raises(SchemaError, match=text):
             items_of(path)
     with pytest.raises(SchemaError, match="no array 'z'"):
         items_of(npz(tmp_path / "z.npz", X=X), "z")
-    with pytest.raises(ParameterError, match="a domain is for tables of cells"):
+    with pytest.raises(ParameterError, match="a domain is for a table of cells"):
         items_of(sparse.csr_matrix(X), domain=Domain.box(0, 1))
 
 
@@ -307,7 +307,7 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         column_of(tmp_path / "y.parquet", None)
     with pytest.raises(SchemaError, match="cannot be read as text"):
         column_of(tmp_path / "none.txt", None)
-    with pytest.raises(SchemaError, match="no file"):  # and no wait for its end
+    with pytest.raises(SchemaError, match="not a file"):  # and no wait for its end
         column_of(Path(os.devnull), None)
 
 

@@ -273,7 +273,7 @@ def test_a_disk_without_room_is_said_before_the_charge(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(ParameterError, match="no such room"):
+    with pytest.raises(ParameterError, match="has less; free some space"):
         Room(memory=0).reserve(10**9)
 
 
@@ -297,7 +297,7 @@ def test_rows_may_lie_in_a_file(method):
     planned, source = method.estimator().plan(rows=20_000_000), open_source(method.table(2))
     room = Room(memory=5 * LEAST_MEMORY)
     if planned.takes is not None and planned.takes.parts(1) > room.memory:
-        with pytest.raises(ParameterError, match="MB of memory, whatever lies in files"):
+        with pytest.raises(ParameterError, match="MB of memory, even with temporary files"):
             reading.spilled(planned, source, room)
         return
 
@@ -325,8 +325,8 @@ def test_persons_need_memory_for_their_tags():
     domain = ps.Domain([ps.Number("age", 0, 9)], person="id", persons=10**6)
     planned = ps.plan("noisy-histogram", domain, columns=["age"], bins=4, epsilon=1)
 
-    with pytest.raises(ParameterError, match=r"needs 3[0-9][0-9] MB of memory, whatever lies in "
-                                             r"files, and 200 MB may be used; allow more"):
+    with pytest.raises(ParameterError, match=r"needs 3[0-9][0-9] MB of memory, even with "
+                                             r"temporary files, but 200 MB may be used; allow"):
         reading.spilled(planned, open_source(rows), Room(memory=200 * 10**6))
     assert reading.spilled(planned, open_source(rows), Room(memory=400 * 10**6)) == 0
 

@@ -128,8 +128,8 @@ def test_header_is_not_echoed(tmp_path):
     assert missing.split("\n") == [
         f"column {name!r} is not in the table; correct its name in the domain, or check "
         "csv.delimiter" for name in NAMES]
-    assert capitals == ("column 'age' is in the table with other capitals; write it in the "
-                        "domain as the table does")
+    assert capitals == ("column 'age' has other capital letters in the table; write it in the "
+                        "domain as in the table")
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

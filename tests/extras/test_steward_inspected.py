@@ -38,7 +38,8 @@ def test_the_page(tmp_path, columns):
     page = harmless(page_of(columns, tmp_path))
 
     for text in ("PRIVATE · ABOUT THE ROWS OF A TABLE · DO NOT RELEASE", "STOP.", "read from the",
-                 "with an open quote", "line 83", "labels are not read", "Columns that the table"):
+                 "with an open quote", "line 83", "labels cannot be read",
+                 "Columns that the table"):
         assert text in page.words
     assert page.titles[0].startswith("PRIVATE")
 

@@ -51,8 +51,8 @@ def open_rows(X: Sequence[Any], y: RawColumn | None) -> Source:
     rows, widths = foreign(lambda: _lists(X), SchemaError(
         "the list is not a table; give a list of rows, each a list of cells"))
     if len(set(widths)) > 1:
-        raise SchemaError("the rows of the list have different lengths; a table has as many "
-                          "cells in each")
+        raise SchemaError("the rows of the list have different lengths; give each row the same "
+                          "number of cells")
 
     def cut(start: int, stop: int, j: int) -> RawColumn:
         return [row[j] for row in rows[start:stop]]
@@ -105,7 +105,7 @@ def positional(shape: tuple[int, ...], types: Type | tuple[Type, ...], read: Any
 def array_of(X: Any) -> npt.NDArray[Any]:
     """Convert an object that says it is an array."""
     return foreign(lambda: np.asarray(X), SchemaError(
-        "the object cannot be taken for an array; give a NumPy array or a frame"))
+        "the object cannot be converted to an array; give a NumPy array or a frame"))
 
 
 def target(y: Any) -> tuple[RawColumn, Type]:
@@ -115,7 +115,7 @@ def target(y: Any) -> tuple[RawColumn, Type]:
     if hasattr(y, "array") and hasattr(y, "dtype") and hasattr(y, "iloc"):
         kind = type_of_dtype(y.dtype)
         foreign(lambda: column(y.iloc[:0]), SchemaError(
-            "y is of a type that cannot be read here; give it as text (pandas: astype(str))"))
+            "y has a type that cannot be read; give it as text (pandas: astype(str))"))
         return column(y), kind
     if hasattr(y, "to_pylist"):
         from privsieve.rows import arrow
@@ -166,7 +166,7 @@ def open_pandas(frame: Any, y: RawColumn | None) -> Source:
         return replace(positional(frame.shape, types, read, y),
                        empty=one_of_each(keys, lambda j: cut(0, 0, j)))
     if not all(isinstance(name, str) for name in names):
-        raise SchemaError("a column of the frame is not named by a text; rename it "
+        raise SchemaError("the name of a column of the frame is not a text; rename it "
                           "(frame.columns = [...])")
     check_lengths(len(frame), y)
     return Source(tuple(map(str, names)), types, "name", lambda: len(frame), read, y,

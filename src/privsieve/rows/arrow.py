@@ -97,8 +97,8 @@ def open_table(table: Any, y: RawColumn | None) -> Source:
 def open_stream(stream: Any, y: RawColumn | None) -> Source:
     """Anything with `__arrow_c_stream__`; a stream is read once, and its length is not known."""
     if y is not None:
-        raise SchemaError("X is a stream and y came apart; put the target into the stream, under "
-                          "the name that the domain gives it")
+        raise SchemaError("X is a stream, so y cannot be passed separately; put the target into "
+                          "the stream, under its name in the domain")
     reader = foreign(lambda: pa.RecordBatchReader.from_stream(stream),
                      SchemaError("the object gives no Arrow stream of rows; give a table"))
     return source_of(reader.schema, None, partial(cut, reader), None)

@@ -280,9 +280,8 @@ def demand_readable(source: Source, domain: Domain) -> None:
     place = dict(zip(source.positions(inside), inside, strict=True))
     for j, piece in source.empty(list(place)).items():
         cells = foreign(piece, SchemaError(
-            f"column {place[j]!r} is of a type that cannot be read here (a time zone that this "
-            "system lacks, or a layout that its library does not know); give it as text, or the "
-            "path of the file"))
+            f"column {place[j]!r} has a type that this system cannot read (an unknown time zone "
+            "or memory layout); give it as text, or give the path of the file"))
         column = parts.get(place[j])
         if column is not None:
             encoder(column, domain.csv.signs, domain.csv.missing)(cells)
@@ -311,10 +310,10 @@ def spilled(plan: Plan, source: Source, room: Room) -> int:
     if not fitting:
         least = min(need for _whole, _jobs, need in ways)
         raise ParameterError(
-            f"this release needs {-(-least // 10**6)} MB of memory, whatever lies in files, and "
-            f"{room.memory // 10**6} MB may be used; allow more (max_memory), or ask for less: "
-            "fewer columns, classes or repeats, larger blocks, rules that join fewer (depth=1, "
-            "joint=none, a smaller max_ops)")
+            f"this release needs {-(-least // 10**6)} MB of memory, even with temporary files, but "
+            f"{room.memory // 10**6} MB may be used; allow more (max_memory), or use fewer "
+            "columns, classes or repeats, larger blocks, or simpler rules (depth=1, joint=none, a "
+            "smaller max_ops)")
     whole, room.jobs, need = max(fitting)
     room.spend(need, whole=whole)
     at_once = whole and getattr(plan.summarise, "whole", None) is not None

@@ -239,14 +239,14 @@ def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
         return _levels(column, list(dict.fromkeys(map(text_of, how))))
     if isinstance(how, int) and not isinstance(how, bool):
         return _quantiles(column, replace(cutting, bins=how))
-    raise ParameterError(f"column {column.name!r} is to be coded by something else than None, "
-                         "a number of bins, or a list of cuts or levels")
+    raise ParameterError(f"the coding of column {column.name!r} is not allowed; write None, a "
+                         "number of bins, or a list of cuts or levels")
 
 
 def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: int) -> Items:
-    """Return the items of coded columns; anyone who knows a cell knows what it is not.
+    """Return the items of coded columns; the absence of an item may be known.
 
-    Where a domain says that presences only are known of a column, absences are not.
+    The role "presences" in the domain means that absences of the column are not known.
     """
     pieces, names, origin, absent = [np.zeros(0, np.int32)], [], [], []
     for column, items in columns:
@@ -254,23 +254,22 @@ def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: 
             try:
                 check_name(name)
             except DomainError:
-                raise SchemaError(f"column {column.name!r} has a level that cannot be part of a "
-                                  "name (it is too long, or not printable); list the levels that "
-                                  "count") from None
+                raise SchemaError(f"column {column.name!r} has a level that is too long or not "
+                                  "printable for a name; list the levels to keep") from None
             pieces.append(np.flatnonzero(mask[column.codes]).astype(np.int32))
             names.append(name)
             origin.append(column.name)
             absent.append(getattr(column.kind, "role", None) != "presences")
     if len(set(names)) != len(names):
         raise SchemaError("two items would have the same name; rename a column, or list the "
-                          "levels of the one whose texts look like another")
+                          "levels to keep")
     indptr = np.cumsum([len(piece) for piece in pieces]).astype(np.int64)
     return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin),
                  tuple(absent))
 
 
 def differs(column: Coded) -> bool:
-    """Return whether a column tells most rows from all others."""
+    """Return whether most rows have a value of their own in a column."""
     rows = len(column.codes)
     return rows >= MANY and 2 * len(column.cells) > rows
 
@@ -283,14 +282,13 @@ def _by_cells(column: Coded, cutting: Cutting) -> int | list[str] | None:
     rows, numbers = len(column.codes), column.numbers()
     if differs(column) if numbers is None else (
             rows >= MANY and np.ptp(numbers) + 1 == len(numbers) == rows and not column.dates):
-        raise SchemaError(f"column {column.name!r} tells almost every row from the others: it is "
-                          "an identifier, and no k allows it; leave it out (--without), or say how "
-                          "to cut it")
+        raise SchemaError(f"column {column.name!r} differs in almost every row, like an "
+                          "identifier, so it cannot keep k; leave it out (--without), or cut it")
     if numbers is not None:
         return cutting.bins
     if len(texts) > LARGEST_LEVELS:
         raise SchemaError(f"column {column.name!r} has more than {LARGEST_LEVELS} levels; list "
-                          "those that count, or leave the column out")
+                          "the levels to keep, or leave the column out")
     return sorted(texts)
 
 
@@ -300,7 +298,7 @@ def _demanded(column: Coded) -> Doubles:
     numbers = column.numbers()
     if numbers is None:
         what = "dates" if column.dates else "numbers"
-        raise SchemaError(f"column {column.name!r} is to be cut, and has cells that are no "
+        raise SchemaError(f"column {column.name!r} cannot be cut, because some cells are not "
                           f"{what}; correct them, or list its levels")
     return numbers
 
@@ -312,24 +310,23 @@ def _at_points(column: Coded, cuts: Sequence[object]) -> Split:
     read = date_cell if column.dates else number_cell
     points = [read(cut) for cut in cuts]
     if not points or any(cut != cut for cut in points) or sorted(set(points)) != points:  # noqa: PLR0124  # NaN
-        raise ParameterError(f"the cuts of column {column.name!r} must be numbers (of a date "
-                             "column, dates), each larger than the one before")
+        raise ParameterError(f"the cuts of column {column.name!r} must be numbers (dates for a "
+                             "date column) in increasing order")
     if isinstance(column.kind, Graded):
         low, high = column.kind.bounds
         for cut in points:
             if not low <= cut <= high:
                 ends = [write_cell(point, dates=column.dates) for point in (cut, low, high)]
-                raise ParameterError(f"the cut point {ends[0]} of column {column.name!r} lies "
-                                     f"outside of its bounds in the domain, {ends[1]} to {ends[2]}"
-                                     "; leave it out, or correct the domain")
+                raise ParameterError(f"the cut point {ends[0]} of column {column.name!r} is "
+                                     f"outside its bounds in the domain, {ends[1]} to {ends[2]}; "
+                                     "leave it out, or correct the domain")
     return _bins(column, _demanded(column), points)
 
 
 def _quantiles(column: Coded, cutting: Cutting) -> Split:
     """Cut points with about as many rows between them, each shared by k rows."""
     if cutting.bins < 2:
-        raise ParameterError(f"column {column.name!r} is to be cut into {cutting.bins} bins; "
-                             "choose from 2")
+        raise ParameterError(f"column {column.name!r} has {cutting.bins} bins; choose at least 2")
     numbers = _demanded(column)
     return _bins(column, numbers, shared_cuts(column.of_rows(numbers), cutting,
                                               dates=column.dates))

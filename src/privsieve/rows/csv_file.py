@@ -38,16 +38,16 @@ LARGEST_LINE = 2**16
 LARGEST_CELL = 64
 
 _NO_HEADER = ("the first line does not look like column names (a field is empty, a number, "
-              "repeated, or not printable); if the file has none, set csv.header = false "
-              "(privsieve domain: --no-header); if it has, check csv.delimiter")
+              "repeated, or not printable); if the file has no header, set csv.header = false "
+              "(privsieve domain: --no-header); otherwise check csv.delimiter")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class File:
-    """Where the body begins and how its lines are cut.
+    """The start of the body, and how its lines are cut.
 
-    width : how many fields a record has, as the header says.  Without one it has at least the
-        fields that the domain names: the width of any row is that row's own affair.
+    width : the number of fields of a record, by the header.  Without a header, a record has at
+        least the fields that the domain names; rows may differ in width.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class File:
     width: int | None = None
 
     def longest(self, positions: Sequence[int]) -> int:
-        """Return the limit of a record's bytes; a longer line is none."""
+        """Return the largest number of bytes of a record; a longer line is not a record."""
         return LARGEST_LINE + LARGEST_CELL * (self.width or max(positions) + 1)
 
     def blocks(self, longest: int) -> Iterator[bytes]:

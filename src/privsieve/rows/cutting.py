@@ -33,11 +33,11 @@ _STEPS = (1, 2, 5)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cutting:
-    """How numbers and dates are cut where nobody gave cut points.
+    """How to cut numbers and dates without given cut points.
 
-    bins : into how many, at most.
+    bins : the largest number of bins.
     k : the least number of rows that share a cut point, and of rows in a bin.
-    sources : whose row each is, where k counts persons and not rows; -1 for nobody's.
+    sources : the person or source of each row, if k counts these; -1 for none.
     """
 
     bins: int = BINS
@@ -46,12 +46,12 @@ class Cutting:
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise ParameterError(f"k is {self.k!r}: a group of one protects nobody; ask for at "
+            raise ParameterError(f"k is {self.k!r}: a group of one protects nobody; choose at "
                                  "least 2")
 
 
 def shared_cuts(values: Doubles, cutting: Cutting, *, dates: bool = False) -> list[float]:
-    """Cut points with about as many rows between them; none where none may be seen.
+    """Return cut points with about as many rows between them; none if none may be shown.
 
     values : those of the rows, NaN where one is missing; of dates days since 1970.
 

@@ -39,8 +39,8 @@ _VALUES, _CLASSES = 60, 30
 _TRIED = 500
 #: From this number of rows on, a column whose cells almost all differ is no category.
 _FEW_ROWS = 20
-_BY_LOOK = (f"by a look at the rows these have over {_VALUES} texts, or another one in almost each "
-            "row; take these lines away before the file leaves")
+_BY_LOOK = (f"in the rows, these have over {_VALUES} texts, or a different text in almost every "
+            "row; remove these lines before you share the file")
 #: Words for missing are looked for where so large a share of the cells is a number or date.
 _FIFTH = 0.2
 #: Columns with at least this correlation are near-copies; of more columns it is not computed.
@@ -81,7 +81,7 @@ def _declared_levels(X: Any, source: Source) -> dict[str, Any]:
     listed = {name: dtype.categories.to_list() for name, dtype in dtypes.items()
               if type(dtype).__name__ in _LISTING_DTYPES}
     if not listed:
-        raise SchemaError('code_book is "dtype", and no column lists its levels in its type; give '
+        raise SchemaError('code_book is "dtype", but no column lists its levels in its type; give '
                           "a pandas frame with category columns, or a polars frame with Enum")
     kinds = dict(zip(source.columns, source.types, strict=True))
     return {name: values for name, values in listed.items()
@@ -93,8 +93,8 @@ def _listed_levels(lists: Mapping[Any, Any], columns: Sequence[str]) -> dict[str
     known = set(map(fold, columns))
     for name in lists:
         if not isinstance(name, str) or fold(name) not in known:
-            raise SchemaError(f"the code book names {quoted(name)}, which is no column of the "
-                              "table; correct the name, or take it out")
+            raise SchemaError(f"the code book names {quoted(name)}, but the table has no such "
+                              "column; correct the name, or remove it")
     return {name: Proposal(name, "category", {"values": list(Category(name, values).values)})
             for name, values in lists.items()}
 
@@ -241,7 +241,7 @@ def _ranges(column: Finding) -> Iterator[str]:
     yield f"{min(ends):g} to {max(ends):g}"
     if codes:
         listed = ", ".join(f"{code:g}" for code in codes)
-        yield f"{listed} far away: if a code for missing, write missing_values = [{listed}]"
+        yield f"far from the rest: {listed}; for missing values, write missing_values = [{listed}]"
     if whole_and_different(column):
-        yield "another whole number in each row: leave it out if it is an identifier"
-    yield from (f"no number: {text}" for text, _, _ in column.spellings[:5])
+        yield "a different whole number in each row: leave it out if it is an identifier"
+    yield from (f"not a number: {text}" for text, _, _ in column.spellings[:5])

@@ -335,7 +335,7 @@ def verdict(column: Finding) -> Verdict:
 
     >>> from privsieve.public.columns import Flag
     >>> verdict(look(Flag("smoker"), ["maybe", "no", "yes", "no"], ".")).reason
-    'some cells are not read as they stand'
+    'some cells cannot be read, or are outside the bounds'
     """
     return next((Verdict("stop", reason) for reason in _stops(column)),
                 next((Verdict("look", reason) for reason in _looks(column)),
@@ -343,45 +343,44 @@ def verdict(column: Finding) -> Verdict:
 
 
 def _stops(column: Finding) -> Iterable[str]:
-    """Why nothing of a column can be found; nothing where something can."""
+    """Yield why a column cannot be used as declared."""
     declared, present, lost = column.declared, column.present, column.lost
     read = present - lost
     if not column.rows:
         return
     if not present:
-        yield "no cell is filled: nothing is left of it"
+        yield "all cells are empty: the column cannot be used"
     elif is_identifier(column):
-        yield "almost every row has a text of its own: an identifier, of which nothing is left"
+        yield "almost every row has a different text: an identifier, which cannot be used"
     elif not read:
-        yield ("no cell says what the domain lists: nothing is left of it, every cell becomes "
-               f"{declared.becomes}")
+        yield f"no value matches the domain file: every cell becomes {declared.becomes}"
     elif not declared.is_column and lost > _LABELS * present:
-        yield (f"{lost} of {present} labels are not read and become {declared.becomes}: the answer "
-               "would be to another question")
+        yield (f"{lost} of {present} labels cannot be read and become {declared.becomes}: the "
+               "result would answer another question")
     elif 2 * lost > present:
-        yield f"more than half of its cells are lost: they become {declared.becomes}"
+        yield f"more than half of its cells cannot be read: they become {declared.becomes}"
     elif 2 * (column.below + column.above) > read:
-        yield "more than half of its values lie beyond the bounds: they become a bound"
+        yield "more than half of its values are outside the bounds: they become a bound"
     elif _constant(column):
-        yield ("the same value in every row that has one: it cannot be found" if declared.is_column
-               else "only one class occurs: there is nothing to tell apart")
+        yield ("all its values are equal: it cannot be selected" if declared.is_column
+               else "only one class occurs: there is nothing to predict")
     elif column.crowded:
-        yield ("every row has another whole number, and most share a few codes: an identifier?"
+        yield ("every row has a different whole number, and most share a few codes: an identifier?"
                if whole_and_different(column) else
-               "its values differ, and most share a few codes: they cannot be told apart")
+               "its values differ, but most share a few codes: they cannot be distinguished")
 
 
 def _looks(column: Finding) -> Iterable[str]:
-    """What somebody should know of a column."""
+    """Yield what the holder of the table should check in a column."""
     if whole_and_different(column):
-        yield "every row has another whole number: if it is an identifier, take it out"
+        yield "every row has a different whole number: if it is an identifier, remove the column"
     if column.in_one_bin:
-        yield (f"nearly all values lie in 1 of the {BINS} equal bins of its bounds: what cuts it "
-               "into bins, or computes with its bounds, sees little of it")
+        yield (f"nearly all values are in 1 of the {BINS} equal bins between its bounds: methods "
+               "that use bins or bounds learn little from it")
     if suspects(column):
-        yield "some values look like codes for missing"
+        yield "some values look like codes for missing values"
     if column.lost or column.below or column.above:
-        yield "some cells are not read as they stand"
+        yield "some cells cannot be read, or are outside the bounds"
     if column.rows and 2 * column.missing > column.rows:
         yield "more than half of its cells are empty"
     if not column.declared.is_column and 0 < len(column.codes[0]) < (column.declared.levels or 0):

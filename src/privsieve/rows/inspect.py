@@ -1,11 +1,11 @@
-"""inspect: what the reader will make of a table, for the eyes of its holder only.
+"""inspect: compare a table with its domain file, for the holder of the table only.
 
-It looks at rows, so nothing of it may leave.  A CSV file that is written otherwise than the domain
-file says is looked at as it is written, so that the first look says all at once; each such
-difference is said, for the reader takes the domain file at its word.
+It reads rows, so its result is private.  If a CSV file is not written as the domain file says,
+inspect reads it as it is written, and reports each difference: a release would follow the domain
+file.
 
-What is proposed and was read from rows says so: a fact of the rows is no fact of the domain until
-a code book, or who wrote the file, says the same.
+Proposals from rows are marked: a fact from rows becomes a fact of the domain only if a code book,
+or the author of the file, confirms it.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from privsieve.rows.written import FROM_ROWS, REASONS, Broken, Remark, to_write
 PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
 #: How many spellings of a column are shown.
 _SHOWN = 10
-_FLAG_FIX = ("write yes and no as one of 1/0, true/false, yes/no, y/n, t/f, declare the words "
-             '(true = "ja", false = "nein"), or make it a category: these become the default')
-_CROWDED_FIX = (f"most values lie within {FEW_CODES} codes of each other, too near to be told "
-                "apart: write near, or narrower bounds, from a code book and never from here")
-_BIN_FIX = "bounds as narrow as the code book allows would spread the values"
+_FLAG_FIX = ("write yes and no as 1/0, true/false, yes/no, y/n or t/f, declare your words (true = "
+             '"ja", false = "nein"), or make it a category; other texts become the default')
+_CROWDED_FIX = (f"most values are within {FEW_CODES} codes of each other, too close to distinguish:"
+                " write near or narrower bounds, from a code book and not from this inspection")
+_BIN_FIX = "write bounds as narrow as the code book allows, to spread the values"
 #: From this number of columns on, some of which lie in one bin each, all bounds are doubted.
 _FEW, _HALF = 3, 0.5
 
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """What a table holds, column by column.  PRIVATE: for the holder of the table.
+    """The contents of a table, column by column.  PRIVATE: for the holder of the table.
 
     domain : as it was declared
-    remarks : how a CSV file is written otherwise than declared; the findings are on the file as it
-        is written
-    absent : columns that the domain names and the table lacks, each with a name that is near
+    remarks : the differences between a CSV file and its declaration; the findings describe the
+        file as it is written
+    absent : columns of the domain that the table lacks, each with a similar name
     ignored : columns of the table that the domain does not name
-    broken : lines of a CSV file that are no records, by why; they become default records
-    nobody, persons, most, over : rows without an id, how many persons, the most rows of one, and
-        the rows beyond `rows_per_person`
+    broken : lines of a CSV file that are not records, by reason; they become default records
+    nobody, persons, most, over : the number of rows without an id, of persons, of rows of one
+        person at most, and of rows beyond `rows_per_person`
     """
 
     domain: Domain
@@ -77,15 +77,15 @@ class Inspection:
 
     @property
     def lost(self) -> int:
-        """Lines that are no records."""
+        """The number of lines that are not records."""
         return sum(entry.many for entry in self.broken)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the domain file fits the table.
+        """Return whether the domain file fits the table.
 
-        It stops where the file or a name is not as declared, where the target stops, and where
-        half of the columns do or share a bin each; what else is odd is to be looked at.
+        The verdict is "stop" if the file, a name or the target is not as declared, or if half of
+        the columns are not; it is "look" if anything else is odd.
         """
         words = Counter(verdict(column).word for column in self.findings)
         target = self.domain.target and self.domain.target.name
@@ -95,25 +95,25 @@ class Inspection:
         problems = []
         other = [remark for remark in self.remarks if remark.key not in written.CELL_KEYS]
         if other:
-            problems.append("the file is written otherwise than the domain file says")
+            problems.append("the file is not written as the domain file says")
         if self.absent:
-            problems.append(f"{len(self.absent)} of {columns} columns not in the table")
+            problems.append(f"{len(self.absent)} of {columns} columns are not in the table")
         if words["stop"]:
-            problems.append(f"{words['stop']} of {columns} columns cannot be found as declared")
+            problems.append(f"{words['stop']} of {columns} columns cannot be used as declared")
         if wide:
-            problems.append(f"{narrow} of {columns} have nearly all of their values in 1 bin, or "
-                            "in a few codes: their bounds are too wide")
+            problems.append(f"{narrow} of {columns} columns have nearly all values in 1 bin or in "
+                            "a few codes: their bounds are too wide")
         if words["look"]:
-            problems.append(f"{words['look']} to look at")
+            problems.append(f"{words['look']} columns to check")
         if self.lost:
-            problems.append(f"{self.lost} {self.place}s are no records")
+            problems.append(f"{self.lost} {self.place}s are not valid records")
         stops = wide or words["stop"] >= _HALF * columns or any(
             verdict(column).word == "stop" for column in self.findings
             if column.declared.name == target)
         worst: Words = "stop" if other or self.absent or stops else (
             "look" if problems or self.nobody or self.over else "fine")
         return Verdict(worst, "; ".join(problems) or (
-            "look at the persons" if worst == "look" else "the domain file fits the table"))
+            "check the person ids" if worst == "look" else "the domain file fits the table"))
 
     @property
     def _explained(self) -> frozenset[str]:
@@ -124,7 +124,7 @@ class Inspection:
                          or text[:1] in options.get("censored", ()))
 
     def json(self) -> dict[str, Any]:
-        """What to show, for programs, as JSON without floats.  PRIVATE."""
+        """Return the inspection for programs, as JSON without floats.  PRIVATE."""
         word, summary = self.verdict
         explained = self._explained
         persons = None if self.domain.person is None else {
@@ -147,16 +147,16 @@ class Inspection:
         }
 
     def lines(self) -> list[str]:
-        """What to show in a terminal, line by line; what is worst stands first."""
+        """Return the lines for a terminal, the worst columns first."""
         word, summary = self.verdict
         explained = self._explained
         output = [PRIVATE, f"{word.upper()}: {summary}", f"{self.rows} rows"]
         if self.remarks:
-            output.append("The domain file does not say how the file is written:")
+            output.append("The file is not written as the domain file says:")
             output += [f"  csv.{remark.key} is declared {toml_value(remark.declared)} and looks "
                       f"like {toml_value(remark.actual)}" for remark in self.remarks]
             output += [f"  -> {line}" for line in to_write(self.remarks, self.domain.csv)]
-        output += [f"{name} is not in the table" + (f"; it has {other}" if other else "")
+        output += [f"{name} is not in the table" + (f"; is it {other}?" if other else "")
                   for name, other in self.absent]
         if self.ignored:
             output.append(f"{len(self.ignored)} columns of the table are not in the domain file "
@@ -164,7 +164,7 @@ class Inspection:
                           f"{' …' if len(self.ignored) > 8 else ''}")
         if self.broken:
             become = "become default records" if self.domain.person is None else "are left out"
-            output.append(f"{self.lost} {self.place}s are no records and {become}:")
+            output.append(f"{self.lost} {self.place}s are not valid records and {become}:")
         for entry in self.broken:
             what, fix = REASONS[entry.why]
             output.append(f"  {entry.many} {what} (line {', '.join(map(str, entry.where))}"
@@ -178,17 +178,17 @@ class Inspection:
         if self.domain.person is None:
             return
         declared = self.domain.persons or "is missing"
-        yield (f"{self.persons} persons (persons = {declared}); at most {self.most} rows of one "
+        yield (f"{self.persons} persons (persons = {declared}), each with at most {self.most} rows "
                f"(rows_per_person = {self.domain.rows_per_person})")
         if self.over:
             yield f"{self.over} rows are beyond rows_per_person and are left out"
         if self.nobody:
             yield (f"{self.nobody} rows have no person id and are ignored: check the "
-                   "column of the person")
+                   "column of person ids")
 
 
 def inspect(X: Any, domain: Domain | str | os.PathLike[str], y: Any = None) -> Inspection:
-    r"""Look at a table with the reader's eyes.  PRIVATE; it spends nothing and changes nothing.
+    r"""Compare a table with its domain.  PRIVATE; it spends nothing and changes nothing.
 
     Parameters
     ----------
@@ -259,9 +259,9 @@ def _looked(source: Source, domain: Domain) -> Inspection:
 
 
 def _there(domain: Domain, shape: Source) -> tuple[Domain, tuple[tuple[str, str | None], ...]]:
-    """The domain without what the table lacks, and that with a name that is near.
+    """Return the domain without the columns that the table lacks, and these with similar names.
 
-    Where hardly anything would be left the table is refused as the reader would.
+    If the table lacks all columns, return the domain as it is: the reader then refuses the table.
     """
     if shape.by not in ("name", "header"):
         return domain, ()
@@ -293,7 +293,7 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 # --- a column in words ---------------------------------------------------------------------------
 
 def column_json(column: Finding, explained: Collection[str] = ()) -> dict[str, Any]:
-    """The finding and its verdict for programs.  PRIVATE."""
+    """Return the finding and its verdict for programs.  PRIVATE."""
     word, reason = verdict(column)
     declared, bins = column.declared, column.bins
     return {
@@ -315,7 +315,7 @@ def column_json(column: Finding, explained: Collection[str] = ()) -> dict[str, A
 
 
 def lines(column: Finding, place: str = "row", explained: Collection[str] = ()) -> list[str]:
-    """The finding and its verdict in words; a column without trouble has two lines."""
+    """Return the finding and its verdict in words; a column without trouble has two lines."""
     word, reason = verdict(column)
     head = f"{column.declared.name} ({column.declared.kind}): {reason}"
     counted = [f"{count} {name} ({count / max(column.rows, 1):.1%}{_at(column, name, place)})"
@@ -337,7 +337,7 @@ def _at(column: Finding, word: str, place: str) -> str:
 
 
 def _used(column: Finding) -> str:
-    """What is in use of levels, codes and bins."""
+    """Return the levels, codes and bins that the rows use, in words."""
     declared, (codes, _many), bins = column.declared, column.codes, column.bins
     about = "" if column.different.exact else "about "
     values = f"{about}{column.different.many} different values"
@@ -356,7 +356,7 @@ def _listed_levels(column: ColumnKind) -> int | None:
 
 
 def _shown_spellings(column: Finding, place: str) -> list[str]:
-    """The texts that are not read, the most frequent first."""
+    """Return the texts that cannot be read, the most frequent first."""
     lines = []
     for text, many, first in column.spellings[:_SHOWN]:
         near = near_value(column.declared, text)
@@ -368,9 +368,9 @@ def _shown_spellings(column: Finding, place: str) -> list[str]:
 
 
 def fixes(column: Finding, explained: Collection[str] = ()) -> tuple[str, ...]:
-    """What to write into the domain file, where something should be written."""
+    """Return what to change in the domain file."""
     if column.rows and (finding.is_identifier(column) or not column.present):
-        return ("take it out of the domain file: nothing in it can be found",)
+        return ("remove it from the domain file: it cannot be used",)
     declared = column.declared
     return _value_fixes(column, declared) if isinstance(declared, Listed) else tuple(
         _number_fixes(column, declared, explained)) if isinstance(declared, Graded) else ()
@@ -383,29 +383,30 @@ def _value_fixes(column: Finding, declared: Listed) -> tuple[str, ...]:
         return (_FLAG_FIX,)
     lost = declared.becomes
     if len(column.spellings) > _SHOWN:
-        advice = "list the texts of the code book that matter in values = [...]: the others become"
+        advice = "list in values = [...] the texts of the code book that matter; all others become"
         return (f"{advice} {lost}",)
     texts = [spelling.text for spelling in column.spellings]
     near = [text for text in texts if near_value(declared, text) is not None]
     far = [text for text in texts if text not in near]
     fixes = []
     if not declared.is_column and (words := _further_words(declared, far)):
-        fixes.append(f"if they mean so, write {words} ({FROM_ROWS}): these become {lost}")
+        fixes.append(f"if they mean this, write {words} ({FROM_ROWS}); otherwise they become "
+                     f"{lost}")
         far = []
     if near:
         small = {text_of(value).lower() for value in declared.values}
         how = "write ignore_case = true" if small.intersection(map(str.lower, near)) else (
             "write its spelling in values")
-        fixes.append(f"correct the table, or {how}: these become {lost}")
+        fixes.append(f"correct the table, or {how}; otherwise these texts become {lost}")
     if far:
         listed = ", ".join(map(finding.quoted_value, far))
-        fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values, or leave "
-                     f"it: these become {lost}")
+        fixes.append(f"if the code book lists them, add {listed} ({FROM_ROWS}) to values; "
+                     f"otherwise they become {lost}")
     return tuple(fixes)
 
 
 def _further_words(declared: Listed, texts: Sequence[str]) -> str:
-    """The words of a label with these texts, where each begins one value alone; else ""."""
+    """Return the words of a label with these texts, if each begins only one value; else ""."""
     sides = [[text, *words] for text, words in
              zip_longest(declared.texts, getattr(declared, "words", ()), fillvalue=())]
     for text in texts:
@@ -426,30 +427,30 @@ def _number_fixes(column: Finding, declared: Graded,
     marked = suspects(column)
     if column.below > sum(many for mark, (many, _) in marked if mark < low):
         least = _write_bound(declared, column.least, math.floor)
-        yield (f"these become low (the least, {FROM_ROWS}, is {least}); if the code book allows "
-               "less, write its bound")
+        yield (f"values below low become low (the smallest is {least}, {FROM_ROWS}); if the code "
+               "book allows smaller values, write its bound")
     if column.above > sum(many for mark, (many, _) in marked if mark > high):
         largest = _write_bound(declared, column.largest, math.ceil)
-        yield (f"these become high (the most, {FROM_ROWS}, is {largest}); if the code book allows "
-               "more, write its bound")
+        yield (f"values above high become high (the largest is {largest}, {FROM_ROWS}); if the "
+               "code book allows larger values, write its bound")
     if marked:
         codes = ", ".join(f"{mark:g}" for mark, _ in marked)
-        yield (f"if the code book says that such a number is a missing value, write missing_values "
-               f"= [{codes}] ({FROM_ROWS}): as they stand they are numbers")
+        yield (f"if the code book says that these are missing values, write missing_values = "
+               f"[{codes}] ({FROM_ROWS}); otherwise they are read as numbers")
     best = max(column.forms.values(), default=0)
     if best:
-        yield (f"format = {_formats(column, declared, best)} would read {best} of them "
-               f"({FROM_ROWS}: ask who wrote the file)")
+        yield (f"format = {_formats(column, declared, best)} would read {best} of the unread dates "
+               f"({FROM_ROWS}; ask the author of the file)")
     elif column.unparsable and declared.is_number and {
             spelling.text.lower() for spelling in column.spellings} <= FLAGS.keys():
-        yield (f'these become missing, and are words for yes and no ({FROM_ROWS}): if the code '
-               'book says so, write kind = "flag"')
+        yield (f'unread cells become missing, but are words for yes and no ({FROM_ROWS}); if the '
+               'code book agrees, write kind = "flag"')
     elif any(spelling.text not in explained for spelling in column.spellings):
         form = "format" if declared.is_date else "csv.decimal, csv.thousands"
-        yield (f"these become missing: right for a word that says so, else check {form} and the "
-               "kind of the column")
+        yield (f"unread cells become missing: right for words that mean missing; otherwise check "
+               f"{form} and the kind of the column")
     if finding.whole_and_different(column):
-        yield "take an identifier out of the domain file: it says nothing about anybody else"
+        yield "remove an identifier from the domain file: it tells nothing about other people"
     if column.crowded:
         yield _CROWDED_FIX
     elif column.in_one_bin:
@@ -457,7 +458,7 @@ def _number_fixes(column: Finding, declared: Graded,
 
 
 def _formats(column: Finding, declared: Graded, best: int) -> str:
-    """The format of most dates that are not read, behind those that read the others."""
+    """Return the format that reads most of the unread dates, after the declared formats."""
     formats = declared.format if isinstance(declared.format, tuple) else (declared.format or ISO,)
     others = formats if column.present > column.lost else ()
     return " or ".join(toml_value([*others, form] if others else form)

@@ -1,8 +1,7 @@
-"""Items of any table: what containment works on.  Its results name the original columns.
+"""Read any table as items, for containment.  Results name the original columns.
 
-A log says in each line that a user has an item: users become rows, and items columns.  There is no
-budget here and no domain is needed: how a column is cut may be read from the table,
-and is published with it.
+Each line of a log says that a user has an item: users become rows, and items become columns.  This
+needs no budget and no domain: cut points may be read from the table, and are published with it.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
     reading = reading or Reading()
     whole = None if reading.domain is not None and isinstance(X, np.ndarray) else _whole(X, y)
     if isinstance(X, Source) and y is not None and not isinstance(y, str):
-        raise SchemaError("X is an opened source and y came apart; open both together")
+        raise SchemaError("X is an opened source, so y cannot be separate; open both together")
     if whole is None:
         csv, apart = reading.domain.csv if reading.domain else None, not isinstance(y, str)
         if apart and y is not None and isinstance(X, str | os.PathLike):
@@ -86,11 +85,11 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
             source = open_source(X, y if apart else None, csv=csv)
         return tabular(source, None if apart else y, reading)
     if reading.person is not None:
-        raise ParameterError("whose row each is says a column of a table of cells, CSV or Parquet; "
-                             "this one has no other columns than its items")
+        raise ParameterError("the person needs a column in a table of cells (CSV or Parquet); "
+                             "this table holds only items")
     if reading.domain is not None:
-        raise ParameterError("a domain is for tables of cells; this one holds yes or no only: "
-                             "give columns= instead")
+        raise ParameterError("a domain is for a table of cells, but this table holds only yes and "
+                             "no; give columns= instead")
     return _of_items(whole, reading.target or (y if isinstance(y, str) else "y"), reading)
 
 
@@ -124,8 +123,8 @@ def restricted(items: Items, columns: Sequence[str] | Mapping[Any, Any] | None) 
     if columns is None:
         return items
     if isinstance(columns, Mapping) and any(how not in (None, False) for how in columns.values()):
-        raise ParameterError("the table holds yes or no only: its columns are not cut; give "
-                             "their names")
+        raise ParameterError("the table holds only yes and no, so its columns cannot be cut; "
+                             "give only their names")
     columns = how_coded(columns, items.names)
     place = {name: at for at, name in enumerate(items.names)}
     absent = [name for name in columns if name not in place]
@@ -138,7 +137,7 @@ def column_of(path: Path, name: str | None, csv: Csv | None = None) -> list[Any]
     """Return a column: of a table by its name, of other files each line."""
     if path.suffix.lower() not in TABLES:
         if path.exists() and not path.is_file():  # a device may have no end
-            raise SchemaError("the labels are no file; give a file with one label a line")
+            raise SchemaError("the path of the labels is not a file; give one label a line")
         try:
             return path.read_text(csv.encoding if csv else "utf-8").splitlines()
         except (OSError, UnicodeError):
@@ -172,12 +171,12 @@ def _whole(X: Any, y: Any) -> Found | None:
     if items is None:
         return None
     if isinstance(y, str) and items is not X:
-        raise SchemaError("y is a name, and an array has none; give one label for each row")
+        raise SchemaError("y is a name, but an array has no names; give one label for each row")
     return items, *_labels(y, items.rows, without_labels(items.rows))
 
 
 def _labels(y: Any, rows: int, otherwise: Labels) -> Labels:
-    """Return the classes of labels that came apart from the table."""
+    """Return the classes of labels that are passed separately from the table."""
     if y is None:
         return otherwise
     raw, _kind = target(y)
@@ -186,7 +185,7 @@ def _labels(y: Any, rows: int, otherwise: Labels) -> Labels:
 
 
 def label_codes(raw: RawColumn) -> Labels:
-    """Labels as classes 0, 1, … and these.
+    """Return the class of each label (0, 1, …), and the classes.
 
     >>> label_codes([3, 1, 3])[1]
     (1, 3)
@@ -200,10 +199,10 @@ def label_codes(raw: RawColumn) -> Labels:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Long:
-    """Which columns of a log say what.
+    """The columns of a log.
 
-    value : a column of 0 and 1: a line with 0 says nothing.
-    people : a table of the users, one row each: who is in no line has no item.
+    value : a column of 0 and 1; lines with 0 are ignored.
+    people : a table of the users, one row each; a user without a line has no item.
     target : a column of that table, the class of each user.
     """
 
@@ -216,9 +215,9 @@ class Long:
 
 def read_long(log: Any, how: Long, *, items: Sequence[str] | None = None,
               domain: Domain | None = None) -> Found:
-    """Items of a log (a path or a frame); a line that comes twice counts once.
+    """Return the items of a log (a path or a frame); a repeated line counts once.
 
-    With people, a line of somebody else is refused; with `items`, a line with another item.
+    With `people`, refuse a line of another user; with `items`, refuse a line with another item.
     `domain` says how the files are written, and how `value` and the people's target are read.
 
     >>> import pyarrow as pa
@@ -264,8 +263,8 @@ def _people(how: Long, domain: Domain | None) -> tuple[list[str], Labels | None]
     wanted = [how.user, *([how.target] if how.target else [])]
     who, *label = _columns(how.people, wanted, "the table of people", domain)
     if (who.codes < 0).any() or len(set(who.codes.tolist())) != len(who.codes):
-        raise SchemaError(f"the table of people must hold each {how.user!r} in one row, and none "
-                          "that is empty; correct it")
+        raise SchemaError(f"the table of people has an empty or repeated {how.user!r}; give each "
+                          "user exactly one row")
     texts = who.texts()
     names = [texts[code] for code in who.codes]
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -281,8 +280,8 @@ def _looked_up(column: Coded, known: Sequence[str], what: str) -> npt.NDArray[np
     places = np.array([place.get(text, -1) for text in column.texts()], np.int64)[column.codes]
     if (places < 0).any():
         where = "the table of people" if what == "user" else "the list of items"
-        raise SchemaError(f"column {column.name!r} of the log holds an unknown {what}, which "
-                          f"{where} lacks; add it there, or drop its lines")
+        raise SchemaError(f"column {column.name!r} of the log holds an unknown {what}; add it to "
+                          f"{where}, or drop its lines")
     return places
 
 
@@ -290,7 +289,7 @@ def _kept(value: Coded) -> npt.NDArray[np.bool_]:
     """Return which lines say yes."""
     numbers = value.numbers()
     if numbers is None or not set(numbers.tolist()) <= {0.0, 1.0} or (value.codes < 0).any():
-        raise SchemaError(f"column {value.name!r} of the log holds other values than 0 and 1; "
-                          "cut it into yes and no first")
+        raise SchemaError(f"column {value.name!r} of the log holds values other than 0 and 1; "
+                          "convert it to 0 and 1 first")
     says_yes: npt.NDArray[np.bool_] = numbers[value.codes] == 1
     return says_yes

@@ -28,8 +28,8 @@ from privsieve.rows.source import RawColumn, check_name_of, position_names
 LARGEST_ITEMS, LARGEST_ROWS = 2**20, 2**27
 #: A line with more bytes is no basket.
 LARGEST_LINE = 2**24
-_NO_ITEMS = ("the {} holds other values than 0 and 1; cut it into yes and no first, for example "
-             "X > 0")
+_NO_ITEMS = ("the {} holds values other than 0 and 1; convert it to yes and no first, for example "
+             "with X > 0")
 _DAMAGED = SchemaError("the .npz file cannot be read: it is damaged, or holds objects, which are "
                        "never loaded; write it with scipy.sparse.save_npz or numpy.savez")
 _COMPRESSED = ("indptr", "indices", "data")
@@ -114,9 +114,9 @@ def check_size(rows: int, width: int) -> None:
     >>> check_size(1000, 20)
     """
     if not (0 <= rows <= LARGEST_ROWS and 0 <= width <= LARGEST_ITEMS):
-        raise SchemaError(f"the table says that it has {quoted(rows)} rows and {quoted(width)} "
-                          f"columns; at most {LARGEST_ROWS} and {LARGEST_ITEMS} are read: leave "
-                          "out columns that nobody has, or number them anew")
+        raise SchemaError(f"the table claims {quoted(rows)} rows and {quoted(width)} columns; at "
+                          f"most {LARGEST_ROWS} and {LARGEST_ITEMS} are allowed: leave out empty "
+                          "columns, or renumber the columns")
 
 
 Ints = npt.NDArray[np.int64]
@@ -194,7 +194,7 @@ def _is_binary(X: npt.NDArray[Any]) -> bool:
 # --- archives of NumPy ----------------------------------------------------------------------------
 
 def read_npz(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
-    """Read the items of an archive; labels are its array `y`, or the one of another name."""
+    """Read the items of an archive; labels are its array `y`, or the array named `label`."""
     arrays = _load(path)
     items = _saved(arrays) if "format" in arrays and "shape" in arrays else _plain(arrays)
     if label is not None and label not in arrays:
@@ -202,8 +202,8 @@ def read_npz(path: Path, label: str | None) -> tuple[Items, RawColumn | None]:
                           "of its arrays")
     y = arrays.get(label or "y")
     if y is not None and y.shape != (items.rows,):
-        raise SchemaError("the labels in the .npz file are not one for each row; give as many "
-                          "as the matrix has rows")
+        raise SchemaError("the .npz file does not have one label for each row; give as many "
+                          "labels as the matrix has rows")
     return items, None if y is None else list(y.tolist())
 
 
@@ -233,8 +233,8 @@ def _plain(arrays: Mapping[str, npt.NDArray[Any]]) -> Items:
     """Return the array X, or the only one of two dimensions; column names from `names`."""
     tables = {name: array for name, array in arrays.items() if array.ndim == 2}
     if "X" not in tables and len(tables) != 1:
-        raise SchemaError("the .npz file must hold one array of two dimensions, or name the "
-                          "table X")
+        raise SchemaError("the .npz file must hold exactly one array of two dimensions; or call "
+                          "the table X")
     X = tables.get("X", next(iter(tables.values())))
     if not _is_binary(X):
         raise SchemaError(_NO_ITEMS.format("archive"))
@@ -247,8 +247,8 @@ def _saved(arrays: Mapping[str, npt.NDArray[Any]]) -> Items:
     form = text.decode("ascii", "replace") if isinstance(text, bytes) else str(text)
     need = {"csr": _COMPRESSED, "csc": _COMPRESSED, "coo": ("row", "col", "data")}.get(form)
     if need is None or not all(name in arrays for name in need):
-        raise SchemaError("the sparse matrix in the .npz file is not in one of the formats csc, "
-                          "csr and coo; convert it: X.tocsc()")
+        raise SchemaError("the sparse matrix in the .npz file has an unknown format; convert it "
+                          "to csc, csr or coo: X.tocsc()")
     parts = [arrays[name] for name in need]
     try:
         rows, width = map(int, arrays["shape"])
@@ -295,8 +295,8 @@ def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]
     and its name in the results is that number.  An empty line is a row without items.
     """
     if label not in (None, "first", "last"):
-        raise SchemaError(f"the label of a basket line is its 'first' or 'last' number, not "
-                          f"{label!r}; or give the labels apart from the file")
+        raise SchemaError(f"the label of a basket line is {label!r}; write 'first' or 'last', or "
+                          "give the labels separately")
 
     row: list[int] = []
     item: list[int] = []
@@ -306,7 +306,7 @@ def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]
         numbers = [_number(word, at) for word in line.split()]
         if label is not None:
             if not numbers:
-                raise SchemaError(f"line {at + 1} of the file is empty, and should hold a label")
+                raise SchemaError(f"line {at + 1} of the file is empty, but must hold a label")
             classes.append(numbers.pop(0 if label == "first" else -1))
         row += [at] * len(numbers)
         item += numbers
@@ -323,7 +323,7 @@ def _lines_of(path: Path) -> list[bytes]:
     if not lines[-1]:
         lines.pop()
     if not data.isascii() or b"\0" in data or any(len(line) > LARGEST_LINE for line in lines):
-        raise SchemaError("the file is not lines of numbers in plain text; convert it")
+        raise SchemaError("the file does not hold lines of numbers in plain text; convert it")
     if not lines:
         raise SchemaError("the file is empty; a table has at least one line")
     return lines
@@ -331,8 +331,8 @@ def _lines_of(path: Path) -> list[bytes]:
 
 def _number(word: bytes, at: int) -> int:
     if not word.isdigit() or len(word) > 18:
-        raise SchemaError(f"line {at + 1} of the file holds something else than whole numbers "
-                          "with blanks between them; correct it, or name the file .csv")
+        raise SchemaError(f"line {at + 1} of the file must hold only whole numbers, separated by "
+                          "blanks; correct it, or name the file .csv")
     return int(word)
 
 

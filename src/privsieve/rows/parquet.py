@@ -37,9 +37,9 @@ def open_parquet(path: Path) -> Source:
     for at, file_path in enumerate(paths[1:], 2):
         file, of_file, file_rows = _opened(file_path)
         if _columns(of_file) != columns:
-            raise SchemaError(f"file {at} of {len(paths)} in the folder, in the order of their "
-                              "names, has other columns or types than the first; write all with "
-                              "the same, or give each apart")
+            raise SchemaError(f"file {at} of {len(paths)} in the folder (sorted by name) has "
+                              "other columns or types than the first; write all files alike, or "
+                              "give each file separately")
         rows, group = rows + file_rows, max(group, _largest(file))
     keys = _keys([file_path.relative_to(path) for file_path in paths] if path.is_dir() else [])
     schema = pa.schema([*of_first, *(pa.field(key, _KEY) for key in keys)])
@@ -99,7 +99,7 @@ def _opened(path: Path) -> tuple[Any, Any, int]:
         return file, schema, _rows_of(file.metadata, path.stat().st_size)
 
     return foreign(footer, SchemaError(
-        "the Parquet file is truncated or not one: its footer cannot be read; copy or write it "
+        "the file is truncated or is not Parquet: its footer cannot be read; copy or write it "
         "again"))
 
 
@@ -140,8 +140,8 @@ def _files(folder: Path) -> list[Path]:
     if not files:
         raise SchemaError("the folder holds no Parquet file (.parquet, .pq); check the path")
     if any(not parts[-1].lower().endswith(PARQUET_FILES) for parts in files):
-        raise SchemaError("the folder holds a file that is no Parquet file (.parquet, .pq); move "
-                          "it elsewhere, or let its name begin with _")
+        raise SchemaError("the folder holds a file that is not Parquet (.parquet, .pq); move it "
+                          "elsewhere, or start its name with _")
     return [folder.joinpath(*parts) for parts in files]
 
 
@@ -150,8 +150,8 @@ def _keys(files: Sequence[Path]) -> list[str]:
     keys_of_files = [[name.partition("=")[0] for name in file.parts[:-1] if "=" in name]
                      for file in files]
     if any(keys != keys_of_files[0] for keys in keys_of_files):
-        raise SchemaError("the files of the folder lie in folders name=value of different names; "
-                          "give all of them the same")
+        raise SchemaError("the folders name=value around the files have different names; use the "
+                          "same names for all files")
     return keys_of_files[0] if keys_of_files else []
 
 

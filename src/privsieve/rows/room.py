@@ -192,9 +192,9 @@ class Room:
             from tempfile import gettempdir
 
             raise ParameterError(
-                f"the table needs {-(-size // 10**6)} MB for temporary files, and there is no such "
-                f"room in {gettempdir()}; make room, name another folder (TMPDIR), or "
-                "allow more memory (max_memory)") from None
+                f"the table needs {-(-size // 10**6)} MB for temporary files, but {gettempdir()} "
+                "has less; free some space, name another folder (TMPDIR), or allow more memory "
+                "(max_memory)") from None
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
         """Return an empty array: in memory while it fits, else in the file."""

@@ -117,8 +117,8 @@ class Source:
     def raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
         """Yield the body in batches: these columns, in this order."""
         if self.cluster is not None:
-            raise SchemaError("X is a Spark frame, and only private methods whose summary is a sum "
-                              "read one; write it to Parquet, and give the file")
+            raise SchemaError("X is a Spark frame, which this method cannot read; write it to "
+                              "Parquet, and give the file")
         return self._raw(names, batch_rows)
 
     def _raw(self, names: Sequence[str], batch_rows: int) -> Iterator[list[RawColumn]]:
@@ -239,8 +239,8 @@ def check_width(width: int) -> None:
     if not width:
         raise SchemaError("the table has no column; give at least one")
     if width > LARGEST_WIDTH:
-        raise SchemaError(f"the table has {width} columns; at most {LARGEST_WIDTH} are read: "
-                          "give a part of it")
+        raise SchemaError(f"the table has {width} columns; at most {LARGEST_WIDTH} are allowed: "
+                          "give fewer columns")
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -248,8 +248,8 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         check_name_of(name)
     if repeated(names):
-        raise SchemaError("two columns of the table have the same name (capitals do not tell "
-                          "names apart); rename one")
+        raise SchemaError("two columns of the table have the same name (capital letters do not "
+                          "count); rename one")
 
 
 def check_name_of(name: object) -> None:
@@ -289,7 +289,7 @@ def simple(array: npt.NDArray[Any]) -> RawColumn:
 
 
 _WORDS = {"number": "numbers", "flag": "true and false", "date": "dates",
-          "unreadable": "cells that no rule reads (durations, lists, records)"}
+          "unreadable": "cells of an unsupported type (durations, lists, records)"}
 _WAY_OUT = ("give the path of the file, or the column as text (pandas: dtype=str), or correct the "
             "domain")
 
@@ -317,11 +317,11 @@ def check_type(column: ColumnKind, kind: Type, *, array: bool = False) -> None:
     if reads(column, kind, array=array):
         return
     what = "column" if column.is_column else "target"
-    problem = (f"{what} {column.name!r} holds {_WORDS[kind]} by its type, and the domain says "
+    problem = (f"{what} {column.name!r} holds {_WORDS[kind]} by its type, but the domain says "
                f"{column.kind}")
     if kind == "number" and isinstance(column, Listed):
         odd = next(text for text in column.texts if not is_whole(text))
-        problem += f" with the value {odd!r}, which no number says"
+        problem += f" with the value {odd!r}, which is not a whole number"
     raise SchemaError(f"{problem}; {_WAY_OUT}")
 
 
@@ -376,8 +376,8 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
     _check_connection(connect, queried=queried)
     if isinstance(X, (str, os.PathLike)):
         if y is not None:
-            raise SchemaError("X is a file or a query and y came apart; name the target in the "
-                              "domain")
+            raise SchemaError("X is a file or a query, so y cannot be passed separately; name the "
+                              "target in the domain")
         if queried:
             place = None if connect is None else Path(connect)
             queries: Source = load("source", "sql")(str(X).removeprefix(SQL), place)
@@ -391,8 +391,8 @@ def open_source(X: Any, y: Any = None, *, csv: Csv | None = None,
         return frame
     if isinstance(y, str):
         if y not in list(getattr(X, "columns", ())) or not hasattr(X, "drop"):
-            raise SchemaError(f"y is {y!r}, and the table has no column of that name; give a name "
-                              "of the frame, or the labels")
+            raise SchemaError(f"y is {y!r}, but the table has no such column; give the name of a "
+                              "column, or the labels")
         X, y = (X.drop(columns=[y]) if hasattr(X, "iloc") else X.drop([y])), X[y]
     if y is None:
         return _open_table(X, None, home)
@@ -413,17 +413,16 @@ def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
     """
     if isinstance(domain, Box):
         if not shape.columns:
-            raise SchemaError("the list has no row, and so no width; name the columns of the box "
-                              "(Domain.box(..., columns=[...]))")
+            raise SchemaError("the list has no rows, so its columns are unknown; name the columns "
+                              "of the box (Domain.box(..., columns=[...]))")
         label = domain.target.name if domain.target and not shape.labelled else None
         domain = domain.of_width([name for name in shape.columns if name != label])
     if shape.partitioned and domain.unit == "row" and domain.neighbours == "replace-one":
-        raise SchemaError("folders name=value put a row where its cells say, or WHERE leaves it "
-                          "out, so that one row that is replaced moves others; let rows come or go "
-                          '(neighbours = "add-remove" in the domain), or name the person\'s '
-                          "column")
+        raise SchemaError("with folders name=value, or with WHERE in a query, replacing one row "
+                          'moves other rows; write neighbours = "add-remove" in the domain, or '
+                          "name the column of person ids")
     if shape.labelled and domain.target is None:
-        raise SchemaError("y is given and the domain has no target; add target=Label(...) to it")
+        raise SchemaError("y is given, but the domain has no target; add target=Label(...) to it")
     if shape.by == "position":
         _check_positions(domain, shape)
     else:
@@ -470,15 +469,15 @@ def typed(kept: Any, X: Any) -> Any:
 
 def _check_connection(connect: object, *, queried: bool) -> None:
     if connect is not None and not queried:
-        raise SchemaError("a connection file is for a query; write the table as sql:SELECT ..., "
-                          "or leave it out")
+        raise SchemaError("a connection file needs a query; write the table as sql:SELECT ..., "
+                          "or leave the file out")
 
 
 def _open_path(path: Path, csv: Csv) -> Source:
     ending = path.suffix.lower()
     if not path.is_dir() and ending not in (*TEXT_FILES, *PARQUET_FILES):
         raise SchemaError(f"the file's name ends in {ending!r}; .csv, .tsv, .txt, .parquet and "
-                          ".pq are read: convert or rename it")
+                          ".pq are allowed: convert or rename the file")
     if not path.exists() or not (path.is_file() or path.is_dir()):
         raise SchemaError("the data file does not exist, or is not a file; check the path")
     if ending in TEXT_FILES and path.is_file():
@@ -513,7 +512,7 @@ def _open_table(X: Any, target: RawColumn | None, home: set[str]) -> Source:
         return arrays.open_array(arrays.array_of(X), target)
     if hasattr(X, "__next__"):
         raise SchemaError(f"X is an iterator, whose order cannot be relied on; {_ACCEPTED}")
-    raise SchemaError(f"X is of a type that is not read here; {_ACCEPTED}")
+    raise SchemaError(f"X is of an unsupported type; {_ACCEPTED}")
 
 
 def _open_arrow(X: Any, target: Any, home: set[str]) -> Source:
@@ -537,7 +536,7 @@ def _check_positions(domain: Domain, shape: Source) -> None:
     """Refuse an array of another width or type; a list without rows has neither."""
     for noun, name in (("person", domain.person), ("weight", domain.weight)):
         if name is not None:
-            raise SchemaError(f"the {noun} {name!r} is a column, and an array has no names; give a "
+            raise SchemaError(f"the {noun} {name!r} is a column, but an array has no names; give a "
                               "frame or a file")
     width = len(shape.columns)
     if domain.target is not None and not shape.labelled:
@@ -569,12 +568,12 @@ def _check_names(domain: Domain, shape: Source, *, strict: bool) -> None:
 
 def _absent(name: str, shape: Source) -> str:
     if shape.by == "field":
-        return (f"column {name!r} cannot be in a file without header, whose columns are c1, c2, "
+        return (f"column {name!r} cannot be in a file without a header, whose columns are c1, c2, "
                 "…; rename it in the domain, or set csv.header = true")
     capitals = {other.casefold() for other in map(fold, shape.columns)}
     if fold(name).casefold() in capitals:
-        return (f"column {name!r} is in the table with other capitals; write it in the domain as "
-                "the table does")
+        return (f"column {name!r} has other capital letters in the table; write it in the domain "
+                "as in the table")
     hint = ("; correct its name in the domain, or check csv.delimiter" if shape.by == "header"
             else "; correct its name in the domain, or add the column")
     return f"column {name!r} is not in the table{hint}"

@@ -52,7 +52,7 @@ OTHER = "other"
 
 def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
            ) -> tuple[Codes, tuple[Any, ...]]:
-    """Classes 0, 1, … in the order of their labels, and these; each class has a row.
+    """Return the class of each row (0, 1, …, in the order of labels), and the labels that occur.
 
     how : None, cut points or a number of bins (a class for each bin), or levels, which are kept;
         all others are the class "other".
@@ -118,8 +118,8 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
         places = _placed(column.texts(), names)
     if len(names) > LARGEST_LEVELS:
         raise SchemaError(f"the sensitive column {column.name!r} has more than {LARGEST_LEVELS} "
-                          f"values; cut it (--cut {column.name}=…), or list the levels that are "
-                          f"told apart (--levels {column.name}=…)")
+                          f"values; cut it (--cut {column.name}=…), or list the levels to keep "
+                          f"(--levels {column.name}=…)")
     codes, values = _present(np.append(places.reshape(-1), len(names))[column.codes],
                              [*names, MISSING])
     several = len(values) - bool((column.codes < 0).any()) > 2
@@ -137,8 +137,8 @@ def _divided(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:
     divided = split(column, how, cutting)
     assert divided is not None  # that it holds yes and no is said of a column that nobody cuts
     if divided.points == ():
-        raise SchemaError(f"the {what} {column.name!r} has no cut point that {cutting.k} rows "
-                          f"share; give its cut points (--cut {column.name}=…)")
+        raise SchemaError(f"the {what} {column.name!r} has no cut point with enough rows "
+                          f"(k = {cutting.k}); give its cut points (--cut {column.name}=…)")
     return divided
 
 
@@ -167,17 +167,17 @@ def _middle(target: Any) -> float:
 
 def _demanded(column: Coded, codes: Places) -> Places:
     if (codes < 0).any():
-        raise SchemaError(f"the target {column.name!r} has rows without a label; give each row "
-                          "one, or drop those rows")
+        raise SchemaError(f"the target {column.name!r} has rows without a label; give each row a "
+                          "label, or drop those rows")
     return codes
 
 
 def _check_classes(column: Coded) -> None:
-    """Refuse a target that says whose row it is, or has too many classes."""
+    """Refuse a target that identifies rows, or has too many classes."""
     many = len(column.cells) > LARGEST_LEVELS
     if many or differs(column):
         what = (f"has more than {LARGEST_LEVELS} classes" if many and not differs(column) else
-                "tells almost every row from the others: it is an identifier, and no k allows it")
+                "differs in almost every row, like an identifier, so it cannot keep k")
         raise SchemaError(f"the target {column.name!r} {what}; choose another target, cut it "
                           f"(--cut {column.name}=…), or merge its classes (--levels "
                           f"{column.name}=…)")
@@ -210,21 +210,21 @@ BATCH = 65_536
 class Reading:
     """How a table is read as items.
 
-    domain : which columns there are, of what kind, and how they are written; otherwise their
-        cells say it.  Those that it calls sensitive are no items.
-    columns : names, or a mapping of name to how it is coded
-        how: None, a number of bins, a list of cut points (numbers or dates) or of levels (texts:
-        the others are not told apart), or False (leave it out).  The key `...` stands for all
-        other columns.  A target that is cut, or of which levels are listed, has
-        the bins, or these levels and "other", as classes.
-    cuts : into how many bins a number is cut where nobody gave cut points, by quantiles.
+    domain : the columns, their kinds and how they are written; without it, the cells decide.
+        Sensitive columns of the domain do not become items.
+    columns : names, or a mapping of each name to its coding
+        coding: None, a number of bins, a list of cut points (numbers or dates) or of levels
+        (texts; all others become one level), or False (leave it out).  The key `...` means all
+        other columns.  If a target has cut points or levels, its classes are the bins, or these
+        levels and "other".
+    cuts : the number of bins of a number without cut points, by quantiles.
     missing : "absent" (a missing cell holds no item) or "level" (an item of its own).
     k : the least number of rows that share a cut point from data, and of rows in a bin.
     sensitive : columns that are read as values, never as items; None: those that the domain calls
         sensitive.
-    sources : whose row each is, where k counts persons and not rows; -1 for nobody's.
-    person : or the column that says it, by default the domain's: no item is made of it.
-    target : what classes are called that came apart from the table.
+    sources : the person or source of each row, if k counts these; -1 for none.
+    person : or the column of person ids, by default the domain's; it does not become an item.
+    target : the name of the classes if they are passed separately from the table.
     """
 
     domain: Domain | None = None
@@ -247,8 +247,8 @@ class Reading:
             raise ParameterError("sensitive is a text; give a list of names, for example "
                                  "sensitive=['diagnosis']")
         if self.domain is not None and self.domain.weight is not None:
-            raise DomainError(f"table.weight is {self.domain.weight!r}, and groups are counted by "
-                              "rows or persons; take weight and weight_max out of the domain")
+            raise DomainError(f"table.weight is {self.domain.weight!r}, but groups count rows or "
+                              "people; remove weight and weight_max from the domain")
         Cutting(self.cuts, self.k)  # refuses a k that is none
 
     def cutting(self, rows: int) -> Cutting:
@@ -264,7 +264,7 @@ class Table:
     """Items with the class of each row, and the sensitive columns.
 
     y : for each row the position of its class among `classes`.
-    sources : whose row each is, where that is known; -1 for nobody's.
+    sources : the person or source of each row, if known; -1 for none.
     """
 
     items: Items
@@ -276,11 +276,11 @@ class Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Plan:
-    """Which columns are read as what.
+    """The use of each column.
 
-    how : of each column that becomes items, how it is coded.
-    label : the column of classes; its name in results, where they came apart from the table.
-    person : the column that says whose row each is.
+    how : the coding of each column that becomes items.
+    label : the column of classes, or their name in results if they are passed separately.
+    person : the column of person ids.
     """
 
     how: dict[str, Any]
@@ -336,7 +336,7 @@ def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence
     how |= {name: coding for name, coding in columns.items() if name is not ...}
     absent = [name for name, coding in how.items() if coding is False and name not in known]
     if absent:
-        raise SchemaError(f"column {absent[0]!r} is to be left out and is not in the table; "
+        raise SchemaError(f"column {absent[0]!r}, which you leave out, is not in the table; "
                           "correct its name")
     return {name: coding for name, coding in how.items() if coding is not False}
 
@@ -370,8 +370,8 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
         apart = [name for name, declared in parts.items()
                  if getattr(declared, "role", "") == "sensitive" and name != label]
     if label in apart:
-        raise ParameterError(f"column {label!r} is the target, and what is learned of it is "
-                             "counted in any case; leave it out where sensitive columns are named")
+        raise ParameterError(f"column {label!r} is the target, which is always measured; remove it "
+                             "from the sensitive columns")
     mapping = columns if isinstance(columns, Mapping) else {}
     own = {name: None if mapping.get(name) is False else mapping.get(name)
            for name in (*apart, *([label] if label else []))}
@@ -386,12 +386,11 @@ def _plan(source: Source, label: str | None, reading: Reading) -> _Plan:
 
 def _check_person(person: str | None, columns: Sequence[str] | Mapping[Any, Any] | None,
                   how: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-    """Refuse another use of the column that says whose row each is."""
+    """Refuse another use of the column of person ids."""
     chosen = not isinstance(columns, Mapping) and person in (columns or ())
     if person is not None and (chosen or person in own or how.get(person) is not None):
-        raise ParameterError(f"column {person!r} says whose row each is, and never leaves the "
-                             "table; it is not chosen, cut, sensitive or the target: leave it out "
-                             "there")
+        raise ParameterError(f"column {person!r} identifies the person and is never published; do "
+                             "not choose or cut it, or make it sensitive or the target")
 
 
 def _check(source: Source, plan: _Plan) -> None:

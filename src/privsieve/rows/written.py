@@ -1,8 +1,8 @@
-"""Written: how a CSV file is written, as its lines show it, for a draft and for an inspection.
+"""Guess the format of a CSV file from its lines, for a draft and for an inspection.
 
-A reader never guesses: it takes what the domain file says.  A draft guesses by the first line,
-which is not a row.  All other guesses come from rows and are PRIVATE: they are shown to the holder
-of the table alone, and each says that it was read from the rows.
+A release never guesses: it follows the domain file.  A draft guesses by the first line, which is
+not a row.  All other guesses come from rows and are PRIVATE: only the holder of the table sees
+them, and each is marked as read from the rows.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _BOM = b"\xef\xbb\xbf"
 _PLACES = 3
 #: The note on each proposal that reveals something of the table.
 FROM_ROWS = "read from the rows"
-#: Why a line is no record: what is said of such lines, and the way out.
+#: For each reason why a line is not a record: a description, and what to do.
 REASONS = {
-    "empty": ("empty", "take it out of the file"),
-    "too long": ("too long", "look for a cell that holds a text, and leave it out"),
+    "empty": ("empty", "remove it from the file"),
+    "too long": ("too long", "shorten or remove its longest cell"),
     "open quote": (
         "with an open quote",
         ("if cells hold line breaks, write line_breaks = true in [table.csv], which needs "
          'unit = "person" or neighbours = "add-remove"; or save the table as Parquet')),
     "zero byte": ("with a zero byte", "write the table again, as text"),
     "fewer fields": (
-        "with fewer fields than the header", "what an open quote has cut off is one, too"),
+        "with fewer fields than the header", "it may be the rest of a line with an open quote"),
     "more fields": (
-        "with more fields than the header", "a cell with the delimiter needs quotes around it"),
+        "with more fields than the header", "put quotes around a cell that holds the delimiter"),
     "not told apart": ("with text beside a quoted cell", "check its quotes"),
 }
 #: Words that often stand for a missing number; other words are proposed where they repeat.
@@ -71,7 +71,7 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Broken:
-    """Lines that are no records, by why, and where the first of them stand.  PRIVATE."""
+    """Lines that are not records for one reason, and the first line numbers.  PRIVATE."""
 
     why: str
     many: int = 0
@@ -81,8 +81,8 @@ class Broken:
 def recognised(path: Path) -> Csv:
     """Return how a CSV file is written, by its first line alone.
 
-    A decimal comma goes with a semicolon: programs part fields by semicolons where the comma was
-    taken.  Letters are utf-8 where the first line is, else cp1252.
+    A semicolon between fields means a decimal comma.  The encoding is utf-8 if the first line is
+    valid utf-8, else cp1252.
     """
     try:
         with path.open("rb") as file:
@@ -96,7 +96,7 @@ def recognised(path: Path) -> Csv:
 
 
 def guess(header: str) -> str:
-    """Return the character that parts most fields of a header line.
+    """Return the delimiter that occurs most often in a header line.
 
     >>> guess("age;sex;ward"), guess("age")
     (';', ',')
@@ -258,7 +258,7 @@ def _why(file: File, line: bytes | None, need: int) -> str:
 
 
 def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
-    """Return the line of the domain file that says how the file is written, where it is wrong."""
+    """Return the line of the domain file that describes the file, if the declared one is wrong."""
     options = {remark.key: remark.actual for remark in remarks}
     if not options:
         return []
@@ -266,8 +266,8 @@ def to_write(remarks: Iterable[Remark], declared: Csv) -> list[str]:
         if value != getattr(Csv(), key):
             options.setdefault(key, value)
     line = ", ".join(f"{key} = {toml_value(value)}" for key, value in options.items())
-    return [(f"in [table] write csv = {{ {line} }} ({FROM_ROWS}: who wrote the file can say "
-             "whether that is so)")]
+    return [(f"in [table] write csv = {{ {line} }} ({FROM_ROWS}; the author of the file can "
+             "confirm it)")]
 
 
 def needed_names(domain: Domain) -> list[str]:
