@@ -116,7 +116,7 @@ FORGED = [
     ("histogram", ("claim", "mechanism"), "output-fwell/1", "claim.mechanism|refuses to plan it"),
     ("regression", ("noise", "law"), "gaussian", "noise.law"),
     ("histogram", ("cells", "shape"), [12, 1, 2], "cells"),
-    ("selection", ("domain", "note"), "Ann is ill", "the domain of the release is impossible"),
+    ("selection", ("domain", "note"), "Ann is ill", "domain of the release is not a valid domain"),
     ("containment", ("claim", "limits", "share"), "0", "limit"),
     ("containment", ("claim", "limits", "entropy"), "0", "limit"),
     ("containment", ("claim", "limits", "share"), "1.5", "limit"),

@@ -229,7 +229,7 @@ def test_a_release_is_checked_without_numpy(tmp_path):
     for method, _, reasons in lines:
         needs = method in ("kernel-ridge", "kernel-ridge-session", "noisy-histogram")
         assert reasons == needs * (
-            "the plan was not made again: this needs numpy, which is not installed: install "
+            "the plan was not checked, because numpy is not installed; install "
             "privsieve with all its requirements")
 
 

@@ -148,7 +148,7 @@ def test_another_table_is_not_counted(folder, monkeypatch):
     monkeypatch.setattr(table_of, "read_columns", counted)
     (folder / "table.csv").write_bytes(b"a\n1\n")
 
-    assert ("the table is not the certified one",) == ps.verify(folder).reasons
+    assert ("the table is not the certified table",) == ps.verify(folder).reasons
 
 
 def test_a_sparse_table_is_not_read(folder):

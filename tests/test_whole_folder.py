@@ -76,7 +76,7 @@ def test_changed_synthetic_rows_are_found(copy):
     head, *rows = (folder / "synthetic.csv").read_text().splitlines()
     (folder / "synthetic.csv").write_text("\n".join([head, *rows[:0:-1], ""]))
 
-    assert any("synthetic.csv is not what" in reason for reason in ps.verify(folder).reasons)
+    assert any("synthetic.csv differs from" in reason for reason in ps.verify(folder).reasons)
 
 
 def test_a_page_that_another_version_wrote_is_a_reason(copy):
@@ -169,7 +169,7 @@ def test_an_edited_published_table_is_found(copy):
     lines = (folder / "table.csv").read_text().splitlines()
     (folder / "table.csv").write_text("\n".join([lines[0], *lines[:0:-1], ""]))
 
-    assert "the table is not the certified one" in ps.verify(folder).reasons
+    assert "the table is not the certified table" in ps.verify(folder).reasons
 
 
 def test_a_table_that_is_given_does_not_stand_for_the_one_in_the_folder(copy, tmp_path):
@@ -180,7 +180,7 @@ def test_a_table_that_is_given_does_not_stand_for_the_one_in_the_folder(copy, tm
     lines = (folder / "table.csv").read_text().splitlines()
     (folder / "table.csv").write_text("\n".join([lines[0], *lines[:0:-1], ""]))
 
-    assert ("the table in the folder is not the certified one",) == (
+    assert ("the table in the folder is not the certified table",) == (
         ps.verify(folder, table=true).reasons)
 
 

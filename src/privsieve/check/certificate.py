@@ -301,8 +301,8 @@ def demand_certificate(body: Mapping[str, Any]) -> None:
     demand_fields(body, PublicationCertificate if contained else Certificate, "the certificate",
                   FORMAT)
     if (body["population"] is None) != (body["ledger"] is None):
-        raise Unreadable("the certificate has a population without a ledger, or a ledger without "
-                         "a population")
+        raise Unreadable("the certificate names only one of population and ledger; it must name "
+                         "both or neither")
 
 
 def bound(known: Mapping[str, Any], kind: str, content: Mapping[str, Any]) -> bool:

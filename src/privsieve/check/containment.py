@@ -38,23 +38,23 @@ def claim_reasons(body: Mapping[str, Any]) -> Iterator[str]:
     lacking = [] if equal else [name for name, origin in zip(
         claim["columns"], claim["origins"], strict=False) if origin in both]
     yield from failed({
-        "the table has a fingerprint without a ledger entry, or the other way round":
+        "the certificate has only one of fingerprint and ledger entry":
             (claim["fingerprint"] is not None) == (body["ledger"] is not None),
         "the claimed level is below the claimed k": claim["level"] >= claim["k"],
-        "the claimed columns are not names, each once": _distinct(claim["columns"]),
-        "a column has two roles, or none":
+        "the claim names a column twice": _distinct(claim["columns"]),
+        "a column has two roles, or no role":
             _distinct(named) and roles["target"] not in named
             and set(claim["origins"]) <= {*roles["presences"], *both},
-        "the origins are not one for each claimed column":
+        "the claim does not have one origin for each column":
             len(claim["origins"]) == len(claim["columns"]),
-        "under k-anonymity a column counts in its presences only":
+        "k-anonymity must count the absences of each column, and this claim does not":
             not equal or set(claim["origins"]) <= both,
-        "the known absences are not those of the roles": lacking == [*claim["absent"]],
-        "the target of the claim is not the one of its roles":
+        "the known absences differ from the roles": lacking == [*claim["absent"]],
+        "the target of the claim differs from its roles":
             claim["target"] in (None, roles["target"]),
         "a target that is not published counts as known":
             not roles["target_known"] or claim["target"] is not None,
-        "an ordered column is not a published sensitive one":
+        "an ordered column is not a published sensitive column":
             set(claim["limits"]["ordered"]) <= set(claim["sensitive"]),
         "a published sensitive column has another role":
             set(claim["sensitive"]) <= set(roles["sensitive"]) and _distinct(claim["sensitive"]),
@@ -70,27 +70,27 @@ def release_reasons(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iter
         chosen.setdefault(origin, []).append(name)
     partial = release["partial"]
     yield from failed({
-        "the plan is not for the claimed k, model, diversity or sources":
+        "the plan differs from the claim in k, model, l-diversity or counted units":
             all(plan[name] == claim[name] for name in ("k", "model", "l_diversity"))
             and plan.get("counted") == claim.get("counted"),
         "more rows are suppressed than planned": claim["suppressed"] <= plan["suppress"],
         "the plan names a profile and a method, or neither":
             (plan["profile"] is not None) == (plan["method"] == "profile")
             and (plan["weights"] is None) == (plan["profile"] is not None),
-        "what is published of a column in part is not among the columns":
+        "an item of a partly published column is not among the columns":
             set(partial) <= set(release["selected"])
             and all(list(names) == chosen.get(name, [*dict.fromkeys(names)])
                     and set(names) <= set(claim["columns"])
                     for name, names in partial.items()),
-        "the release names a column twice, or one of which nothing is published":
+        "the release names a column twice, or a column without a published item":
             _distinct(release["selected"])
             and all(any(item.startswith(name) for item in claim["columns"])
                     for name in release["selected"]),
     })
     yield from failed({
-        "the columns of the release are not the claimed ones":
+        "the columns of the release differ from the claim":
             release.get("columns") == body["claim"]["columns"],
-        "the columns of the table that the release names are not those of the claim":
+        "the selected columns of the release differ from the claim":
             release.get("selected") == list(dict.fromkeys(body["claim"]["origins"])),
     })
 
@@ -102,7 +102,7 @@ def entry_reasons(body: Mapping[str, Any]) -> Iterator[str]:
                "columns": claim["columns"], "k": claim["k"], "model": claim["model"],
                "claim": {**claim, "release_sha256": body["release_sha256"]}}
     return failed({
-        "the claim is not the one that was noted in the ledger":
+        "the claim differs from the ledger entry":
             bound(known["publish"], "publish", content),
         "the head is not the entry of the publication":
             known["head"] == known["publish"]["hash"],
@@ -118,11 +118,11 @@ def table_reasons(body: Mapping[str, Any], data: str | os.PathLike[str] | bytes,
         (level, classes), values = table.smallest(), table.disclosures()
         yield from failed({
             "the table does not keep the claimed k": level >= claim["k"],
-            "the level of the table is not the claimed one": level == claim["level"],
+            "the level of the table differs from the claim": level == claim["level"],
             # Only labels in the file can be recounted.
             "the table does not keep the claimed l-diversity":
                 claim["target"] is None or classes >= claim["l_diversity"],
-            "the table has another number of rows than claimed": table.rows == claim["rows"],
+            "the number of rows of the table differs from the claim": table.rows == claim["rows"],
         })
         yield from limit_reasons(claim, values)
         if release is not None:
@@ -138,12 +138,12 @@ def notes(claim: Mapping[str, Any]) -> Iterator[str]:
                 for role, names in attackers.spoken(claim))
     yield from limit_notes(claim)
     yield from failed({
-        "the target is published, and a group may have one class: everyone in it is then known to "
-        "have that class": claim["target"] is None or claim["l_diversity"] > 1,
-        f"k counts {attackers.counted(claim)[1]}, which the table does not contain: only the rows "
-        "of each group were recounted; the holder of the ids can count the rest (privsieve check "
-        "TABLE FOLDER)": "counted" not in claim,
-        "the target is not published: the classes in a group were not recounted": not hidden,
+        "the target is published, and a group may have only one class: this reveals the class of "
+        "everyone in it": claim["target"] is None or claim["l_diversity"] > 1,
+        f"k counts {attackers.counted(claim)[1]}, but the table has no ids: only rows were "
+        "recounted; the holder of the ids can count the rest (privsieve check TABLE FOLDER)":
+            "counted" not in claim,
+        "the target is not published, so the classes in a group were not recounted": not hidden,
     })
 
 
@@ -162,7 +162,7 @@ def _bytes(table: str | os.PathLike[str] | bytes, wanted: str) -> bytes:
         except (OSError, ValueError):
             raise Unreadable("the table cannot be read, or is not a plain file") from None
     if digest(table) != wanted:
-        raise Unreadable("the table is not the certified one")
+        raise Unreadable("the table is not the certified table")
     return table
 
 
@@ -177,8 +177,8 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
     """Yield the measured figures of a publication that do not follow from its table."""
     claimed = measured["disclosure"]
     holds = {
-        "its rows": measured["rows"] == table.rows,
-        "its patterns": measured["patterns"] == len(table.patterns),
+        "rows": measured["rows"] == table.rows,
+        "patterns": measured["patterns"] == len(table.patterns),
         "a column's values": len(claimed) == len(values) and all(
             map(Disclosed.says, values, claimed))}
     if len(table.patterns)**2 * len(table.held) <= MOST_CELLS:
@@ -192,7 +192,7 @@ def figure_reasons(table: Opened, values: Sequence[Disclosed], measured: Mapping
             "the groups that attackers find":
                 canonical(measured["strangers"]) == canonical(figures),
             "rows whose group has one class": measured["one_class"] == _one_class(table),
-            "the counts of its columns": _items(table, measured["items"], level)}
+            "the counts of columns": _items(table, measured["items"], level)}
     return failed({f"the release's figures about {what} do not follow from the table": right
                    for what, right in holds.items()})
 

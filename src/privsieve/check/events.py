@@ -81,7 +81,7 @@ def _branches(event: Event) -> list[tuple[Event, ...]]:
     else:
         branches = [(event,)]
     if not 0 < len(branches) <= MOST_EVENTS:
-        raise Unreadable("the plan has more events than a plan can have")
+        raise Unreadable("the plan has no events, or too many")
     return branches
 
 
@@ -174,7 +174,7 @@ def race_delta(named: int, eta: float, epsilon: float) -> float:
     import numpy as np
 
     if not 0 < named <= MOST_NAMED:
-        raise Unreadable("the plan selects more names than can be counted again")
+        raise Unreadable("the plan selects too many names to recount")
     fine = max(2, min(24, 4096 // named))
     t = np.arange(fine + 1) * eta / fine
     # the probability of the loss t; the loss is t - eta otherwise

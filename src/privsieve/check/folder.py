@@ -47,9 +47,9 @@ MANY = 30
 MOST_FILES = 1000
 #: The shown characters of a fingerprint.
 SHORT = len("sha256:") + 16
-_TOO_LARGE = "the folder holds more than 1 GB, which no release has: remove large files"
-_OTHER_ROWS = ("synthetic.csv is not what privsieve makes of this release: it was changed; make it "
-               "again with privsieve synthesize --from")
+_TOO_LARGE = "the folder holds more than 1 GB, more than any release: remove large files"
+_OTHER_ROWS = ("synthetic.csv differs from the rows that privsieve makes from this release; make "
+               "it again with privsieve synthesize --from")
 #: Why a signed page of another version is not checked.
 _FOREIGN = "not compared, because this version of privsieve did not write it"
 _WHAT = {CERTIFICATE: "the certificate", RELEASE: "the release"}
@@ -139,10 +139,10 @@ def verify(certificate: Source, release: Source | None = None, *,
         result = two_files.verify(certificate, release, ledger=ledger, table=table)
         needs_folder = signers is not None or plan is not None
         return replace(result, reasons=(*result.reasons, *[
-            "signatures are those of a release folder: name the folder"] * needs_folder))
+            "signatures need a release folder: name the folder"] * needs_folder))
     if release is not None:
-        reason = ("the release of a folder is the one in it: name the folder alone, or its "
-                "certificate.json and another release")
+        reason = ("a folder already contains its release: name only the folder, or name its "
+                  "certificate.json and another release")
         return Verification((reason,), ())
     try:
         checked = FolderCheck.of(Contents.of(certificate), ledger, table)
@@ -160,7 +160,7 @@ def verify(certificate: Source, release: Source | None = None, *,
     except OSError:
         reason = "the folder cannot be read"
     except WRONG:
-        reason = "a field of the files is of a type that it cannot have"
+        reason = "a field of the files has a wrong type"
     return Verification((reason,), ())
 
 
@@ -201,7 +201,7 @@ class FolderCheck:
                               for name in contents.files if name not in checked)
         if published and other_table is not None and inside and (  # another table was counted
                 contents.digest(inside[0]) != body["claim"]["table_sha256"]):
-            check.reasons.append("the table in the folder is not the certified one")
+            check.reasons.append("the table in the folder is not the certified table")
         return check
 
     def beside(self) -> None:
@@ -221,7 +221,7 @@ class FolderCheck:
             if page == html(self.release, self.body):
                 return None
         except PrivsieveError:
-            self.reasons.append("report.html belongs to a release that lacks facts of a report")
+            self.reasons.append("report.html cannot be checked: the release lacks facts for it")
             return None
         if not ours(page) and SIGNATURES in self.contents.files:  # they bind the page
             return _FOREIGN
@@ -236,7 +236,7 @@ class FolderCheck:
     def _rows(self) -> str | None:
         """Make synthetic rows again from the release, or return why there are none."""
         if "cells" not in self.release:
-            return "rows belong to a table of counts, and the release has none"
+            return "synthetic rows need a table of counts, and the release has none"
         self.known[ROWS] = data = self.contents.read(ROWS)
         if not is_made_again(data, self.release):
             self.reasons.append(_OTHER_ROWS)
@@ -246,7 +246,7 @@ class FolderCheck:
         """Check who signed the files of the folder."""
         due = bool(signers and signers.wanted)
         if SIGNATURES not in self.contents.files:
-            self.reasons.extend(["the folder holds no signatures, and some are required"] * due)
+            self.reasons.extend(["the folder holds no signatures, but you require some"] * due)
             return
         if not self.body:
             self.unchecked[SIGNATURES] = UNSURE
@@ -275,7 +275,7 @@ class FolderCheck:
         tables = {digests[name] for name in TABLES if name in digests}
         if not tables <= {self.body["claim"].get("table_sha256"), *(
                 tables if "epsilon" in self.body["claim"] else ())}:
-            raise Unreadable("the table is not the certified one")
+            raise Unreadable("the table is not the certified table")
         return digests
 
     def result(self, signers: Signers | None) -> Verification:
@@ -285,8 +285,8 @@ class FolderCheck:
         notes = [note for note in self.first.notes if not is_stated or note != UNSIGNED]
         notes += self.notes
         if self.signed and not (signers and signers.wanted):
-            notes.append("required signers were not given: anybody can sign with a key of their "
-                         "own; compare the fingerprints")
+            notes.append("you named no required signers, and anybody can sign with their own key: "
+                         "compare the fingerprints")
         return Verification(
             tuple(self.reasons), tuple(notes), "" if self.reasons else self._says(), self.signed,
             {_printable(name): why for name, why in sorted(self.unchecked.items())})
@@ -295,7 +295,7 @@ class FolderCheck:
         """Return the claim of a valid folder, in one sentence."""
         claim = self.body["claim"]
         who = ", ".join(f"{key[:SHORT]}… as {role}" for key, role in self.signed.items())
-        first = (f"If the signature{'s' * (len(self.signed) > 1)} of {who} can be trusted"
+        first = (f"If you trust the signature{'s' * (len(self.signed) > 1)} of {who}, this holds"
                  if who else f"{UNSIGNED}. If you trust the sender, this holds")
         names = claim["columns"] if "columns" in claim else self.release["selected"]
         others = f" and {len(names) - MANY} more" if len(names) > MANY else ""

@@ -108,7 +108,7 @@ def domain_of(fields: Mapping[str, Any]) -> Domain:
     except (PrivsieveError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
         same = False
     if not same:
-        raise Unreadable("the domain of the release is impossible to declare")
+        raise Unreadable("the domain of the release is not a valid domain")
     return domain
 
 
@@ -181,9 +181,9 @@ def drawn_reasons(release: Mapping[str, Any], plan: Plan) -> Iterator[str]:
     if isinstance(drawn, Histogram):
         least: Any = plan.settings["threshold"]
         yield from failed({
-            "the release names some cells although the plan has all, or the other way round":
+            "only one of release and plan has all cells":
                 (drawn.cells.place == "all") == (least is None),
-            "a cell below the threshold is named":
+            "the release lists a cell below the threshold":
                 least is None or all(count >= int(least) for count in drawn.cells.q)})
 
 
@@ -192,11 +192,11 @@ def name_reasons(plan: Plan, columns: Sequence[str], selected: Sequence[str]) ->
     place = {name: j for j, name in enumerate(columns)}
     places = [place.get(name, -1) for name in selected]
     yield from failed({
-        "the release selects a name twice, or one that is not among its columns":
+        "the release selects a name twice, or a name that is not among its columns":
             -1 not in places and len(set(places)) == len(places),
-        "the release names columns in another order than the table's":
+        "the selected columns are not in the order of the table":
             bool(plan.settings.get("ordered")) or places == sorted(places),
-        "the release does not select as many columns as planned":
+        "the selected columns do not match the settings of the plan":
             agrees(plan.settings, columns, selected),
     })
 
@@ -226,16 +226,16 @@ def selection_reasons(plan: Plan, selection: Selection) -> Iterator[str]:
     branches = settings.get("branches", []) if plan.certain is None else []
     planned = plan.shows.get("class_counts")
     yield from failed({
-        "the release names a branch that the plan does not have, or lacks one":
+        "the branch of the release is missing, or is not in the plan":
             selection.branch in branches if branches else selection.branch is None,
-        "the release counts classes although the plan does not, or the other way round":
+        "only one of release and plan has class counts":
             (counts is not None) == (planned is not None),
     })
     target = plan.domain.target
     if counts is not None and isinstance(target, Label):
         total = sum(map(int, counts.q))
         yield from failed({
-            "the class counts have another noise than the plan":
+            "the noise of the class counts differs from the plan":
                 planned == {"per": counts.per, "law": counts.law, "scale": counts.scale},
             "the release does not have one count for each class":
                 len(counts.q) == len(target.values),

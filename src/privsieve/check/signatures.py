@@ -59,8 +59,8 @@ def plan_found(plan: str | Path, body: Mapping[str, Any], signers: Signers | Non
         reasons += signers.revocations(by)
     if signers is None or not signers.wanted:
         who = ", ".join(f"{key[:SHORT]}…" for key in by)
-        return reasons, [("required signers of the plan were not given; it is signed by "
-                          f"{who}, at an unknown time")]
+        return reasons, [(f"you named no required signers of the plan; {who} signed it, at an "
+                          "unknown time")]
     if not any(map(signers.wants, by)):
         reasons.append("the plan was not signed by a required key")
     return reasons, []

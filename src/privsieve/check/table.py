@@ -84,11 +84,11 @@ class Opened:
         beside = {*claim["sensitive"], claim["target"]}
         names = [name for name in table if name not in beside]
         if names != list(claim["columns"]) or not beside - {None} <= table.keys() or not names:
-            raise Unreadable("the table has other columns than claimed")
+            raise Unreadable("the columns of the table differ from the claim")
         cells = [table[name] for name in names]
         if not cells[0] or not all(column.strip("01") == "" if isinstance(column, str) else
                                    set(column) <= {"0", "1"} for column in cells):
-            raise Unreadable("the table has no rows, or other values than 0 and 1")
+            raise Unreadable("the table has no rows, or values other than 0 and 1")
         known: dict[str, int] = {}
         at = array("I", (known.setdefault(pattern, len(known))
                          for pattern in map("".join, zip(*cells, strict=True))))
@@ -319,8 +319,7 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
     if roles["target"] is not None and claim["target"] is None:
         hidden.append(roles["target"])
     if hidden:
-        yield ("limits on what groups reveal also hold for columns that are not published, which "
-               "were not recounted")
+        yield "the limits also apply to columns that are not published; these were not recounted"
 
 
 def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]:
@@ -349,7 +348,7 @@ def _ranked(known: Iterable[str]) -> list[str]:
         return sorted(texts, key=lambda text: (Fraction(text), text))
     if all(re.fullmatch(_DATE, text) for text in texts):
         return sorted(texts)
-    raise Unreadable("a column of numbers or dates, by its claim, has other values")
+    raise Unreadable("a column that the claim calls ordered has values other than numbers or dates")
 
 
 def _up(share: Fraction) -> int:
@@ -365,7 +364,7 @@ def _text(parts: int) -> str:
 
 def read_columns(data: bytes) -> dict[str, Sequence[str]]:
     """Return the cells of each column of a CSV file; a column of zeros and ones is one text."""
-    wrong = Unreadable("the table is not CSV in UTF-8 with equally many fields in each line")
+    wrong = Unreadable("the table is not CSV in UTF-8 with the same number of fields in each line")
     lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
     rows, known = 0, dict[str, str]()  # each text is held once
     try:
@@ -393,4 +392,4 @@ def read_columns(data: bytes) -> dict[str, Sequence[str]]:
 def _demand(many: int, what: str, most: int) -> None:
     """Refuse a table that takes more than seconds to count."""
     if many > most:
-        raise Unreadable(f"the table has too many {what} to be counted again")
+        raise Unreadable(f"the table has too many {what} to recount")

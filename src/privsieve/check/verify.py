@@ -87,7 +87,7 @@ def verify(certificate: Source, release: Source | None = None, *,
     except (Unreadable, SchemaError) as error:
         return Verification((str(error),), ())
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
-        return Verification(("a field of the files is of a type that it cannot have",), ())
+        return Verification(("a field of the files has a wrong type",), ())
     return Verification(tuple(reasons), (*_unseen(body, release, ledger), *notes))
 
 
@@ -123,13 +123,14 @@ def _paid(body: Mapping[str, Any], release: Mapping[str, Any] | None, table: obj
           ) -> tuple[list[str], list[str]]:
     """Return reasons and notes about a certificate with an epsilon."""
     reasons = [*_claim(body), *_needing_methods(_theorem, body)]
-    notes = [*failed({"the table was not read: fresh noise cannot be recounted": table is None})]
+    notes = [*failed({"the table was not read, because fresh noise cannot be recounted":
+                      table is None})]
     if body["ledger"] is not None:
         reasons += _entries(body)
     if release is not None:
         reasons += [reason for reason in _needing_methods(_release, body, release)
                     if reason not in reasons]
-        notes += failed({"the target was not found: a class has a noisy count near 0, and the "
+        notes += failed({"the target was not found: a class has a noisy count near 0, so the "
                          "names may answer another question; check the domain file":
                          bool(reasons) or not Release(release, None).missing})
     return reasons, notes
@@ -150,7 +151,7 @@ def _contained(body: Mapping[str, Any], release: Mapping[str, Any] | None, table
     elif table is not None:
         reasons.append("the table must be given as a file")
     return reasons, [*containment.notes(body["claim"]), *failed({
-        "the table was not given: its level was not recounted": table is not None})]
+        "no table was given, so its level was not recounted": table is not None})]
 
 
 def _needing_methods(check: Callable[..., Iterable[str]], *parameters: object) -> list[str]:
@@ -158,8 +159,8 @@ def _needing_methods(check: Callable[..., Iterable[str]], *parameters: object) -
     try:
         return [*check(*parameters)]
     except ModuleNotFoundError as error:
-        return [(f"the plan was not made again: this needs {error.name}, which is not installed: "
-                "install privsieve with all its requirements")]
+        return [(f"the plan was not checked, because {error.name} is not installed; install "
+                 "privsieve with all its requirements")]
 
 
 def _theorem(body: Mapping[str, Any]) -> Iterator[str]:
@@ -179,9 +180,9 @@ def _claim(body: Mapping[str, Any]) -> Iterator[str]:
         "the claimed delta is not below 1": delta < 1,
         "the account does not follow from the claimed delta":
             claim["account"] == ("approximate" if delta else "pure"),
-        "the epsilon of the plan is not the claimed one": plan["epsilon"] == claim["epsilon"],
-        "the delta of the plan is not the claimed one": plan["delta"] == claim["delta"],
-        "the method of the plan is not the claimed one": plan["method"] == claim["mechanism"],
+        "the epsilon of the plan differs from the claim": plan["epsilon"] == claim["epsilon"],
+        "the delta of the plan differs from the claim": plan["delta"] == claim["delta"],
+        "the method of the plan differs from the claim": plan["method"] == claim["mechanism"],
         "the planned noise does not have the claimed epsilon and delta":
             events.holds(event, epsilon, delta),
         "the charge has a smaller rho than the planned noise":
@@ -206,13 +207,13 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
     return failed({
         "the charge does not follow from the release and the change that the account protects":
             recharged(known["charged"], known["rho"], terms),
-        "the claim is not the one that was charged":
+        "the claim differs from the charged claim":
             bound(known["reserve"], "reserve", reserve),
-        "the release is not the one that was charged":
+        "the release differs from the charged release":
             bound(known["commit"], "commit", commit),
         "the release was committed before it was charged":
             known["reserve"]["seq"] < known["commit"]["seq"],
-        "the charge and the release are not in one chain":
+        "the charge and the release are not in the same chain":
             known["reserve"]["seq"] + 1 != known["commit"]["seq"]
             or known["commit"]["prev"] == known["reserve"]["hash"],
         "the head is not the entry of the release": known["head"] == known["commit"]["hash"],
@@ -221,12 +222,12 @@ def _entries(body: Mapping[str, Any]) -> Iterator[str]:
 
 def _certified(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[str]:
     return failed({
-        "the digest of the release is not the certified one":
+        "the digest of the release differs from the certificate":
             digest(canonical(release)) == body["release_sha256"],
         f"the release is not a {RELEASE_FORMAT}": release.get("format") == RELEASE_FORMAT,
-        "the kind of the release is not the claimed one":
+        "the kind of the release differs from the claim":
             release.get("kind") == body["claim"]["kind"],
-        "the plan of the release is not the certified one": release.get("plan") == body["plan"],
+        "the plan of the release differs from the certificate": release.get("plan") == body["plan"],
     })
 
 
@@ -236,7 +237,7 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
     wrong = [*_certified(body, release), *failed({
         "the noise of the release was replayed, so it protects nobody":
             "replayed" not in release,
-        "the domain of the release is not the certified one":
+        "the domain of the release differs from the certificate":
             digest(canonical(release.get("domain"))) == body["domain_sha256"],
     })]
     yield from wrong
@@ -247,8 +248,8 @@ def _release(body: Mapping[str, Any], release: Mapping[str, Any]) -> Iterator[st
     yield from wrong or replan.drawn_reasons(release, plan)
     other = body["software"]["privsieve"]
     if wrong and other != __version__:
-        yield (f"the release was made by another version of privsieve than this one, "
-               f"{__version__}: check it with that version")
+        yield (f"another version of privsieve made this release (this is {__version__}): check "
+               "the release with that version")
 
 
 def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[str]:
@@ -258,7 +259,7 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[st
     known = body["ledger"]
     if known is None:
         if body["claim"].get("epsilon") != "0":  # a free release has no ledger entry
-            yield "a ledger was given, and the certificate was made without one"
+            yield "you gave a ledger, but the certificate was made without a ledger"
         return
     place = ledger.path if isinstance(ledger, Ledger) else str(ledger)
     try:
@@ -271,9 +272,9 @@ def _ledger(body: Mapping[str, Any], ledger: str | Path | Ledger) -> Iterator[st
     yield from (f"the ledger does not add up: {reason}" for reason in report.reasons)
     held = {entry.kind + entry.hash for entry in entries}
     yield from failed({
-        **{f"the ledger lacks the {word}: it is another one, or was set back":
+        **{f"the ledger lacks the {word}: it is another ledger, or an older copy":
            kind + known[kind]["hash"] in held for kind, word in _WORD.items() if kind in known},
-        "the ledger lacks the head: it is another one, or was set back":
+        "the ledger lacks the head: it is another ledger, or an older copy":
             known["head"] in {entry.hash for entry in entries},
     })
 
@@ -285,7 +286,7 @@ def _unseen(body: Mapping[str, Any], release: object, ledger: object) -> Iterato
     return failed({
         UNSIGNED: body["signature"] is not None,
         f"made without a ledger: nothing shows what else was {done}": body["ledger"] is not None,
-        f"the ledger was not given: only its own hashes show that {noted}":
+        f"no ledger was given: only the hashes in the certificate show that {noted}":
             body["ledger"] is None or ledger is not None,
-        "the release was not given: only its digest was seen": release is not None,
+        "no release was given: only its digest is known": release is not None,
     })

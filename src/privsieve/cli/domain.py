@@ -94,8 +94,8 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
     """
     public.facts(Csv())  # refused before the file is opened
     refuse(file.look and out is None and not sys.stdout.isatty(),
-           "what --look shows is private and stdout is not a terminal; give --out FILE to keep it "
-           "in a file")
+           "the output of --look is private, but stdout is not a terminal; write it to a private "
+           "file with --out FILE")
     csv = _csv(Path(data), file)
     facts = public.facts(csv)
     if file.levels:
@@ -118,7 +118,7 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
     if unknown := sum(entry.why == UNKNOWN and entry.name not in (facts.target, facts.person)
                       for entry in entries):
         words.say("set aside", f"{unknown} of {len(entries)} columns, because their names do not "
-                               "say what they hold; --numbers takes them as numbers")
+                               "say what they hold; --numbers reads them as numbers")
     words.say("next", _next(text, look=file.look, levels=file.levels))
 
 
@@ -135,7 +135,7 @@ def _csv(path: Path, file: FileOptions) -> Csv:
     if file.look:  # its answer goes into the private draft alone
         return replace(looked_at(path, csv), **options)
     sign = {"\t": "a tab"}.get(csv.delimiter, f"'{csv.delimiter}'")
-    hint = ("; say so if not: --csv-encoding, --csv-decimal, --csv-delimiter"
+    hint = ("; if this is wrong, add --csv-encoding, --csv-decimal or --csv-delimiter"
             if len(options) < len(_CSV) else "")
     words.say("file", f"fields separated by {sign}, decimals by '{csv.decimal}', letters "
                       f"{csv.encoding}, {'a header' if csv.header else 'no header'}{hint}")
@@ -145,12 +145,12 @@ def _csv(path: Path, file: FileOptions) -> Csv:
 def _next(draft: str, *, look: bool, levels: bool) -> str:
     """Say what to do with the draft."""
     if levels:
-        return ("its levels come from the rows: say who may know them, and take away the columns "
-                "that you do not publish")
+        return ("its levels come from the rows: set the role of each column, and remove the "
+                "columns that you do not publish")
     if look:
-        return ("put a public fact, from a code book, in the place of each `seen`; then take "
-                "`private` away, and inspect the table with it")
+        return ("replace each `seen` by a public fact from a code book; then remove `private`, "
+                "and inspect the table with this file")
     blanks = sum("<-" in line and not line.startswith("# #") for line in
                 draft.partition("# Set aside")[0].split("\n"))
     return (f"fill in each `<-` ({blanks}) from a code book, never from this table; then plan"
-            if blanks else "nothing has to be filled in: inspect the table with it, then plan")
+            if blanks else "nothing to fill in: inspect the table with this file, then plan")

@@ -25,7 +25,7 @@ _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 def command(data: str, *, domain: File, private_output: File | None = None) -> Outcome | None:
     """PRIVATE: look at DATA with its domain: a verdict on each column, and what to write.
 
-    Shows cells of the table, so do not share what it shows.  It spends nothing, and writes to a
+    Shows cells of the table, so do not share the output.  It spends nothing, and writes to a
     terminal only.
 
     domain : the domain file
@@ -33,8 +33,8 @@ def command(data: str, *, domain: File, private_output: File | None = None) -> O
         a page where it ends in .html, JSON where it ends in .json, else text
     """
     if private_output is None and not sys.stdout.isatty():
-        raise ParameterError("what inspect shows is private and stdout is not a terminal; "
-                             "give --private-output FILE to keep it in a file")
+        raise ParameterError("the output of inspect is private, but stdout is not a terminal; "
+                             "write it to a private file with --private-output FILE")
     inspection = inspect(data, Domain.from_toml(domain))
     if private_output is None:
         return Outcome(inspection.json(), lambda: _show(inspection.lines()))

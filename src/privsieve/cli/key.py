@@ -67,7 +67,7 @@ def _read_passphrase(*, new: bool = False) -> str:
         passphrase = click.prompt("Passphrase of the key", hide_input=True,
                                   confirmation_prompt=new, err=True)
     if not passphrase:
-        raise ParameterError("the key needs a passphrase, and there is no terminal to ask for it; "
+        raise ParameterError("the key needs a passphrase, but there is no terminal to ask for it; "
                              f"set {VARIABLE}")
     if len(passphrase.encode("utf-8", "surrogateescape")) > MOST or any(
             "\ud800" <= c <= "\udfff" for c in passphrase):

@@ -99,8 +99,8 @@ def verify(releases: tuple[str, ...] = (), *, ledger: File | None = None,
     lines = [("valid" if report.valid else "NOT VALID", ""), ("entries", f"{report.entries:,}"),
              ("head", report.head), *(("reason", reason) for reason in report.reasons)]
     if report.valid and not outside:
-        lines += [("note", ("an older copy of the ledger would be valid, too; to detect one, give "
-                            "--head or release folders"))]
+        lines += [("note", ("an older copy of the ledger is also valid; to detect such a copy, "
+                            "give --head or release folders"))]
     return Outcome(
         {"valid": report.valid, "entries": report.entries, "head": report.head,
          "known_outside": len(outside), "reasons": list(report.reasons)}, lines,
@@ -127,9 +127,9 @@ def backup(file: str, *, ledger: File) -> Outcome:
     """
     entries = copied(ledger, file)
     words.say("copied", f"{entries:,} entries, recounted, to {file}")
-    words.say("restore", "a copy does not contain later charges.  Restore the newest copy only, "
-              "check it with `ledger verify` against --head or the newest release, and charge "
-              "again what it lacks")
+    words.say("restore", "a copy does not contain later charges.  Restore only the newest copy, "
+              "check it with `ledger verify` against --head or the newest release, and repeat "
+              "the charges that it lacks")
     if os.path.lexists(f"{ledger}.key"):
         words.say("key", "the ledger's key is not in the copy; keep a copy of it as safe as the "
                          "table")
