@@ -490,7 +490,7 @@ def test_a_way_that_cannot_be_gone_is_refused_with_its_reason():
     """Where the profile that was asked for is refused, no page is left behind."""
     table = run_explore(rows=60, sources=(np.arange(60) % 30).astype(np.int32))
     page = command.EachOptions(k=5, out="one.html")
-    with pytest.raises(ParameterError, match=r"most, k = 5: .*sources are counted in 'few'"):
+    with pytest.raises(ParameterError, match=r"most, k = 5: .*choose 'few'"):
         command.explore(table, rule_of(table), SetOptions(profile="most"), page)
     assert {"t.csv"} == files()
 
