@@ -1,4 +1,4 @@
-"""`privsieve domain`: a draft of the domain file, from names and types; with a look, private."""
+"""`privsieve domain`: draft a domain file from names and types, or (private) from rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TargetOptions:
     persons: int | None = None
 
     def facts(self, csv: Csv) -> TableFacts:
-        """Return what a draft is told of the table."""
+        """Return the facts about the table for a draft."""
         refuse(self.unit == "row" and self.person, TWO_UNITS)
         refuse((self.classes or self.numeric_target) and not self.target,
                "--classes and --numeric-target describe --target; name it")
@@ -84,7 +84,7 @@ class FileOptions:
 @verb("patients.csv --target readmitted --classes 0,1 --unit row --out domain.toml")
 def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: File | None = None,
             out: File | None = None) -> None:
-    """Draft a domain file for DATA from names and types, and no row.
+    """Draft a domain file for DATA from column names and types; --look also reads rows.
 
     Sets aside each column that needs a public fact, with the reason.  A plan can use the rest.
 

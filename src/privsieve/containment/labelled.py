@@ -56,7 +56,7 @@ class Labelled:
 
     @property
     def counts(self) -> str | None:
-        """What k counts where that is not rows, as a claim says it."""
+        """Return what k counts if not rows, as a claim says it."""
         return None if self.sources is None else "persons" if self.people else "sources"
 
 

@@ -296,7 +296,7 @@ def demand_room(plan: Plan, source: Source, room: Room | None) -> Room:
 
 
 def spilled(plan: Plan, source: Source, room: Room) -> int:
-    """Bytes of rows that have to lie in a file, or 0; a choice that needs more room is refused.
+    """Return the bytes of rows that need a file, or 0; refuse a release that needs more memory.
 
     How many rows come is public, or bounded by the container: no row is looked at.  The room is
     told what is left for rows, so that the path that runs is the one that was asked for.

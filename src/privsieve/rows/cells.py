@@ -57,7 +57,7 @@ def text_cell(cell: object) -> str:
 
 
 def number_cell(cell: object, signs: str = ".") -> float:
-    """Return the number that a cell says; NaN if it says none that is finite.
+    """Return the number in a cell; NaN if it is not a finite number.
 
     signs : the decimal sign, what parts thousands, if anything does, and `<` and `>` where a limit
         such as "<5" is read as its number.
@@ -77,7 +77,7 @@ def number_cell(cell: object, signs: str = ".") -> float:
 
 
 def date_cell(cell: object, form: Form = None) -> float:
-    """Days since 1970-01-01 in universal time; NaN where the cell says no date.
+    """Return days since 1970-01-01 in universal time; NaN if the cell is not a date.
 
     >>> date_cell("1970-01-02T12:00"), date_cell("31.01.1970", "%d.%m.%Y"), date_cell("soon")
     (1.5, 30.0, nan)
@@ -486,7 +486,7 @@ def log_edges(kind: Number) -> npt.NDArray[np.float64]:
 
 
 def numbers(column: RawColumn, signs: str = ".") -> npt.NDArray[np.float64]:
-    """`number_cell` of each cell; what is not finite is missing.
+    """Return `number_cell` of each cell; a number that is not finite is missing.
 
     >>> numbers(["1", "x", None, 2])
     array([ 1., nan, nan,  2.])
@@ -530,7 +530,7 @@ def _plain_numbers(cells: list[object], decimal: str) -> list[float] | None:
 
 
 def days(column: RawColumn, form: Form = None) -> npt.NDArray[np.float64]:
-    """`date_cell` of each cell.
+    """Return `date_cell` of each cell.
 
     >>> days(["1970-01-03", "never"])
     array([ 2., nan])
@@ -545,7 +545,7 @@ def days(column: RawColumn, form: Form = None) -> npt.NDArray[np.float64]:
 
 
 def texts(column: RawColumn) -> list[str]:
-    """`text_cell` of each cell.
+    """Return `text_cell` of each cell.
 
     >>> texts([" a", 1.0, "1.0", None])
     ['a', '1', '1', '']

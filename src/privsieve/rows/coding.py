@@ -145,7 +145,7 @@ class Gather:
 
 
 def _spellings(kind: ColumnKind | None) -> tuple[Mapping[str, str], str | None]:
-    """Return the listed value of each text, and what all others say (None: themselves)."""
+    """Return the listed value of each text, and the value of all others (None: themselves)."""
     if not isinstance(kind, Listed):
         return {}, None
     spelled = {text: kind.texts[code] for text, code in kind.table.items()}
@@ -179,7 +179,7 @@ MANY = 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """How the distinct cells of a column are told apart: in bins, or as levels.
+    """The division of the distinct cells of a column into bins or levels.
 
     names : of the bins ("age<18"), or the levels.
     places : of each distinct cell, the place of its name; `len(names)` where it has none.
@@ -222,7 +222,7 @@ def encode(column: Coded, how: Any, cutting: Cutting, missing: str = "absent",
 
 
 def split(column: Coded, how: Any, cutting: Cutting) -> Split | None:
-    """Return how the cells of a column are told apart; None if it holds yes and no."""
+    """Return the division of a column into bins or levels; None if it holds yes and no."""
     kind = column.kind
     if how is None and kind is not None:
         if kind.is_binary:
@@ -304,7 +304,7 @@ def _demanded(column: Coded) -> Doubles:
 
 
 def _at_points(column: Coded, cuts: Sequence[object]) -> Split:
-    """Given cut points, checked."""
+    """Check the given cut points, and divide the column by them."""
     if any(isinstance(cut, dt.date | np.datetime64) for cut in cuts):
         column = column.as_dates()
     read = date_cell if column.dates else number_cell

@@ -80,7 +80,7 @@ def shared_cuts(values: Doubles, cutting: Cutting, *, dates: bool = False) -> li
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Rows:
-    """The values that are there, in order, and whose they are."""
+    """The values that are not missing, in order, with their sources."""
 
     values: Doubles
     k: int
@@ -112,7 +112,7 @@ class _Rows:
         return self.enough(-math.inf, cut) and self.enough(cut, math.inf)
 
     def apart(self, cuts: Sequence[float]) -> list[float]:
-        """Those of some cuts, from the smallest on, between which enough rows lie."""
+        """Return the cuts, from the smallest on, with enough rows between them."""
         kept: list[float] = []
         for cut in cuts:
             if self.enough(kept[-1] if kept else -math.inf, cut) and self.enough(cut, math.inf):

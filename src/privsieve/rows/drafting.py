@@ -52,7 +52,7 @@ _LISTING_DTYPES = ("CategoricalDtype", "Enum")
 
 def draft_table(X: Any, target: str | None, classes: Iterable[object], *, person: str | None,
                 code_book: Any, look: bool) -> str:
-    """Draft a domain file for a table; `Domain.draft` says what each argument is."""
+    """Draft a domain file for a table; `Domain.draft` explains the arguments."""
     source, csv = opened(X, look=look)
     by_dtype, book = isinstance(code_book, str) and code_book == "dtype", None
     if by_dtype:
@@ -100,7 +100,7 @@ def _listed_levels(lists: Mapping[Any, Any], columns: Sequence[str]) -> dict[str
 
 
 def opened(X: Any, *, look: bool = False) -> tuple[Source, Csv]:
-    """A table of any form, and, of a CSV file, how it is written."""
+    """Open a table of any form; return also the format of a CSV file."""
     csv = Csv()
     if isinstance(X, (str, os.PathLike)) and Path(X).suffix.lower() in TEXT_FILES:
         csv = recognised(Path(X))
@@ -138,7 +138,7 @@ def propose_columns(source: Source, facts: TableFacts, *,
 
 def _looked(source: Source, names: Sequence[str],
             facts: TableFacts) -> tuple[dict[str, Proposal], Csv]:
-    """Return what the rows say about these columns, and about the cells of the file.  PRIVATE."""
+    """Return proposals for these columns, and the format of the file, from rows.  PRIVATE."""
     if not names:
         return {}, facts.csv
     columns: list[list[str]] = [[] for _ in names]
@@ -166,7 +166,7 @@ def _looked(source: Source, names: Sequence[str],
 
 
 def _unread(column: list[str], csv: Csv) -> dict[str, int]:
-    """Return the texts that are not read, where the others are numbers, limits or dates."""
+    """Return the unread texts of a column whose other cells are numbers, limits or dates."""
     numbers_found = look(Number("n"), column, csv.signs)
     odd = {text: many for text, many, _ in numbers_found.spellings}
     if numbers_found.lost == numbers_found.present:
@@ -180,7 +180,7 @@ def _unread(column: list[str], csv: Csv) -> dict[str, int]:
 
 
 def _near_copies(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, str]:
-    """Return each column that nearly repeats an earlier one, and that one.  PRIVATE.
+    """Map each column that nearly repeats an earlier column to that column.  PRIVATE.
 
     >>> _near_copies({"mg": np.array([1., 2, 9]), "g": np.array([.001, .002, .009])})
     {'g': 'mg'}
@@ -235,7 +235,7 @@ def _date_forms(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ranges(column: Finding) -> Iterator[str]:
-    """Yield the range of numbers, codes that may stand for missing, and what is no number."""
+    """Yield the range of numbers, possible codes for missing, and texts that are not numbers."""
     codes = [mark for mark, _ in suspects(column)]
     ends = [*(column.others or ()), *(mark for mark in column.marks if mark not in codes)]
     yield f"{min(ends):g} to {max(ends):g}"

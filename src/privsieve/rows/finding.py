@@ -1,4 +1,4 @@
-"""Finding: what one column holds, and whether it can do its work; for the table's holder only.
+"""Describe the cells of one column, and judge its declaration; for the holder of the table only.
 
 The rules are those of the reader, from `cells`: what is counted here is what becomes a default, a
 bound or "other" there.
@@ -55,7 +55,7 @@ _LABELS = 0.05
 
 
 class Spelling(NamedTuple):
-    """A text that is not read, how often it stands, and where it stands first."""
+    """A text that cannot be read, its number of rows, and its first row."""
 
     text: str
     many: int
@@ -67,7 +67,7 @@ class Spelling(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Different:
-    """How many different values there are: the smallest hashes, which add up.  PRIVATE.
+    """Count different values by their smallest hashes, which add up.  PRIVATE.
 
     >>> (Different.of([1, 2]) + Different.of([2, 3])).many
     3
@@ -77,7 +77,7 @@ class Different:
 
     @classmethod
     def of(cls, hashes: Iterable[int] | npt.NDArray[np.uint64]) -> Different:
-        """The values with these hashes."""
+        """Return the count of values with these hashes."""
         return cls(np.unique(np.array(list(hashes) if not isinstance(hashes, np.ndarray)
                                       else hashes, np.uint64))[:_EXACT])
 
@@ -86,19 +86,19 @@ class Different:
 
     @property
     def exact(self) -> bool:
-        """Whether `many` is a count, and no estimate."""
+        """Return whether `many` is a count, not an estimate."""
         return len(self.hashes) < _EXACT
 
     @property
     def many(self) -> int:
-        """How many there are, or about how many."""
+        """Return the number of different values, or an estimate."""
         return len(self.hashes) if self.exact else int(
             (_EXACT - 1) / (int(self.hashes[-1]) + 1) * 2**64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Finding:
-    """What one column holds.  PRIVATE.
+    """The cells of one column, counted.  PRIVATE.
 
     declared : the column as the domain file declares it
     least, largest : the smallest and largest number (dates: days since 1970), or None
@@ -151,17 +151,17 @@ class Finding:
 
     @property
     def present(self) -> int:
-        """Rows that say something, read or not."""
+        """Count the rows whose cell is not empty."""
         return self.rows - self.missing
 
     @property
     def lost(self) -> int:
-        """Rows that say something that is not read."""
+        """Count the rows whose cell cannot be read."""
         return self.unparsable + self.unlisted
 
     @property
     def bins(self) -> Ints | None:
-        """The rows in each of the equal bins of a public grid; None where there is none."""
+        """Return the rows in each of the equal bins of a public grid; None without a grid."""
         declared = self.declared
         if not isinstance(declared, Graded) or declared.gridless:
             return None
@@ -172,7 +172,7 @@ class Finding:
 
     @property
     def in_one_bin(self) -> bool:
-        """Whether nearly all values lie in one bin though they differ there."""
+        """Return whether nearly all values are in one bin, although they differ."""
         if self.bins is None or not self.bins.sum():
             return False
         fullest = int(self.bins.argmax())
@@ -181,7 +181,7 @@ class Finding:
 
     @property
     def crowded(self) -> bool:
-        """Whether most values share a few codes though they differ."""
+        """Return whether most values share a few codes, although they differ."""
         if isinstance(self.declared, Listed) or self.least == self.largest:
             return False
         codes, many = self.codes
@@ -199,7 +199,7 @@ SUMS = ("rows", *WORDS)
 
 
 def look(declared: ColumnKind, column: RawColumn, decimal: str, start: int = 1) -> Finding:
-    """The finding on a piece of one column, whose first cell stands at the place `start`.
+    """Return the finding on a piece of a column; `start` is the place of its first cell.
 
     >>> from privsieve.public.columns import Flag
     >>> look(Flag("smoker"), ["yes", "maybe", None], ".").unlisted
@@ -267,7 +267,7 @@ def _look_values(declared: Listed, column: RawColumn, start: int) -> Finding:
 # --- adding up -----------------------------------------------------------------------------------
 
 def _mixed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Bits of numbers, mixed so that they look drawn: the finaliser of SplitMix64."""
+    """Mix the bits of numbers so that they look random: the finaliser of SplitMix64."""
     bits = (np.unique(values) + 0.0).view(np.uint64)
     with np.errstate(over="ignore"):
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -288,7 +288,7 @@ def _together(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints
 
 
 def _spelled(*pieces: Iterable[Spelling]) -> tuple[Spelling, ...]:
-    """Spellings of some pieces, the most frequent first, and of these the first in the table."""
+    """Join the spellings of some pieces, the most frequent first, then the first in the table."""
     spellings: dict[str, Spelling] = {}
     for spelling in (spelling for piece in pieces for spelling in piece):
         before = spellings.get(spelling.text)
@@ -309,7 +309,7 @@ def _first(places: Iterable[int] | npt.NDArray[np.intp], start: int) -> tuple[in
 
 
 def _forms(spelled: Mapping[str, Sequence[int]]) -> Counter[str]:
-    """How many unread cells each way to write a date would read."""
+    """Count the unread cells that each date format would read."""
     return Counter({form: many for form in FORMS if (many := sum(
         len(at) for text, at in spelled.items() if not math.isnan(date_cell(text, form))))})
 
@@ -317,7 +317,7 @@ def _forms(spelled: Mapping[str, Sequence[int]]) -> Counter[str]:
 # --- the verdict ---------------------------------------------------------------------------------
 
 class Verdict(NamedTuple):
-    """Whether a column can do its work as it is declared, and why not.
+    """The verdict on a column as declared, with the reason.
 
     stop : nothing of it can be found, or most of it is lost
     look : something is lost or odd, and somebody should know of it
@@ -331,7 +331,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(column: Finding) -> Verdict:
-    """Whether the column can do its work as it is declared.
+    """Return whether a column can be used as declared, with the reason.
 
     >>> from privsieve.public.columns import Flag
     >>> verdict(look(Flag("smoker"), ["maybe", "no", "yes", "no"], ".")).reason
@@ -388,13 +388,13 @@ def _looks(column: Finding) -> Iterable[str]:
 
 
 def is_identifier(column: Finding) -> bool:
-    """Whether almost every row has a text of its own."""
+    """Return whether almost every row has a different text."""
     return (isinstance(column.declared, Listed) and column.present >= _MANY
             and column.different.many >= _UNIQUE * column.present)
 
 
 def whole_and_different(column: Finding) -> bool:
-    """Whether almost every row has a whole number of its own."""
+    """Return whether almost every row has a different whole number."""
     read = column.present - column.lost
     return (column.declared.is_number and column.whole and read >= _MANY
             and column.different.many >= (1.0 if column.different.exact else _UNIQUE) * read)
@@ -409,7 +409,7 @@ def _constant(column: Finding) -> bool:
 
 
 def suspects(column: Finding) -> list[tuple[float, tuple[int, int]]]:
-    """Marks that stand far from all other values, or below them and below 0."""
+    """Return the marks far from all other values, or below them and below 0."""
     if column.others is None:
         return []
     low, high = column.others
@@ -422,17 +422,17 @@ def suspects(column: Finding) -> list[tuple[float, tuple[int, int]]]:
 # --- a text that is not read ---------------------------------------------------------------------
 
 def _loose(text: str) -> str:
-    """Without what people forget: capitals and spaces."""
+    """Return a text in small letters without spaces."""
     return "".join(text.casefold().split())
 
 
 def quoted_value(value: Scalar) -> str:
-    """A value in ASCII, so that no control or direction character reaches the terminal."""
+    """Return a value in ASCII, so that no control or direction character reaches the terminal."""
     return json.dumps(value)
 
 
 def near_value(declared: ColumnKind, text: str) -> str | None:
-    """The declared value that is spelled nearly so, as JSON; None where there is none."""
+    """Return the declared value with a similar spelling, as JSON; None if there is none."""
     if not isinstance(declared, Listed):
         return None
     loose = {_loose(listed): listed if declared.is_binary else declared.values[code]

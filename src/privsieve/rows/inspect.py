@@ -117,7 +117,7 @@ class Inspection:
 
     @property
     def _explained(self) -> frozenset[str]:
-        """The unread texts that the proposed CSV options would read."""
+        """Return the unread texts that the proposed CSV options would read."""
         options = {remark.key: remark.actual for remark in self.remarks}
         return frozenset(text for column in self.findings for text, _, _ in column.spellings
                          if text in options.get("missing", ())
@@ -235,7 +235,7 @@ def _with_cells(domain: Domain, findings: Iterable[Finding]) -> Csv:
 
 
 def _looked(source: Source, domain: Domain) -> Inspection:
-    """One pass over the body."""
+    """Inspect the body in one pass."""
     parts = [*domain.columns, *([domain.target] if domain.target else [])]
     findings = [Finding(declared, 0) for declared in parts]
     people: Counter[str] = Counter()

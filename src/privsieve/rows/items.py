@@ -66,7 +66,7 @@ def items_of(X: Any, y: Any = None, **how: Any) -> Found:
 
 
 def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
-    """Items, classes and sensitive columns of a table, of the same rows in the same order.
+    """Return items, classes and sensitive columns of a table, with rows in the same order.
 
     >>> table = table_of([[1, "A"], [0, "B"]], None, Reading(sensitive=("x1",)))
     >>> table.items.names, [(column.name, column.values) for column in table.sensitive]
@@ -286,7 +286,7 @@ def _looked_up(column: Coded, known: Sequence[str], what: str) -> npt.NDArray[np
 
 
 def _kept(value: Coded) -> npt.NDArray[np.bool_]:
-    """Return which lines say yes."""
+    """Return which lines have the value 1."""
     numbers = value.numbers()
     if numbers is None or not set(numbers.tolist()) <= {0.0, 1.0} or (value.codes < 0).any():
         raise SchemaError(f"column {value.name!r} of the log holds values other than 0 and 1; "

@@ -75,7 +75,7 @@ class Items:
 
     @classmethod
     def of_cells(cls, matrix: npt.ArrayLike, names: Sequence[str] | None = None) -> Items:
-        """Return items of a table of cells: anyone who knows a cell knows what it is not.
+        """Return items of a table of cells; absences of items may be known.
 
         >>> Items.of_cells([[1, 0], [1, 1]]).absent
         (True, True)
@@ -109,7 +109,7 @@ class Sensitive:
 
 
 def check_size(rows: int, width: int) -> None:
-    """Refuse a sparse table whose size, which a few bytes can claim, would take all memory.
+    """Refuse a sparse table that claims more rows or columns than memory could hold.
 
     >>> check_size(1000, 20)
     """

@@ -105,12 +105,12 @@ class Source:
 
     @property
     def labelled(self) -> bool:
-        """Whether `y` came apart from the table."""
+        """Return whether `y` is passed separately from the table."""
         return self.y is not None
 
     @property
     def record(self) -> Literal["row", "line"]:
-        """What one record is: of a CSV file a line, unless its cells may hold line breaks."""
+        """Return "line" for a CSV file without line breaks in cells, else "row"."""
         lines = self.by in ("header", "field") and not (self.file and self.file.csv.line_breaks)
         return "line" if lines else "row"
 
@@ -193,7 +193,7 @@ def fold(name: str) -> str:
 
 
 def position_names(width: int) -> tuple[str, ...]:
-    """Return what the columns of a table without names are called.
+    """Return the names of the columns of a table without names.
 
     >>> position_names(2)
     ('x0', 'x1')
@@ -222,13 +222,13 @@ def repeated(names: Sequence[str]) -> bool:
 
 
 def check_lengths(rows: int, y: RawColumn | None) -> None:
-    """Refuse a target that is not as long as the table."""
+    """Refuse a target whose length differs from the table."""
     if y is not None and len(y) != rows:
         raise SchemaError("X and y have different numbers of rows; give one label for each row")
 
 
 def check_fields(width: int, domain: Domain) -> None:
-    """Refuse an array of another width than the domain's."""
+    """Refuse an array whose width differs from the domain."""
     if width != len(domain.columns):
         raise SchemaError(f"the array has {width} columns and the domain names "
                           f"{len(domain.columns)}; give both the same columns in the same order")
@@ -533,7 +533,7 @@ def _homes(X: object) -> set[str]:
 
 
 def _check_positions(domain: Domain, shape: Source) -> None:
-    """Refuse an array of another width or type; a list without rows has neither."""
+    """Refuse an array of a wrong width or type; a list without rows has neither."""
     for noun, name in (("person", domain.person), ("weight", domain.weight)):
         if name is not None:
             raise SchemaError(f"the {noun} {name!r} is a column, but an array has no names; give a "

@@ -1,6 +1,6 @@
-"""Table: a table of cells as items, with the class and the sensitive values of each row.
+"""Read a table of cells as items, with the class and the sensitive values of each row.
 
-All of it comes from one pass, so that it is of the same rows in the same order.
+All of these come from one pass, so they have the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from privsieve.rows.source import (
 Codes = npt.NDArray[np.int32]
 Places = npt.NDArray[np.intp]
 
-#: What all values are called that a list of levels leaves out.
+#: The name of all values that are not in a list of levels.
 OTHER = "other"
 
 
@@ -85,7 +85,7 @@ def labels(column: Coded, how: Any = None, cutting: Cutting | None = None,
 
 
 def unmerged(column: Coded) -> tuple[Codes, tuple[Any, ...]]:
-    """Labels as they are, however many: `labels` looks at them again, and may merge them."""
+    """Return all labels unchanged; `labels` may merge them later."""
     places, names = _by_label(column)
     return _present(_demanded(column, np.append(places, -1)[column.codes]), names)
 
@@ -208,7 +208,7 @@ BATCH = 65_536
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reading:
-    """How a table is read as items.
+    """The way to read a table as items.
 
     domain : the columns, their kinds and how they are written; without it, the cells decide.
         Sensitive columns of the domain do not become items.
@@ -342,7 +342,7 @@ def how_coded(columns: Sequence[str] | Mapping[Any, Any] | None, known: Sequence
 
 
 def body_of(source: Source, names: Sequence[str]) -> Iterator[list[RawColumn]]:
-    """These columns of a table in batches; no text of a foreign library could quote a cell."""
+    """Yield columns of a table in batches; replace errors of libraries, which may quote cells."""
     return guarded(source.raw(names, BATCH), SchemaError(
         "the table cannot be read to its end: it is damaged; copy or write it again"))
 

@@ -79,7 +79,7 @@ class Broken:
 
 
 def recognised(path: Path) -> Csv:
-    """Return how a CSV file is written, by its first line alone.
+    """Guess the format of a CSV file from its first line only.
 
     A semicolon between fields means a decimal comma.  The encoding is utf-8 if the first line is
     valid utf-8, else cp1252.
@@ -105,7 +105,7 @@ def guess(header: str) -> str:
 
 
 def looked_at(path: Path, csv: Csv, names: Sequence[str] = ()) -> Csv:
-    """Return how a CSV file is written, by its rows, if not as declared.  PRIVATE.
+    """Guess the format of a CSV file from its rows, if not as declared.  PRIVATE.
 
     names : the columns that the delimiter should give.
     """
@@ -192,7 +192,7 @@ def as_shown(path: Path, domain: Domain) -> Domain:
 
 
 def compare(declared: Csv, actual: Csv) -> tuple[Remark, ...]:
-    """Return the options that the file shows otherwise than declared."""
+    """Return the options for which the file differs from its declaration."""
     keys = ("encoding", "delimiter", *(item.name for item in fields(Csv)))
     return tuple(Remark(key, getattr(declared, key), getattr(actual, key))
                  for key in dict.fromkeys(keys)
@@ -200,7 +200,7 @@ def compare(declared: Csv, actual: Csv) -> tuple[Remark, ...]:
 
 
 def _encoding(data: bytes, declared: str) -> str:
-    """Return the declared encoding where it can be right; else utf-8, cp1252, or latin-1."""
+    """Return the declared encoding if it can be right; else utf-8, cp1252, or latin-1."""
     for name in ("utf-8", "cp1252"):
         try:
             data.removeprefix(_BOM).decode(name)
@@ -213,7 +213,7 @@ def _encoding(data: bytes, declared: str) -> str:
 
 
 def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
-    """Return the declared delimiter, or one under which more columns are there."""
+    """Return the declared delimiter, or one that gives more of the columns."""
     need = 1 + max((field_position(name) or 0 for name in names), default=0)
 
     def count_columns(sign: str) -> int:
@@ -231,7 +231,7 @@ def _delimiter(lines: Sequence[bytes], csv: Csv, names: Sequence[str]) -> str:
 
 
 def broken(file: File, positions: Sequence[int]) -> tuple[Broken, ...]:
-    """Count the lines that are no records, each under the first reason that holds."""
+    """Count the lines that are not records, each under the first reason that holds."""
     need, reasons = max(positions) + 1, {why: Broken(why) for why in REASONS}
     lines = (line for block in file.lines(file.longest(positions)) for line in block)
     for number, line in enumerate(lines, 1 + file.csv.header):
