@@ -93,7 +93,7 @@ def test_check_shows(privsieve):
     assert [{"items": ["b", "c"], "rows": 1}, {"items": ["b", "d"], "rows": 1}] == document["rare"]
     assert document["rare_complete"]
     assert re.search("without +b: level 2 instead of 1", out)
-    assert re.search("rare +b, c: 1 row has all of it", out)
+    assert re.search("rare +b, c: 1 row has all of these items", out)
     assert out.startswith("PRIVATE")
     assert document["containment"]["level"] == containment_level(np.array(
         [list(map(int, line.split(","))) for line in TOY.splitlines()[1:]]))
@@ -104,7 +104,7 @@ def test_a_search_that_stops_says_so(privsieve, monkeypatch):
     monkeypatch.setattr("privsieve.containment.measures.MOST_READ", 0)
     out = privsieve("check", "toy.csv", "-k", 2)[1]
 
-    assert re.search("rare +there may be more: the search stopped here", out)
+    assert re.search("rare +there may be more combinations: the search stopped here", out)
     assert "larger sets do" not in out
 
 

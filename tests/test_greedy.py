@@ -160,7 +160,7 @@ def test_refused_rules(rule, says):
 @pytest.mark.parametrize(("options", "says"), [
     ("entropy", "give one of mutual-information, hamming"), ([1.0, 2.0], "each of 5 items"),
     ([1, 1, np.nan, 1, 1], "item 2 is nan"), ([1, 1, 1, -1, 1], "item 3 is -1"),
-    ([2**61] * 5, "divide all of them"), (["a"] * 5, "a number for each")])
+    ([2**61] * 5, "divide all by the same"), (["a"] * 5, "a number for each")])
 def test_refused_weights(options, says):
     """Weights are known names or numbers that are not negative."""
     with pytest.raises(ParameterError, match=says):

@@ -251,13 +251,13 @@ def _causes(measurement: Measurement) -> Iterator[Fact]:
     if risk.sample:
         yield Fact("without", "the cost of columns is not measured in a sample")
     elif not measurement.gained:
-        yield Fact("without", "no single column: the level stays the same")
+        yield Fact("without", "any single column, the level stays the same")
     for items, rows in zip(rare.sets, rare.rows, strict=True):
         yield Fact("rare", f"{names(rare.names[j] for j in items)}: "
                            f"{'1 row has' if rows == 1 else f'{rows:,} rows have'} "
-                           f"{'all of it' if len(items) > 1 else 'it'}")
+                           f"{'all of these items' if len(items) > 1 else 'this item'}")
     if not rare.complete:
-        yield Fact("rare", "there may be more: the search stopped here")
+        yield Fact("rare", "there may be more combinations: the search stopped here")
     elif not rare.sets and level < risk.k:
         yield Fact("rare", f"no set of at most three items breaks k = {risk.k}; larger sets do")
 

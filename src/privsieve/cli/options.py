@@ -217,7 +217,7 @@ class UnitOptions:
                               "a person may have several rows, or write unit = in [table] of the "
                               "domain file")
         if domain.unit_declared and unit and (unit, self.person) != (domain.unit, domain.person):
-            raise DomainError(f"the domain file protects a {domain.unit}, and the options protect "
+            raise DomainError(f"the domain file protects a {domain.unit}, but the options protect "
                               "another unit; leave the option out, or change [table]")
         facts: dict[str, Any] = {"person": self.person or None, "persons": self.persons,
                                  "rows_per_person": self.rows_per_person, "rows": rows}

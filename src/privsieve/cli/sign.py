@@ -47,13 +47,13 @@ def command(what: str, *, key: File, as_: Role | None = None,
     folder = Path(what)
     if folder.is_dir():
         if as_ is None or out is not None:
-            raise ParameterError("a folder needs --as maker or --as approver, and keeps its "
-                                 "signatures; add --as, and leave --out out")
+            raise ParameterError("a folder needs --as maker or --as approver, and stores its "
+                                 "signatures itself; add --as, and leave out --out")
         says = sign_folder(folder, opened(key), as_)
         words.say("says", says)
         return Outcome({"signed": what, "as": as_, "says": says})
     if as_ is not None and folder.exists():
-        raise ParameterError("a plan has neither maker nor approver; leave --as out")
+        raise ParameterError("a plan has neither maker nor approver; leave out --as")
     signed = _sign_plan(folder, opened(key), out)
     words.say("plan", signed)
     return Outcome({"signed": signed, "as": None, "says": None})
@@ -105,7 +105,7 @@ def _sign_plan(path: Path, key: PrivateKey, out: str | None) -> str:
     if isinstance(content, dict) and "payload" in content:
         if out is not None:
             raise ParameterError("the plan is already signed, and the new signature is added to "
-                                 "it; leave --out out")
+                                 "it; leave out --out")
         envelope = Envelope.read(data)
         if envelope.statement.kind != PLAN:
             raise ParameterError("the signed file is not a plan; to sign a release, name its "

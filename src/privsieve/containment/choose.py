@@ -241,7 +241,7 @@ def _read_weights(weights: npt.ArrayLike, items: int) -> Worth:
     exact = vector.dtype.kind != "f"
     scaled = vector if exact else np.rint(vector * float(1 / NANO))
     if float(scaled.sum(dtype=np.float64)) >= 2.0**62:
-        raise ParameterError("weights sum to more than 2^62 units; divide all of them by the same")
+        raise ParameterError("weights sum to more than 2^62 units; divide all by the same number")
     return Worth(scaled.astype(np.int64), Fraction(1) if exact else NANO)
 
 

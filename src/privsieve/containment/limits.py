@@ -495,7 +495,7 @@ class _Limited:
         """Remove items until no row misses a limit, then add what fits; counted items stay."""
         now = frozenset(selected) | self.counted
         while self._failing(now) and (held := self._held(now)):
-            tell(f"limits: {self._failing(now)} rows miss one with {len(now)} columns")
+            tell(f"limits: {self._failing(now)} rows miss a limit with {len(now)} columns")
             now -= {*held[:max(len(now) // _PART, 1)]}
         if self._failing(now) or now <= self.counted:
             return self._grown(self.counted, self.weighty)

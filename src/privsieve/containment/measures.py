@@ -56,7 +56,7 @@ def sampled(known: Knowledge, y: Codes | None = None, classes: int = 1, *, k: in
     """
     rows = known.items.rows
     if not rows:
-        raise SchemaError("the table has no row; a risk is a share of rows: give at least one")
+        raise SchemaError("the table has no rows, so there is no risk to measure; give rows")
     groups = known.groups(y, classes)
     if sample is None and len(groups.table.masks) > MANY_PATTERNS:
         some = replace(groups, who=_drawn(rows, SAMPLE))
