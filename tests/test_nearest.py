@@ -243,7 +243,7 @@ def test_no_rows():
 
 @pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize(("X", "label", "metric", "error", "text"), [
-    (np.array([[0.0], [np.nan]]), np.zeros(2, np.int32), "manhattan", ValueError, "holds NaN"),
+    (np.array([[0.0], [np.nan]]), np.zeros(2, np.int32), "manhattan", ValueError, "has NaN"),
     (np.array([[0.0], [np.inf]]), np.zeros(2, np.int32), "euclidean", ValueError, "scale the col"),
     (np.array([[0.0], [-1.1e100]]), np.zeros(2, np.int32), "manhattan", ValueError, "1e.100"),
     (np.array([[0.0], [0.5]]), np.zeros(2, np.int32), "hamming", ValueError, "of 0 and 1"),

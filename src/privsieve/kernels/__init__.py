@@ -1,4 +1,4 @@
-"""Kernels: arrays in, arrays out.  Native where it was built, NumPy elsewhere, the same bits.
+"""Kernels: arrays in, arrays out.  C++ if it was built, else NumPy, with the same bits.
 
 Rows are class-partitioned: those of class 0 first, then those of class 1, and so on;
 `starts[c]` is the first row of class c, and its last entry the number of rows.  `labellings`

@@ -154,7 +154,7 @@ def reference_votes(rows: Rows, reference: Rows, kinds: U16 | None, tau: int) ->
 
 @kernel(_demand_moving_units)
 def reference_moves(rows: Rows, reference: Rows, kinds: U16 | None) -> I32:
-    """Return by what each unit would vote, with hits and misses in the reference.
+    """Return the vector by which each unit would vote, with hits and misses in the reference.
 
     >>> rows = Rows(np.array([[0, 5]], np.uint16), np.array([1], np.int32), np.array([0, 1]))
     >>> known = Rows(np.array([[0, 5], [9, 5]], np.uint16), np.array([1, 0], np.int32),

@@ -113,16 +113,16 @@ def reason() -> str:
 
 
 def native(twin: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return the kernel in C++ of a twin's name; the twin if there is none."""
+    """Return the C++ kernel with the name of a NumPy twin, or else the twin."""
     return kernel(lambda *_, **__: None)(twin)
 
 
 def kernel(
     demand: Callable[Arguments, Sequence[object] | None],
 ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Return the same, for arguments that `demand` has checked.
+    """Return a decorator that lets `demand` check the arguments of a kernel.
 
-    What `demand` gives, if anything, is how the one in C++ takes them.
+    If `demand` returns arguments, the C++ kernel takes these instead.
 
     >>> @kernel(lambda z: demand_array("z", z, np.uint64, 1))
     ... def mix64(z):
@@ -151,7 +151,7 @@ def kernel(
 def demand_array(
     name: str, value: object, dtype: npt.DTypeLike | list[npt.DTypeLike], ndim: int
 ) -> None:
-    """Refuse what is not a C-contiguous, aligned array of this type and this many dimensions.
+    """Refuse a value that is not a C-contiguous, aligned array of this type and dimension.
 
     >>> demand_array("codes", np.zeros(3), np.uint16, 1)
     Traceback (most recent call last):
@@ -241,7 +241,7 @@ def demand_rows(codes: U16, starts: I64, weight: I64 | None = None) -> tuple[obj
 
 
 def demand_parts(parts: Sequence[ClassRows]) -> tuple[list[ClassRows], bool]:
-    """Refuse sets of rows that do not fit each other; and whether their counts need 64 bits."""
+    """Check sets of rows; return them, and whether their counts need 64 bits."""
     rows, weights = 0, []
     for codes, starts, weight in parts:
         demand_rows(codes, starts, weight)
@@ -257,7 +257,7 @@ def demand_parts(parts: Sequence[ClassRows]) -> tuple[list[ClassRows], bool]:
 
 
 def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:
-    """Refuse what is no units, no feature or no key."""
+    """Check units, a feature and a key."""
     demand_array("unit", unit, np.uint64, 1)
     return unit, *(demand_whole(name, word, 0, MOST_WORD)
                    for name, word in (("feature", feature), ("key", key)))
@@ -265,7 +265,7 @@ def demand_ties(unit: U64, feature: int, key: int) -> tuple[object, ...]:
 
 def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: U8,
                  ) -> tuple[object, ...]:
-    """Refuse columns whose rows or cuts do not fit them; the kernel spares itself the masks."""
+    """Check columns with their rows and cuts; return also whether the kernel needs masks."""
     demand_array("codes", codes, np.uint16, 2)
     demand_offsets("starts", starts, codes.shape[1])
     demand_array("ids", ids, np.uint64, 2)
@@ -278,7 +278,7 @@ def demand_split(codes: U16, starts: I64, ids: U64, key: int, cuts: Cuts, kind: 
 
 
 def demand_items(items: Cells, rows: int) -> None:
-    """Refuse items whose rows are none of the table's, or do not rise.
+    """Refuse items whose rows are outside the table, or do not rise.
 
     Rows that rise are each there once: sums over them are counts, and a set of rows is one list.
 
@@ -300,7 +300,7 @@ def demand_items(items: Cells, rows: int) -> None:
 
 
 def demand_runs(name: str, runs: Runs) -> int:
-    """Refuse a triple that is not what `runs` returns; its largest count."""
+    """Check a triple that `runs` returned; return its largest count."""
     indptr, code, count = runs
     demand_array(f"{name}: code", code, np.uint16, 1)
     demand_array(f"{name}: count", count, [np.int32, np.int64], 2)
@@ -311,7 +311,7 @@ def demand_runs(name: str, runs: Runs) -> int:
 
 
 def demand_kind(kind: U8, what: str, columns: int) -> None:
-    """Refuse kinds that are none, or not one for each column."""
+    """Refuse invalid kinds, or a number of kinds that differs from the columns."""
     demand_array("kind", kind, np.uint8, 1)
     demand_equal(f"kind and {what}", len(kind), columns)
     if kind.max(initial=0) > 3:
@@ -319,7 +319,7 @@ def demand_kind(kind: U8, what: str, columns: int) -> None:
 
 
 def demand_column_weights(runs: Runs, labellings: I64, kind: U8) -> None:
-    """Refuse what is no runs, and kinds and class weights that do not fit or weigh too much."""
+    """Check runs, kinds and class weights; refuse too large weights."""
     top = demand_runs("runs", runs)
     demand_array("labellings", labellings, np.int64, 2)
     demand_kind(kind, "runs", len(runs[0]) - 1)
@@ -351,7 +351,7 @@ def demand_weight(weight: I64 | None, rows: int) -> None:
 def demand_signs(
     planes: U64, masks: U64 | None, zeros: I64, words: I64, rows: I64, labellings: I64
 ) -> tuple[object, ...]:
-    """Refuse planes whose parts do not fit each other; products are shared among threads."""
+    """Check planes and their companions; return them with a number of threads."""
     demand_array("planes", planes, np.uint64, 2)
     if masks is not None:
         demand_array("masks", masks, np.uint64, 2)
@@ -384,7 +384,7 @@ def demand_triples(planes: U64, *rest: Any) -> tuple[object, ...]:
 def demand_bins(
     bins: U8, starts: I64, weight: I64 | None, labellings: I64, grid: int, nominal: U8
 ) -> tuple[object, ...]:
-    """Refuse bins whose companions do not fit them, or a grid without a kernel; and threads."""
+    """Check bins, their companions and the grid; return them with a number of threads."""
     demand_array("bins", bins, np.uint8, 2)
     demand_offsets("starts", starts, bins.shape[1])
     demand_whole("rows of bins", bins.shape[1], 0, MOST_BINNED)
@@ -403,7 +403,7 @@ def demand_bins(
 
 
 def largest(name: str, values: npt.NDArray[Any]) -> int:
-    """Refuse numbers below 0; the largest of the others, 0 if there is none."""
+    """Refuse numbers below 0; return the largest number, or 0 for an empty array."""
     # One pass: as numbers without a sign, negative ones are the largest.
     top = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
     if top > np.iinfo(values.dtype).max:
@@ -437,7 +437,7 @@ def class_sums(starts: I64, weight: I64 | None) -> npt.NDArray[Any]:
 
 
 def demand_signed(labellings: I64, by_class: npt.NDArray[Any]) -> None:
-    """Refuse labellings that weigh too much, of each class one row at least: -2^63 has no size."""
+    """Refuse labellings with too large sums, if each class has at least one row."""
     sizes = np.abs(labellings.astype(np.float64))
     if (sizes @ np.maximum(by_class, 1).astype(np.float64)).max(initial=0) >= LARGEST_SUM:
         raise ValueError("the weights of the labellings add up to 2^61 or more, so their sums may "
@@ -455,7 +455,7 @@ def demand_column_sums(runs: Runs, top: int, labellings: I64) -> None:
 
 
 def demand_column_rows(runs: Runs, top: int, most: int) -> None:
-    """Refuse runs of which a column counts more than `most` rows; counts are from 0 to `top`."""
+    """Refuse runs with more than `most` rows in a column; counts are from 0 to `top`."""
     bound = top * runs[2].shape[1] * int(np.diff(runs[0]).max(initial=0))
     if bound > most and _sums(runs).sum(axis=1).max(initial=0) > most:
         raise ValueError(f"runs must count at most {most} rows")

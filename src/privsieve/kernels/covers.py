@@ -1,4 +1,4 @@
-"""Sets of items by the rows that each of their patterns covers; a set of rows is an integer.
+"""Covers: sets of items, by the rows of each pattern; a set of rows is an integer.
 
 Greedy choices in plain Python, the twins of those in `patterns`, and what that of `search` goes by.
 `covers.h` says the same natively.
@@ -116,7 +116,7 @@ class Covers:
         return not column.rows or bool(column.rows & s.stay)
 
     def add(self, s: State, x: int) -> State | None:
-        """Add a column; return None if too many rows would have to be left out."""
+        """Add a column; return None if this would leave out too many rows."""
         column, parts = self.columns[x], []
         for own, cover in s.patterns:
             if own & ~column.rows:
@@ -140,7 +140,7 @@ class Covers:
         return sum(held for held in known if held.bit_count() >= self.k)
 
     def gain(self, s: State, x: int) -> int:
-        """Return what a column adds: its weight, or the pairs that it tells apart."""
+        """Return the gain of a column: its weight, or the pairs that it distinguishes."""
         if not self.pairs_only:
             return self.columns[x].weight
         halves = [[self._classes(held) for held in self._halves(own, x)] for own, _ in s.patterns]
@@ -191,7 +191,7 @@ def bits(some: I32 | I64, rows: int) -> int:
 
 
 def greedy(items: Cells, y: I32, order: I64, facts: I64, absent: U8) -> I64:
-    """Items of `order` that are accepted one after the other."""
+    """Return the items of `order` that the rule accepts, one after another."""
     choice = _Choice(items, y, facts, absent)
     return choice.grown(lambda: choice.in_order(order.tolist()))
 
@@ -221,7 +221,7 @@ class _Choice:
         self.accepted: list[int] = []
 
     def grown(self, grow: Callable[[], None]) -> I64:
-        """Return what is accepted; a last -1: the user ended it."""
+        """Return the accepted items; a last -1 means that the user stopped the search."""
         empty = self.covers.root()
         if empty is None:
             return np.empty(0, np.int64)
@@ -233,7 +233,7 @@ class _Choice:
         return np.array(self.accepted, np.int64)
 
     def accept(self, item: int) -> bool:
-        """Take an item, if the rule holds with it and somebody who stays holds it."""
+        """Accept an item if the rule holds with it and a remaining row has it."""
         s = self.state._replace(columns=())  # those taken before may be held by nobody now
         after = self.covers.add(s, item) if self.covers.keeps(s, item) else None
         if after is None:
@@ -243,14 +243,14 @@ class _Choice:
         return True
 
     def in_order(self, order: list[int]) -> None:
-        """Try one item after the other; pass over what does not fit, or end there."""
+        """Try one item after another; skip an item that does not fit, or stop there."""
         for item in order:
             if not self.accept(item) and not self.skip:
                 return
 
     def best_first(self, prefix: list[int], left: list[int],
                    score: Callable[[State, int], int], least: float) -> None:
-        """Take a prefix, then the column of the best score, until none is enough."""
+        """Take a prefix, then the column of the best score, until no score is at least `least`."""
         if not all(self.accept(item) for item in prefix):
             return
         values: dict[int, int] = {}

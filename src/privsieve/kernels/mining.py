@@ -1,4 +1,4 @@
-"""Maximal sets: items that at least k rows hold all of, and that no further item may join.
+"""Mining: maximal sets of items that at least k rows contain.
 
 Items are `(indptr, indices)`: item j is held by the rows ``indices[indptr[j]:indptr[j + 1]]``.
 The rows that hold all items of a set are its cover, and their number its support.  A projection on
@@ -77,7 +77,7 @@ class TopRule(NamedTuple):
 
 
 class Top(NamedTuple):
-    """Sets, the heaviest first, and what is known of all others.
+    """The heaviest sets, in order, and a bound for all other sets.
 
     value : the weight of each set.
     bound : no set is heavier.
@@ -324,7 +324,7 @@ class _Miner:
     def extend(
         self, path: int, cover: int, tail: list[tuple[int, int]], known: list[int]
     ) -> None:
-        """Find what contains the path; `known` are the maximal sets that do."""
+        """Find the sets that contain the path; `known` are the maximal sets among them."""
         self.visited += 1
         if self.visited > self.rule.nodes or time.monotonic() >= self.end:
             raise _EndedError

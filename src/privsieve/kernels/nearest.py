@@ -1,4 +1,4 @@
-"""The nearest hit and the nearest miss of every row of a table of numbers.
+"""Nearest: the nearest hit and the nearest miss of every row of a table of numbers.
 
 A row's hit is the nearest other row of its class, its miss the nearest row of any other class.
 The distance is a float64, added up column by column from the left: this order is a part of the

@@ -1,4 +1,4 @@
-"""Patterns: what the rows of a projection look like, and greedy choices that keep k.
+"""Patterns: the patterns of rows in chosen columns, and greedy choices that keep k.
 
 Items are `(indptr, indices)`: item j is held by the rows ``indices[indptr[j]:indptr[j + 1]]``.
 A pattern is the set of chosen items that a row holds; the group of a row are the rows that hold
@@ -49,7 +49,7 @@ _class_errors = native(covers.class_errors)
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What a set of items must keep, and what to do with an item that would break it.
+    """The limits of a set of items, and how to treat an item that would break them.
 
     k : the least number of rows in the group of each row.
     classes : how many classes there are.
@@ -108,7 +108,7 @@ def class_counts(indptr: I64, indices: I32, y: I32, classes: int) -> I64:
 
 
 def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
-    """Items of `order` that are accepted one after the other, in that order.
+    """Return the items of `order` that the rule accepts, in this order.
 
     What is first in `order` is the prefix: it is accepted whole if it keeps the rule.
 
@@ -120,7 +120,7 @@ def greedy(items: Cells, y: I32, order: I64, rule: Rule) -> I64:
 
 
 def finished(accepted: I64) -> tuple[I64, bool]:
-    """Return what was accepted, and whether the choice was completed.
+    """Return the accepted items, and whether the choice was completed.
 
     >>> finished(np.array([4, 2, -1]))
     (array([4, 2]), False)
@@ -132,7 +132,7 @@ def finished(accepted: I64) -> tuple[I64, bool]:
 def lazy_distinct(
     items: Cells, y: I32, candidates: I64, rule: Rule, prefix: I64 | None = None
 ) -> I64:
-    """Greedily the items that tell most pairs of different class apart; prefix first.
+    """Choose items greedily that distinguish most pairs of different class; prefix first.
 
     Ends where no candidate tells a further pair apart; ties go to the earlier candidate.
     Gains only shrink as the set grows, so old ones are bounds and few are computed anew.

@@ -1,4 +1,4 @@
-"""Rules on one and two columns, and signs: what scores of classes are made of.
+"""Rules: rules on one and two columns, and signs; the parts of scores of classes.
 
 Each function is a kernel: its body is the twin, in NumPy, of the one in C++.
 """

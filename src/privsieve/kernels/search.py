@@ -47,7 +47,7 @@ class Effort(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A set, and what is known of all others.
+    """The best set, and a bound for all other sets.
 
     selected : increasing.
     value : sum of weights, or pairs of rows of different class that are told apart.

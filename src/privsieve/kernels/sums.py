@@ -1,4 +1,4 @@
-"""Sums over rows of what rules on sets of columns look at: parts of a table add up.
+"""Sums: add up, over rows, the values that rules on sets of columns use.
 
 Bins, classes and planes are those of `privsieve.kernels`; sets are in lexicographic order.
 """

@@ -179,7 +179,7 @@ def raised(account: Account, limit: int, delta: int) -> Account:
 
 
 def signed(reason: object, by: object) -> tuple[str, list[Json]]:
-    """Check the reason for a higher limit, and the names of the two who sign it.
+    """Check the reason for a higher limit, and the names of its two signers.
 
     >>> signed("a second study", ["A. Clerk", "B. Board"])[1]
     ['A. Clerk', 'B. Board']
@@ -344,7 +344,7 @@ class Change(NamedTuple):
 
 
 def steps(protects: Change, rows_per_person: int | None, plan: Change) -> int | str:
-    """Return how many changes of a plan make one of the population, or why none do, in words.
+    """Return how many changes of a plan make one of the population, or an error text.
 
     >>> steps(Change("row", "replace-one"), None, Change("person", "replace-one"))
     2

@@ -1,4 +1,4 @@
-"""Local learning's convex problem: its minimiser, and how far one row can move it.
+"""The convex problem of local learning: its minimiser, and the largest effect of one row.
 
 Arrays and public numbers only: nothing here knows an epsilon's budget, a domain or a noise.
 """

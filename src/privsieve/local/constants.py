@@ -113,7 +113,7 @@ def _moves(r: arb, a: arb, b: arb) -> tuple[arb, arb, arb]:
 
 
 def output(lam: object, rows: int, columns: int, *, partitions: int = 1) -> Fraction:
-    """Bound how far replacing one row moves what `minimise` returns, in the Euclidean norm.
+    """Bound the change of the result of `minimise` by one row, in the Euclidean norm.
 
     `rows` is the number of vectors of which a unit decides one: units, or the blocks of one
     partition; the table has this number for each of the partitions.  No row may be longer than 1:
@@ -126,7 +126,7 @@ def output(lam: object, rows: int, columns: int, *, partitions: int = 1) -> Frac
 
 
 def ensemble(lam: object, share: Fraction, rows: int, columns: int) -> Fraction:
-    """Bound the same for a mean of minimisers, whose `share` came from `ensemble_share`.
+    """Bound the same for a mean of minimisers; `share` is the result of `ensemble_share`.
 
     `rows` is the largest number of vectors of one of them.
 

@@ -161,7 +161,7 @@ def slopes(t: Doubles) -> Doubles:
 
 
 def margins(Z: Doubles, w: Doubles, start: Doubles | None) -> Doubles:
-    """w.z of each row, and what it starts from.
+    """Return w.z of each row, plus its starting value.
 
     >>> margins(np.eye(2), np.array([1.0, 2.0]), np.array([10.0, 20.0])).tolist()
     [11.0, 22.0]

@@ -1,1 +1,1 @@
-"""Noise, from one source: races, scalars and vectors, and what each costs."""
+"""Noise, from one source: top-k selections, numbers and vectors, and their costs."""

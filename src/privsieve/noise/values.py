@@ -1,4 +1,4 @@
-"""Values: a vector of numbers that is released with noise, on a grid of public numbers.
+"""Values: release a vector of numbers with noise, on a grid of public numbers.
 
 The proof follows the order of computation.  The grid's exponent follows from the sensitivity alone,
 the effect of rounding on the sensitivity from the exponent, and the noise from both.  All noise is
@@ -286,7 +286,7 @@ def gamma_drawn(d: int, beta: Fraction, k: int, noise: Noise) -> list[int]:
 
 
 def added(w: Sequence[int], drawn: Sequence[int]) -> list[int]:
-    """Return the sums, clamped to what a release can hold, so that it never fails.
+    """Return the sums, clamped to the range of a release, so that a release never fails.
 
     >>> added([1, 2**60], [2, 0]) == [3, 2**53 - 1]
     True

@@ -102,7 +102,7 @@ def promise(claim: Mapping[str, Any]) -> str:
 
 
 def known(claim: Mapping[str, Any]) -> str:
-    """Return what the attacker of the guarantee may know, as the object of "knows"."""
+    """Return the knowledge of the attacker of the guarantee, as the object of "knows"."""
     by_role = dict(spoken(claim))
     both, presences = by_role.get(BOTH, ()), by_role.get(PRESENCES, ())
     parts = ["what a person has and lacks" if both and not presences

@@ -265,7 +265,7 @@ def finite(value: object, name: str, end: str) -> float:
 
 
 def check_word(column: Any, key: str, words: Sequence[str]) -> None:
-    """Refuse an option of a column that is none of its words."""
+    """Refuse an option of a column that is not one of these words."""
     value = getattr(column, key)
     if not isinstance(value, str) or value not in words:
         *first, last = (f'"{word}"' for word in words)

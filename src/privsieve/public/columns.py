@@ -299,7 +299,7 @@ KINDS: dict[str, Any] = {}
 
 
 class Listed(ColumnKind):
-    """A kind whose texts are listed: a code is the place of a value."""
+    """A kind with a list of texts: a code is the position of a value."""
 
     values: Sequence[Scalar]
 

@@ -93,7 +93,7 @@ for 2; nothing was charged
 
     def demand(self, *, kind: str, epsilon: str | None = None, delta: str = "0", **facts: Any,
                ) -> None:
-        """Refuse what is not allowed, and name the first rule against it.
+        """Refuse a release that breaks a rule, and name the first such rule.
 
         `facts` are unit, neighbours, method, k, ledger and head, as far as the release has them.
         """

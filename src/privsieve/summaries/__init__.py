@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 
 class Summary(Protocol):
-    """What rows become: of(A ++ B) = of(A) + of(B), for any cut.  Private; it has no repr.
+    """The sum of rows: of(A ++ B) = of(A) + of(B), for any cut.  Private; it has no repr.
 
     A dataclass that inherits from it adds up field by field: class by class in a tuple, entry by
     entry in a mapping; a field that the plan does not want is None.

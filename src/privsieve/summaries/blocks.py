@@ -1,4 +1,4 @@
-"""Block votes: local learning whose result one unit can move by two votes a partition, no more.
+"""Block votes: local learning in which one unit moves at most two votes of each partition.
 
 A keyed hash of its unit puts every row into a part; inside a part, `repeats` keyed orders cut the
 units into blocks.  Each block looks for nearest hits and misses among its own rows and has one vote
@@ -161,7 +161,7 @@ class BlockVotes(Summary):
 
 def block_votes(batches: Iterable[Batch], key: int, *, domain: Domain, scheme: Scheme,
                 ) -> BlockVotes:
-    """Summarise batches for BlockFWELL: each part votes when all rows have come."""
+    """Summarise batches for BlockFWELL: each part votes after all rows are read."""
     votes = BlockVotes.zero(len(domain.columns))
     for group in parts_of(batches, key, domain, scheme.parts):
         votes += BlockVotes.of(group, key, scheme, domain)
@@ -178,14 +178,14 @@ def reference_votes(batches: Iterable[Batch], key: int, *, domain: Domain, schem
 
 
 def parts_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
-    """Yield the units of one part after another, when all rows have come."""
+    """Yield the units of each part, after all rows are read."""
     dealt = Dealt.all(batches, key, parts)
     for share in range(parts):
         yield Dealt.share(dealt, share, len(domain.columns))
 
 
 def units_of(batches: Iterable[Batch], key: int, domain: Domain, parts: int) -> Iterator[Group]:
-    """Whole units: each row as it comes; persons when all of their rows have come."""
+    """Yield whole units: each row at once, or persons after all rows are read."""
     if domain.person is not None:
         yield from parts_of(batches, key, domain, parts)
         return

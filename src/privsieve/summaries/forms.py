@@ -1,4 +1,4 @@
-"""Forms: what rules look at, as rows that are kept or as sums over parts of them.
+"""Forms: the values that rules use, as kept rows or as sums over parts of the rows.
 
 ::
 
@@ -188,7 +188,7 @@ class PairRules(Summary):
     """Rules on pairs of columns, of tables on the grid."""
 
     def gain(self, weights: Ints, grid: int, layout: Layout) -> Ints:
-        """Return what a partner adds to each column."""
+        """Return the gain of each column from its best partner."""
         gain = np.zeros(len(layout.kind), np.int64)
         for columns, extra_gain in self._by_grid(kernels.pair_gain, weights, grid, layout):
             gain[columns] = np.maximum(gain[columns], extra_gain)

@@ -1,4 +1,4 @@
-"""Layout: how columns enter the rules, and the public grid on which pairs are looked at."""
+"""Layout: how columns enter the rules, and the public grid for pairs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def nominal(self) -> npt.NDArray[np.uint8]:
-        """1 for columns whose levels have no order."""
+        """Return 1 for columns whose levels have no order, else 0."""
         return (self.kind >= SUBSETS).astype(np.uint8)
 
     @property

@@ -1,4 +1,4 @@
-"""Moves: the vectors by which blocks, or single units, would vote, kept apart from each other.
+"""Moves: the separate vectors by which blocks, or single units, would vote.
 
 A block's vector is the sum of `|x - miss| - |x - hit|` over its rows, in whole numbers.  Blocks
 are those of `blocks.py`; against public rows each unit has a vector of its own.  Every vector has a
@@ -53,7 +53,7 @@ class Whole(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """Each repeat takes the units of some sectors; a unit's tag says its sector.
+    """Each repeat takes the units of some sectors; the tag of a unit gives its sector.
 
     >>> halves = Windows(4, [[0, 1], [2, 3]])
     >>> halves.take(np.array([0, 2**63, 2**62], np.uint64), 0).tolist()

@@ -1,4 +1,4 @@
-"""NumberTables: what the rules of RuleSieve need of the rows where the target is a number.
+"""NumberTables: the sums of rows that RuleSieve needs if the target is a number.
 
 ::
 
@@ -171,7 +171,7 @@ def bins(batch: Batch, records: Records, feature: int, key: int) -> npt.NDArray[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Held:
-    """Rows as they were read, for a plan whose classes are known only after a first answer."""
+    """Unchanged rows, for a plan that knows its classes only after a first answer."""
 
     rows: Passes
     key: int

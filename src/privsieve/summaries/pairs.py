@@ -12,7 +12,7 @@ from privsieve.summaries.rules import RuleTables, Weighing, best_alone, scores
 
 # [pair-values]
 def pair_scores(tables: RuleTables, layout: Layout, by: Weighing) -> tuple[Ints, Ints]:
-    """24 times what pairs, and single columns, are worth for each of their columns.
+    """Return 24 times the score of pairs, and of single columns, for each of their columns.
 
     Of several labellings the mean, rounded down: the largest would be that of copies
     of one column where one labelling stands out.  Pairs are in lexicographic order.

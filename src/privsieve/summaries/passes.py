@@ -1,4 +1,4 @@
-"""Passes: how RuleSieve's tables are made, by sums over parts of the rows.
+"""Passes: make RuleSieve's tables by sums over parts of the rows.
 
 ::
 
@@ -51,7 +51,7 @@ class Counted(Summary):
         return self.whole if self.single is None else self.single
 
     def once(self, name: str, make: Callable[[Counted], Made]) -> Made:
-        """Return what follows from the counts; it is made once, and goes when they go."""
+        """Compute a result of the counts once, and keep it as long as the counts."""
         known = vars(self).setdefault("_known", {})
         if name not in known:
             known[name] = make(self)
@@ -79,7 +79,7 @@ class TablePasses(Generic[Rows, Tables]):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """What each pass makes of a part."""
+        """Return the function of each pass over a part."""
         return OfParts(self.counted), self.ties, self.few, self.summed
 
     def over(self, parts: Iterable[Rows], key: int, room: Room, *, held: bool) -> Tables:
@@ -150,7 +150,7 @@ class TablePasses(Generic[Rows, Tables]):
         raise NotImplementedError
 
     def summed(self, rows: Rows, key: int, totals: Found, *, held: bool = False) -> Tables:
-        """Return what a part adds to the tables, but for what was counted."""
+        """Return the tables of a part, without the counts."""
         raise NotImplementedError
 
     def ended(self, totals: Found) -> Tables:

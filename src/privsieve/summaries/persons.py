@@ -1,4 +1,4 @@
-"""Persons: which rows of a person count, and how much; and the sum over all units.
+"""Persons: choose and weigh the rows of each person; add up all units.
 
 Each person weighs the same, L, however many rows they have: of at most `most` rows (kept by a
 keyed order) each counts floor(L / rows).  One of them, the first of that order, stands for the
@@ -35,7 +35,7 @@ LEAST_WEIGHING = 2**25
 
 
 def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints, Flags]:
-    """Return the weight of each row (0: not kept), and whether it stands for its person.
+    """Return the weight of each row (0: not kept), and whether it represents its person.
 
     >>> weight, first = row_weights(np.array([7, 7, 7, 8], np.uint64), 2, key=0)
     >>> sorted(weight.tolist()), int(first.sum())
@@ -65,7 +65,7 @@ def row_weights(unit: npt.NDArray[np.uint64], most: int, key: int) -> tuple[Ints
 
 
 def declared_weights(batch: Batch, domain: Domain) -> Ints | None:
-    """Return the weight of each row, from 0 to `weight_max`; None where the domain declares none.
+    """Return the weight of each row, from 0 to `weight_max`; None without a declared weight.
 
     >>> from privsieve.public.columns import Flag
     >>> codes = np.array([[0], [32767], [65534], [65535]], np.uint16)
@@ -135,7 +135,7 @@ def among_first(rows: Passes, most: int) -> Passes:
 
 
 def fix_persons(batches: Iterable[Batch], domain: Domain) -> Passes:
-    """Exactly the declared number of persons: for what rests on how many there are.
+    """Return exactly the declared number of persons.
 
     Persons beyond it are left out by their tags; a default record replaces each one who is
     absent, as one does for a broken line where rows are protected.

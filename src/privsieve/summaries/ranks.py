@@ -1,4 +1,4 @@
-"""Ranks: which record has a given rank, exactly, by sums over parts of the rows; ties by a key.
+"""Ranks: find the record of a given rank by sums over parts of the rows; a key breaks ties.
 
 ::
 

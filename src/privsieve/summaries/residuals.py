@@ -1,4 +1,4 @@
-"""Residuals: what is left to explain of each row, after steps by the columns that were named.
+"""Residuals: the unexplained part of each row, after steps by the chosen columns.
 
 A row has a log-odds of its class: a sum of steps by the bins of its values.  Where the classes are
 cut in two, its residual is the smaller of 1 and the odds against its side; all of it in integers.
@@ -37,7 +37,7 @@ MEAN = 0.1
 
 @dataclass(eq=False, repr=False)
 class Residuals:
-    """Rows by class, with what each weighs and its log-odds.
+    """Rows by class, with their weights and log-odds.
 
     odds : of two classes those of the second, of more those of each
     bins : the cell of each row on the grid of each column
@@ -100,7 +100,7 @@ class Residuals:
         return np.bincount(self.label, self.rows.weight, len(self.rows.rows)).astype(np.int64)
 
     def sums(self, bins: Ints, many: int) -> list[Ints]:
-        """Sum by bin what steps are made of; exact: sums are below 2^53.
+        """Return the sums in each bin for a step; exact, because sums are below 2^53.
 
         Of two classes the residuals of each, in one array; of more how many more rows each class
         has than were expected, and then what all rows weigh.
@@ -181,7 +181,7 @@ def best_cut(inside: Ints, *, nominal: bool) -> int:
 
 
 def bins_of(codes: npt.NDArray[np.uint16], edges: Ints, layout: Layout, j: int) -> Ints:
-    """Return the bin of each code: its level, or by edges, with what is missing in the last."""
+    """Return the bin of each code: its level, or by edges; missing values in the last."""
     if layout.levels[j]:
         return np.minimum(codes, LEVELS - 1).astype(np.int64)
     cell = np.repeat(np.arange(len(edges) + 1), np.diff([0, *edges, CODES]))

@@ -1,4 +1,4 @@
-"""RuleTables: what the rules of RuleSieve need of the rows, and what those tables are worth.
+"""RuleTables: the sums of rows that RuleSieve needs, and the scores that follow from them.
 
 Ties are broken by `tie_keys(unit, feature, key)`, not by the file's order: an order that columns
 share would make tied columns copies of each other (or of a file sorted by class).
@@ -64,14 +64,14 @@ class RulePasses(TablePasses[Rows, RuleTables]):
         return Counted(Runs.of(*whole), None if single[0] is whole[0] else Runs.of(*single))
 
     def summed(self, rows: Rows, key: int, totals: Found, *, held: bool = False) -> RuleTables:
-        """Products of signs at the medians, and cells; runs, where there were none before."""
+        """Return products of signs at the medians, and cells; runs if no pass counted them."""
         whole, single = self._parts(rows)
         runs: Any = Runs.of(whole) if self.order < 2 else None
         signs = None if runs else self.products(single, self.cuts(totals), key, held=held)
         return RuleTables(runs, signs, self.cells(whole, held=held))
 
     def ended(self, totals: Found) -> RuleTables:
-        """Return the tables, with what was counted first."""
+        """Return the tables, with the counts of the first pass."""
         tables = super().ended(totals)
         return tables if self.order < 2 else replace(tables, runs=totals[0].whole)
 
@@ -153,7 +153,7 @@ class Weighing(NamedTuple):
                              product_labellings=fixed)
 
     def ways(self) -> list[Weighing]:
-        """Return what a set is valued by: each labelling, one after another."""
+        """Return a weighing for each labelling; each values a set."""
         return [self.alone(cut) for cut in range(len(self.labellings))]
 
 

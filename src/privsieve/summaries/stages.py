@@ -1,4 +1,4 @@
-"""Stages: a summary that is made in passes over the rows, each of which is a sum.
+"""Stages: make a summary in several passes over the rows; each pass is a sum.
 
 A stage sees the rows and what the stages before it came to; what it makes of two parts of the rows
 adds up, whatever the cut.  So the parts may be read one after another from a file, by several
@@ -84,7 +84,7 @@ class InMemory(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stages:
-    """Passes over the rows, one after another, and what is made of their sums.
+    """Passes over the rows, one after another, and the function of their sums.
 
     columns : how many the table has; a stage is also asked about no rows.
     ended : (what all stages came to) -> the summary.
@@ -138,7 +138,7 @@ class Stages:
 
     @property
     def each(self) -> tuple[Stage, ...]:
-        """The stages as an engine runs them: of some batches as they were read, or of none."""
+        """Return the stages for an engine, which gives them unchanged batches, or none."""
         return tuple(partial(self.once, at) for at in range(len(self.stages)))
 
     def once(self, at: int, batches: Iterable[Batch], key: Any, totals: tuple[Any, ...]) -> Any:
@@ -213,7 +213,7 @@ class _LazyPasses:
 
     @cached_property
     def passes(self) -> Any:
-        """What is made."""
+        """Return the passes, made at the first use."""
         return self.make()
 
 

@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dense:
-    """What the rows in each cell count, the last axis running fastest."""
+    """The count of each cell; the last axis changes fastest."""
 
     counts: Ints
 
@@ -40,7 +40,7 @@ class Dense:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparse:
-    """The cells whose rows count something, in order, and what they count."""
+    """The cells with rows, in order, and their counts."""
 
     places: Ints
     counts: Ints
@@ -82,6 +82,6 @@ def table_of(cells: Sequence[npt.NDArray[Any]], sizes: Sequence[int], weight: In
 
 def kept(batches: Iterable[Batch], key: int, domain: Domain, zero: S,
          of: Callable[[Batch], S]) -> S:
-    """Sum over the rows that take part: of a person, the number that the domain says."""
+    """Sum over the rows that are used: of a person, at most the declared number."""
     # [rows-kept] a row counts as declared, whatever share of its person it stands for
     return summed(batches, key, domain=domain, zero=zero, of=lambda batch, _weight: of(batch))

@@ -41,7 +41,7 @@ MOST_ROWS = 4096
 
 @dataclass(frozen=True)
 class Public:
-    """What a score knows before there are rows: the domain and the public number of units.
+    """The public facts for a score: the domain and the number of units.
 
     >>> from privsieve.public.domain import Domain
     >>> public = Public(Domain.box(0, 1, columns=3), units=50)
@@ -89,7 +89,7 @@ class ScoreSummary(Summary, Protocol):
 
     @property
     def classes(self) -> Sequence[int]:
-        """What the rows of each class weigh together; empty where there are no classes."""
+        """Return the total weight of each class; empty without classes."""
 
 
 S = TypeVar("S", bound=ScoreSummary)
@@ -110,7 +110,7 @@ class Score(Protocol[S]):
         """Return the summary of no rows."""
 
     def of(self, batch: Batch, weight: npt.NDArray[np.int64] | None) -> S:
-        """Summarise some rows; `weight` is what each counts for, None for 1."""
+        """Summarise some rows by their weights; None means 1 for each row."""
 
     def values(self, summary: S, weights: Weights | None) -> list[int]:
         """Return one exact integer for each column."""
@@ -120,7 +120,7 @@ class Score(Protocol[S]):
 
 
 def score_of(name: object, public: Public) -> Score[Any]:
-    """Return the score of this name for these public facts; refuse what it cannot measure.
+    """Return the score of this name; refuse a domain that it cannot measure.
 
     >>> from privsieve.public.domain import Domain
     >>> score_of("class-counts", Public(Domain.box(0, 1, columns=3), units=50)).weighed

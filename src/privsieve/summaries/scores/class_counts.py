@@ -1,4 +1,4 @@
-"""class-counts: how differently the classes spread over the levels of a column.
+"""class-counts: the difference of the distributions of the classes over the levels.
 
 Per column and level, the rows of each class are counted; with class weights t (one side of a cut
 positive, the other negative)
@@ -56,7 +56,7 @@ class ClassCounts:
         return LevelCounts.of(batch, weight, self.public.domain, GRID)
 
     def values(self, summary: LevelCounts, weights: Weights | None) -> list[int]:
-        """U_j less what chance alone would reach, for the best cut of the classes."""
+        """Return U_j minus the value by chance, for the best cut of the classes."""
         from privsieve.summaries.scores.levels import signed
 
         assert weights is not None
@@ -71,7 +71,7 @@ class ClassCounts:
         return self.public.weight * isqrt(636_620 * levels * squares // 1_000_000)
 
     def sensitivity(self, weights: Weights | None) -> int:
-        """Twice the largest weight for a replaced unit, once for one that comes or goes."""
+        """Return the largest weight, doubled if a unit is replaced instead of added or removed."""
         assert weights is not None
         # [sensitivity]
         return (2 if self.public.replace else 1) * self.public.weight * weights.largest

@@ -1,4 +1,4 @@
-"""correlation: how a column moves with a numeric target.
+"""correlation: the covariation of a column with a numeric target.
 
 Codes are numbers between declared bounds; doubled and from the middle of those, x and y lie in
 -M .. M, M = 65535.  A covariance needs the mean of y, which is private; the table's own, for which

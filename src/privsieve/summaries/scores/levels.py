@@ -1,4 +1,4 @@
-"""Levels: how many rows of each class have each level of a column.  Shared by several scores.
+"""Levels: the number of rows of each class at each level of a column.  Shared by several scores.
 
 A flag or category is its levels.  A number is cut into `grid` equal parts of its declared range
 (of its logarithm, for `scale="log"`); where missing is a level, it is one more.  The cut reads the

@@ -1,4 +1,4 @@
-"""mean-difference: how far the means of a column lie apart between the classes.
+"""mean-difference: the distance between the means of a column in the classes.
 
 With class weights t (one side of a cut positive, the other negative, each side 1 / share in sum)
 
@@ -31,7 +31,7 @@ ONE = CODES - 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sums(Summary):
-    """Per class: what codes add up to, and counts at the levels that have no mean.
+    """For each class, the sum of codes, and the counts at levels that have no mean.
 
     sums : per class and column, exact integers of any size.
     levels : per class and level; see `free`.
@@ -97,7 +97,7 @@ class MeanDifference:
                     tuple(counts.tolist()))
 
     def values(self, summary: Sums, weights: Weights | None) -> list[int]:
-        """S_j for the best cut of the classes; a category less what chance alone would reach."""
+        """Return S_j for the best cut of the classes; for a category, minus the value by chance."""
         from privsieve.summaries.scores.levels import signed
 
         assert weights is not None
@@ -116,7 +116,7 @@ class MeanDifference:
         return self.public.weight * isqrt(636_620 * column.unordered * squares // 1_000_000)
 
     def sensitivity(self, weights: Weights | None) -> int:
-        """Twice 65535 times the largest weight for a replaced unit, once if one comes or goes."""
+        """Return 65535 times the largest weight, doubled if a unit is replaced."""
         assert weights is not None
         # [sensitivity]
         return (2 if self.public.replace else 1) * ONE * self.public.weight * weights.largest
