@@ -62,7 +62,7 @@ class CountTable:
         """Return the position of an axis."""
         known = [axis.name for axis in self.axes]
         if name not in known:
-            raise ParameterError(f"{name!r} is not a column of the table; it has {', '.join(known)}")
+            raise ParameterError(f"{name!r} is not a column; the table has {', '.join(known)}")
         return known.index(name)
 
     def cells(self, j: int) -> Ints:
