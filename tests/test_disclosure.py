@@ -215,7 +215,7 @@ def test_limits_are_demanded():
     for bad, message in (({"share": "0"}, "above 0 and at most 1"),
                          ({"share": "1.01"}, "at most 1"),
                          ({"entropy": "0.5"}, "at least 1"), ({"closeness": "x"}, "such as 0.8"),
-                         ({"share": "1/2"}, "such as 0.8"), ({"distinct": 0}, "at least 1 value"),
+                         ({"share": "1/2"}, "such as 0.8"), ({"distinct": 0}, "write 1 or more"),
                          ({"closeness": "0.1234567891"}, "nine digits")):
         with pytest.raises(ParameterError, match=message):
             Limits.of(**bad)
