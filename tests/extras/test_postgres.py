@@ -311,7 +311,7 @@ def test_a_publication_is_noted_on_a_server(cli, postgres, base, tmp_path, monke
     assert 0 == publish("first", "--first", *first_key)[0]
     assert 0o600 == Path("one").stat().st_mode & 0o777
     assert 0 == cli("verify", "first", "--ledger", url)[0]
-    for wrong, words in ((other, "other, is not there"), (other, "is the key of another ledger")):
+    for wrong, words in ((other, "key other is missing"), (other, "is the key of another ledger")):
         code, output = publish("second", *wrong)
         assert (4, True) == (code, words in output), output
         Path("other").write_bytes(bytes(32))
