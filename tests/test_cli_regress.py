@@ -244,7 +244,7 @@ def test_what_does_not_hold_predicts_nothing(privsieve, place):
               *BUDGET, "--out", "chosen", "--anyway")
     code, out, err = privsieve("predict", "chosen", "new.csv")
     assert (3, "") == (code, out)
-    assert "predictions need one that" in " ".join(err.split())
+    assert "predictions need a release of" in " ".join(err.split())
 
 
 def test_a_file_written_otherwise(privsieve, place):
