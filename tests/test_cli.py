@@ -1004,7 +1004,7 @@ def test_an_option_that_is_gone_is_explained_in_python(options):
     """A plan and an estimator explain it, as the command line does."""
     for make in (lambda **options: ps.plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1,
                                            epsilon=1, rows=9, **options), ps.NoisyTopK):
-        with pytest.raises(ParameterError, match=" (removed|renamed): "):
+        with pytest.raises(ParameterError, match=r" (removed|renamed): "):
             make(**options)
 
 
