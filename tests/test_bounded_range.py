@@ -131,5 +131,5 @@ def test_a_scale_is_at_most_the_two_others():
 
 def test_no_choice_is_refused():
     """Nothing to name has no scale."""
-    with pytest.raises(ParameterError, match="at least one"):
+    with pytest.raises(ParameterError, match="write at least 1"):
         gumbel_scale(0, Fraction(1), TINY)

@@ -164,7 +164,7 @@ def test_contract():
         mining.top_maximal(cells, y, -weight, TopRule(2))
     with pytest.raises(ValueError, match="r must be at least 1"):
         mining.top_maximal(cells, y, weight, TopRule(2, r=0))
-    with pytest.raises(ValueError, match="knows no classes"):
+    with pytest.raises(ValueError, match="does not use classes"):
         mining.top_by_items(cells, 2, weight, TopRule(2, l_diversity=2))
     with pytest.raises(TypeError, match="y must be a C-contiguous array of int32"):
         mining.top_by_rows(cells, y.astype(np.int64), weight, TopRule(2))

@@ -60,7 +60,7 @@ def test_a_wrong_number_of_columns_is_refused(k):
 
 def test_many_classes_need_their_shares():
     """With three classes one share says too little."""
-    with pytest.raises(ParameterError, match="3 classes"):
+    with pytest.raises(ParameterError, match="give 3 shares"):
         plan("rule-sieve", tables.domain("nnn", 3), k=1, epsilon=1, rows=100, class_prior=0.5)
 
 

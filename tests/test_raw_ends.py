@@ -286,7 +286,7 @@ def not_an_array():
     return "t.npz"
 
 
-TOO_LARGE = "at most 134217728 and 1048576 are read"
+TOO_LARGE = "at most 134217728 and 1048576 are allowed"
 NO_NPZ = "the .npz file cannot be read"
 
 

@@ -288,11 +288,11 @@ def test_one_hostile_cell(tmp_path, column, way):
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"true": "no"}, "always means the opposite"),
-    ({"false": ["nein", "Y"]}, "always means the opposite"),
+    ({"true": "no"}, "always means false"),
+    ({"false": ["nein", "Y"]}, "always means true"),
     ({"true": "ja", "false": "JA"}, "means true and false"),
     ({"true": ""}, "write a word"), ({"true": 1.5}, "write a word"),
-    ({"false": None}, "write a word"), ({"true": 2, "false": 1}, "always means the opposite"),
+    ({"false": None}, "write a word"), ({"true": 2, "false": 1}, "always means true"),
     ({"true": "a\nb"}, "write a word")])
 def test_words_refused(options, words):
     """Words of a flag that contradict themselves are refused where they are written."""
@@ -410,7 +410,7 @@ def test_no_rows(X):
 
 def test_a_box_of_no_width():
     """A list without rows gives a box no width, and says so."""
-    with pytest.raises(SchemaError, match="no width"):
+    with pytest.raises(SchemaError, match="no rows"):
         codes([], Domain.box(0, 1), [])
 
 

@@ -73,7 +73,7 @@ def command(data: str, place: PlaceOptions, options: TableOptions, wanted: Publi
         if write:
             write(internal_html(issued.release, issued.certificate,
                                 closed(table, promise.rule, choice.selected)))
-            words.say("internal", f"{page} (PRIVATE: not to be released)", fg="yellow")
+            words.say("internal", f"{page} (PRIVATE: do not release)", fg="yellow")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ TARGET_INSIDE = "target, not published"
 #: The knowledge of each attacker, by its key in a release.
 WHO = {
     "known": "what the columns' roles declare knowable",
-    "known_class": "the same, and the class ({target})",
+    "known_class": "what the roles declare knowable, and the class ({target})",
     "all": "all cells of a person",
     "all_class": "all cells and the class ({target})",
     "everything": "everything published about a person",

@@ -30,7 +30,7 @@ class Signers:
     >>> anna = "sha256:" + "0a" * 32
     >>> wanted = Signers.of(f"approver={anna}")
     >>> list(wanted.reasons({anna: "maker"}))
-    ['of the 1 keys that are wanted 0 have signed, and 1 are due']
+    ['0 of the 1 required keys have signed, but 1 must sign']
     >>> list(wanted.reasons({anna: "approver"}))
     []
     """
