@@ -19,7 +19,7 @@ from privsieve.report import html
 from privsieve.trust.keys import PrivateKey
 
 #: What a check of a small file may take.
-SECONDS, MEGABYTES = 5, 500
+SECONDS, MEGABYTES = 15, 500
 #: Runs the command line, and says last on stderr how long it took and how much memory.
 _MEASURED = """
 import re, resource, sys, time
