@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 import options
 import privsieve
+from privsieve.cli import verbs
 from privsieve.public.plan import sentence
 from privsieve.report import html, internal_html
 from privsieve.report.frame import glossary
@@ -33,6 +35,25 @@ def test_the_glossary_is_short_and_every_entry_is_used():
     assert len(WORDS) <= 40
     assert set(WORDS) == marked()
     assert list(WORDS) == sorted(WORDS)
+
+
+def test_each_command_on_a_page_exists():
+    """The verbs and options of the commands in words are those of the command line."""
+    context = click.Context(verbs)
+    lines = [line for file in SRC.rglob("*.txt") for line in re.findall(
+        r"privsieve (\w+[^`\n]*)", file.read_text(encoding="utf-8"))
+             if line.split()[0] in verbs.list_commands(context)]
+    wrong = []
+    for verb, *words in map(str.split, lines):
+        command = verbs.resolve_command(context, [verb])[1]
+        known = {flag for option in command.get_params(click.Context(command))
+                 for flag in (*option.opts, *option.secondary_opts)}
+        known |= set(re.findall(r"--[a-z-]+", command.help))  # another form of the verb
+        wrong += [(verb, word) for word in words
+                  if re.match("--[a-z]", word) and word.rstrip("}.,") not in known]
+
+    assert len(lines) > 10
+    assert [] == wrong
 
 
 def test_the_page_of_the_glossary_is_made_of_it():

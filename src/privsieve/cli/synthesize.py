@@ -69,9 +69,9 @@ def again(*, from_: Dir, rows: int, out: Dir | None = None) -> Outcome:
 def command(data: str, options: CountsOptions, paid: ReleaseOptions) -> None:
     """Count rows of DATA over a few columns and the target, with noise, and make synthetic rows.
 
-    The budget is charged before a row is read, and is never refunded.  Prints the tabulated
-    columns.  DIR holds the release, its certificate, and synthetic.csv, which is made from the
-    release alone.  To see cost and noise first: privsieve plan --method noisy-histogram.
+    The budget is charged before a row is read, and is never refunded.  DIR holds the release, its
+    certificate, and synthetic.csv, made from the release alone.  To see the cost first: privsieve
+    plan --method noisy-histogram.  Without DATA, --from RELEASE makes rows again, at no cost.
     """
     check_rows(options.rows)
 

@@ -561,8 +561,8 @@ def after_coding(domain: Domain) -> str | None:
                     f"distance from near ({_named(map(_near, free))})")
     if not gaps:
         return None
-    return ("the gap is that of codes, and no forecast knows how many values share one: a column "
-            f"cannot be found if most of its values lie {', '.join(gaps)}")
+    return ("privsieve reads numbers in steps, and the forecast cannot know how many values share "
+            f"one: a column cannot be found if most of its values lie {', '.join(gaps)}")
 
 
 def _width(column: Graded) -> float:
