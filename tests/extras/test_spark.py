@@ -268,7 +268,7 @@ def test_what_cannot_be_read_is_refused_before_the_charge(spark, ward, plan, led
     frame = spark.read(ward)
     placed, _ = added_up(plan, of_places, placed=True)
     for rows in (frame.repartition(2), frame.orderBy("age"), frame.union(frame)):
-        with pytest.raises(ParameterError, match="as it is"):
+        with pytest.raises(ParameterError, match="unchanged"):
             fitting.fit(placed, open_source(rows), ledger=ledger)
 
     assert ledger.spent() == 0
