@@ -22,6 +22,7 @@ import pytest
 
 from privsieve.cli import run
 from privsieve.extras import desk
+from privsieve.extras.codebooks.code_book import read_sheet
 from privsieve.extras.desk.columns import form_of, text_of, written_value
 from privsieve.public.domain import Domain
 
@@ -299,6 +300,19 @@ def test_a_sheet_of_excel_is_saved_as_csv(tmp_path):
     assert 0o600 == (tmp_path / "table.csv").stat().st_mode & 0o777
     assert run(f"inspect {tmp_path}/table.csv --domain {tmp_path}/domain.toml --private-output "
                f"{tmp_path}/seen.json".split()) == 0
+
+
+def test_a_cell_of_excel_reaches_no_warning(tmp_path, recwarn):
+    """The library quotes a date beyond all years; nobody hears it."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["seen"])
+    book.active.append([1e10])
+    book.active["A2"].number_format = "yyyy-mm-dd"
+    book.save(tmp_path / "table.xlsx")
+
+    assert 2 == len(read_sheet(tmp_path / "table.xlsx", "the table"))
+    assert [] == [str(warning.message) for warning in recwarn]
 
 
 def test_the_form_is_the_domain_file(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings
 
 from privsieve.entries import import_library
 from privsieve.errors import DomainError, SchemaError
@@ -261,12 +262,11 @@ def read_sheet(path: Path, what: str) -> list[list[Any]]:
     """Read the cells of the first sheet of an Excel file."""
     openpyxl = import_library("openpyxl", "codebooks", "an Excel file")
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
-        book.close()
+        with catch_warnings(action="ignore"):  # the library's warnings quote cells
+            book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), True, data_only=True)
+            return [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
     except Exception:  # noqa: BLE001  # errors of the library about a broken file
         raise SchemaError(f"{what} cannot be read as an Excel file") from None
-    return rows
 
 
 def _frictionless(data: bytes) -> Lines:

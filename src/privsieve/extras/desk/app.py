@@ -355,7 +355,7 @@ class Road:
         links = [Markup('<a href="/files/{}/{}">{}</a>').format(quote(folder), quote(name), name)
                  for name in files if not name.startswith(".")]
         return [
-            verdict, pages.items("Released", map(pages.name, body.get("selected", []))),
+            verdict, pages.items("Released", map(pages.name, map(str, body.get("selected", [])))),
             pages.items("Notes", notes), pages.items("What you may send", links, Markup(
                 "<p>You may send this folder as a whole, after the person responsible for the "
                 'table has signed the form in the report: <a href="/zip/{}">{}.zip</a>. Keep the '
