@@ -12,7 +12,7 @@ PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 
 BUILT_FROM := pyproject.toml constraints.txt $(wildcard CMakeLists.txt src/privsieve/kernels/*.cpp src/privsieve/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test audit soak lint docs pictures sanitize r wheel bench figures evidence options proof clean
+.PHONY: help demo quick test coverage audit soak lint docs pictures sanitize r wheel bench figures evidence options proof clean
 
 # Compiled once: without its files each worker rewrites 5,000 assertions again, a dozen seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,6 +42,9 @@ quick: $(VENV)/.test  ## the laws over all methods, in two minutes
 
 test: $(VENV)/.test  ## all that a change must pass (ARGS="-k name" for some)
 	@$(PYTEST) $(ARGS)
+
+coverage: $(VENV)/.test  ## all tests, with the lines that none of them runs (an hour)
+	@$(PYTEST) --cov --cov-report=term --cov-fail-under=95 $(ARGS)
 
 audit: $(VENV)/.test  ## attacks on every mechanism, ten times as long (hours; dated result)
 	@PRIVSIEVE_RUNS=$(or $(RUNS),30000) $(PYTEST) --durations=40 $(ATTACKS:%=tests/test_%.py) \

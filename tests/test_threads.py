@@ -51,6 +51,7 @@ READING = ("os.environ.get", "resource.setrlimit.get")
 ALLOWED = {
     ("noise/balls.py", "flint.ctx"): "its precision is set under a lock, and set back",
     ("rows/arrow.py", "os.environ"): "once, before Arrow is loaded, under a limit of addresses",
+    ("extras/desk/columns.py", "warnings.catch_warnings"): "the desk is a process of its own",
     ("extras/spark/frame.py", "logging.disable"): "the first of all readers turns off, the last on",
 }
 

@@ -18,7 +18,6 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings
 
 from privsieve.entries import import_library
 from privsieve.errors import DomainError, SchemaError
@@ -262,9 +261,8 @@ def read_sheet(path: Path, what: str) -> list[list[Any]]:
     """Read the cells of the first sheet of an Excel file."""
     openpyxl = import_library("openpyxl", "codebooks", "an Excel file")
     try:
-        with catch_warnings(action="ignore"):  # the library's warnings quote cells
-            book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), True, data_only=True)
-            return [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+        book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), True, data_only=True)
+        return [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
     except Exception:  # noqa: BLE001  # errors of the library about a broken file
         raise SchemaError(f"{what} cannot be read as an Excel file") from None
 

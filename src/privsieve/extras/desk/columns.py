@@ -10,6 +10,7 @@ from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
+from warnings import catch_warnings
 
 import tomli_w
 
@@ -32,7 +33,6 @@ WRITTEN = {"delimiter": "delimiter", "decimal": "decimal sign", "thousands": "th
            "encoding": "encoding", "missing": "words for missing", "censored": "limits, such as <5"}
 #: The fields of a column that the form shows.
 FIELDS = ("low", "high", "values")
-_LISTS = ("missing", "censored", "values")
 
 
 class ColumnEntry(NamedTuple):
@@ -86,7 +86,8 @@ def form_of(folder: Path, file: str) -> TableForm:
 
 def save_sheet(desk: Desk, file: str) -> str:
     """Save the first sheet of an Excel file as a new CSV file; return its name."""
-    rows = [list(map(_cell_text, row)) for row in read_sheet(desk.folder / file, file)]
+    with catch_warnings(action="ignore"):  # the library's warnings quote cells
+        rows = [list(map(_cell_text, row)) for row in read_sheet(desk.folder / file, file)]
     while rows and not any(rows[-1]):
         rows.pop()
     name, text = f"{Path(file).stem}.csv", StringIO()
@@ -154,7 +155,7 @@ def text_of(form: TableForm) -> str:
 
 def _value(key: str, text: str) -> Any:
     """Return the value of a field: a list, a number, a date or a text."""
-    if key in _LISTS:
+    if key in ("missing", "censored", "values"):
         return [_scalar(each.strip()) if key == "values" else each.strip()
                 for each in next(csv.reader([text], skipinitialspace=True), []) if each.strip()]
     return text if key in WRITTEN else _scalar(text)

@@ -22,8 +22,7 @@ from privsieve.telling import html
 from privsieve.telling.document import Code, Document, clean, literal
 
 #: The steps of the road: their addresses and names.
-STEPS = {"file": "File", "columns": "Columns", "aim": "Purpose", "cost": "Cost",
-         "result": "Result"}
+STEPS = {"file": "File", "columns": "Columns", "aim": "Purpose", "cost": "Cost", "result": "Result"}
 #: Tables of more columns are edited as a domain file.
 MOST_COLUMNS = 400
 _FRAME = Markup("""<!doctype html>
