@@ -68,8 +68,8 @@ def test_what_rounding_adds_in_a_session():
 
 def test_the_printed_sensitivity_beside_ours():
     """papers/least-squares: 4 / (1 + 2 root lam) times ours; more where lam m is below 4."""
-    assert says("papers/least-squares", "4 / (1 + 2√λ) times, 1.33 to 4 times, where λm ≥ 4, and "
-                "below that 2/√(λm) times as much again")
+    assert says("papers/least-squares", "4 / (1 + 2√λ) times, which is 1.33 to 4 times. Where "
+                "λm < 4, it is larger by another factor 2/√(λm)")
     for lam, m in product([lam for lam in LAMS if lam <= 1], [*RECORDS, 10**6, 10**9]):
         ratio = printed_sensitivity(m, float(lam)) / float(sensitivity(lam, m))
         bound = 4 / (1 + 2 * sqrt(lam)) * max(1, 2 / sqrt(lam * m))
