@@ -162,8 +162,8 @@ def test_pages_and_checks_read_old_and_new_words(words):
 
 
 def test_the_page_of_guarantees_says_every_assumption():
-    """docs/guarantees.md and docs/certificate.md name each word, and the theorems that need it."""
-    for name in ("guarantees", "certificate"):
+    """guarantees.md and check-a-release.md name each word, and the theorems that need it."""
+    for name in ("guarantees", "check-a-release"):
         text = (SRC.parent / "docs" / f"{name}.md").read_text(encoding="utf-8")
         assert set() == {word for word in SENTENCES if f"`{word}`" not in text}
 

@@ -182,8 +182,6 @@ def prepared(reader):
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
     "docs/bridges.md": prepared,
-    "docs/certificate.md": lambda reader: reader.read(
-        page("docs/quickstart.md").partition("## 7.")[0]),
     "docs/inspect.md": prepared,
     "docs/signatures.md": prepared,
 }
