@@ -523,7 +523,7 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "ks_of", lambda *_: listed)
     command.command.main(shlex.split(line), standalone_mode=False)
 
-    head = text.index("| k | columns (yes-or-no ones)")
+    head = text.index("| k | columns (yes/no items)")
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in text[head:].partition("\n\n")[0].splitlines()[2:]]
     rows = [row for row in rows if int(row[0]) in listed]
@@ -532,8 +532,8 @@ def test_the_figures_of_choosing_k_are_those_of_its_run(tmp_path, monkeypatch):
             for k in listed for p in [seen[0].point("few", k)]] == rows
     every = seen[0].population.uniques[-1]
     words = " ".join(text.split())
-    assert (f"{every.alone} rows are alone on all columns; among 60,000 people about "
-            f"{int(every.unique) + 1} of them are, and a match is right in "
+    assert (f"{every.alone} rows have no equal on all columns. About {int(every.unique) + 1} of "
+            f"them are unique among 60,000 people, and a match is right in "
             f"{int(100 * every.right) + 1} of 100 cases") in words
 
 
