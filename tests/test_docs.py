@@ -26,7 +26,7 @@ EXAMPLES = ROOT / "examples"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.md"),
                 *EXAMPLES.glob("*.md"), *ROOT.glob("src/**/*.md")])
 #: Pages of which every line is run: the first hours of a newcomer.
-LESSONS = [*DOCS.glob("how-to/*.md")]
+LESSONS = [DOCS / "rule-sieve.md", DOCS / "numeric-targets.md", *DOCS.glob("how-to/*.md")]
 #: The made-up tables of lessons and notebooks.
 TABLES = EXAMPLES / "made_up.py"
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
@@ -82,7 +82,7 @@ def test_every_option_is_documented(method):
 
 
 @pytest.mark.parametrize(("kind", "name"), [
-    (ps.FWELLEnsemble, "docs/block-fwell.md"), (ps.KernelRidgeSession, "docs/least-squares.md")])
+    (ps.FWELLEnsemble, "docs/other-selectors.md"), (ps.KernelRidgeSession, "docs/least-squares.md")])
 def test_every_parameter_is_documented(kind, name):
     """Each parameter of what is no method has a row in its page, and no other has."""
     rows = re.findall(r"^\| `(\w+)`", page(name), re.MULTILINE)

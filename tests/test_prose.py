@@ -83,7 +83,6 @@ def test_how_far_one_vector_moves_weights():
     assert says("released-weights", "where `g` is a number between 1 and 2 that follows from `lam` "
                 "(1.13 at 0.1)", "length of the noise / length of the weights >= 2 · d / (N · "
                 "epsilon), N = n / block")
-    assert says("released-weights", "where g is between 1 (large `lam`) and 2 (small)")
 
     bounds = {lam: float(g(r_max(lam))) for lam in LAMS[::3]}
     assert "1.13" == f"{bounds[Fraction(1, 10)]:.2f}"
@@ -115,13 +114,12 @@ def rows_of(page, heading):
 
 def test_what_is_said_of_the_measured_weights():
     """released-weights: its sentences hold in each cell of its tables."""
-    assert says("released-weights", "finds all planted columns at each epsilon, also where the "
-                "noise is longer than these weights", "finds at least as many of them as weights "
-                "that are learned without public rows", "on the tables below eleven to thirty "
-                "times that")
+    assert says("released-weights", "finds all columns that matter at each epsilon",
+                "finds at least as many as weights without public rows",
+                "On the tables below the ratio is eleven to thirty times this bound")
     text = (DOCS / "released-weights.md").read_text(encoding="utf-8")
-    rows = rows_of("released-weights", "Share of the planted columns among the largest weights, "
-                   "beside the methods that release none:")
+    rows = rows_of("released-weights", "Share of the columns that matter among the largest "
+                   "weights, and for the methods that release names only:")
     noise = rows_of("released-weights", "Length of the noise over the length of the weights:")
     assert "20,000 rows and 20 columns" in text
     assert 10 == len(rows)
@@ -144,10 +142,10 @@ def test_the_second_noise_of_an_objective():
     """released-weights: 4,000 times shorter than the first in a box, 13 at its worst lam."""
     assert says("released-weights", "at a hundredth of epsilon", "With `lam` from 0.001 to "
                 "1, up to 10,000 vectors and 300 columns it is more than 4,000 times shorter than "
-                "the first. With the smallest `lam` it is 13 times shorter for such a table, and "
-                "with the largest `lam` and millions of vectors it is the longer one",
+                "the first. With the smallest `lam` it is 13 times shorter for these sizes. With "
+                "the largest `lam` and millions of vectors it is longer.",
                 "at most `1 + 1 / (8 N lam)`; its logarithm is taken off epsilon",
-                "If more than half of epsilon would go that way, e' is half of it")
+                "If more than half of epsilon would be taken off, e' is half of it")
     assert Fraction(1, 100) == SECOND
 
     def times(lam, vectors, columns, epsilon):
@@ -175,12 +173,11 @@ def test_what_the_volume_costs():
 
 
 def test_constants_of_rule_sieve():
-    """how-to/rare-class, rule-sieve: shares, limits and counts are the code's."""
-    assert says("how-to/rare-class", "if they show a class below 15 %",
+    """rule-sieve: shares, limits and counts are the code's."""
+    assert says("rule-sieve", "if they show a class below 15 %",
                 "a tenth of epsilon, and only where units times epsilon is at least 200",
                 "(below 1/512 centred labels)",
-                "persons of at most ten rows")
-    assert says("rule-sieve", "up to six classes all of them")
+                "persons of at most ten rows", "up to six classes all of them")
 
     assert (Fraction(3, 20), Fraction(1, 10), 200, Fraction(1, 512), 10, 6) == (
         labels.RARE, labels.AUTO_SHARE, labels.AUTO_FROM, labels.RAREST, EXACT_ROWS,
@@ -189,13 +186,13 @@ def test_constants_of_rule_sieve():
 
 def test_constants_of_other_methods():
     """Pages of the other methods: shares, limits and grids are the code's."""
-    assert says("block-fwell", "at most 50 unless you ask for more", "`None`: 200,000 units in "
+    assert says("other-selectors", "at most 50 unless you ask for more", "`None`: 200,000 units in "
                 "all, between 2 and 50 times", "(256 at most)", "units of a block, from 3 to 64")
     assert (50, 200_000, 256, 3, 64) == (blocks.MOST_REPEATS, blocks.ENOUGH_UNITS, MOST_ROWS,
                                          blocks.SMALLEST_BLOCK, blocks.LARGEST_BLOCK)
     assert {2, 20, 50} == {blocks.sizes(units, 6, None, single=False)[1]
                            for units in (12, 1000, 10_000, 10**9)}
-    assert says("noisy-top-k", "spends a twentieth of epsilon on noisy class counts")
+    assert says("other-selectors", "spends a twentieth of epsilon on noisy class counts")
     assert Fraction(1, 20) == noisy_top_k.COUNT_SHARE
     assert says("numeric-targets", "a tenth of epsilon finds a noisy median",
                 "for 15 fixed ranks r", "4 MB a column")
