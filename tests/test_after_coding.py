@@ -18,20 +18,20 @@ def box(*parts):
 
 
 @pytest.mark.parametrize(("parts", "message"), [
-    ([Number("a", -1e6, 1e6)], "within 8 of 65536 steps of each other (244 of a)"),
-    ([Number("a", 120, 160)], "within 8 of 65536 steps of each other (0.0049 of a)"),
-    ([Number("a", 1, 1000, scale="log")], "within 8 of 65536 steps of each other (0.084 % of a)"),
+    ([Number("a", -1e6, 1e6)], "by less than 8 of 65536 steps (244 for a)"),
+    ([Number("a", 120, 160)], "by less than 8 of 65536 steps (0.0049 for a)"),
+    ([Number("a", 1, 1000, scale="log")], "by less than 8 of 65536 steps (0.084 % for a)"),
     ([Number("a", near=2000), Number("b")],
-     "within 0.2 % of their distance from near (2000 of a, 0 of b)"),
+     "by less than 0.2 % of their distance from the domain file's near (2000 for a, 0 for b)"),
     ([Number(f"x{j}", 0, 10**j) for j in range(5)],
-     "(1.2 of x4, 0.12 of x3, 0.012 of x2, and 2 more)"),
+     "(1.2 for x4, 0.12 for x3, 0.012 for x2, and 2 more)"),
 ])
 def test_what_cannot_be_found_is_said(parts, message):
     """By its declaration: the widest steps first, or 9 bits of a distance."""
     forecast = after_coding(box(*parts))
 
     assert forecast.endswith(message)
-    assert forecast.startswith("privsieve reads numbers in steps")
+    assert forecast.startswith("privsieve rounds numbers")
 
 
 def test_levels_are_not_coded_away():
@@ -48,7 +48,7 @@ def test_every_forecast_of_a_choice_says_it(method):
     planned = plan(method, box(*(Number(f"x{j}", -1e6, 1e6) for j in range(9))), rows=10**6, k=3,
                    epsilon=10, **CAN_PLAN[method])
 
-    text = "0.2 % of their distance from near (0 of x0" if method == "rule-sieve" else "244 of x0"
+    text = "file's near (0 for x0" if method == "rule-sieve" else "244 for x0"
     assert text in planned.forecast["after_coding"]
 
 
@@ -60,4 +60,4 @@ def test_the_command_line_says_it(tmp_path, cli):
                              "--top", "1", "--epsilon", "3")
 
     assert 0 == code
-    assert "distance from near (0 of sodium, 1980 of born)." in " ".join(output.split())
+    assert "file's near (0 for sodium, 1980 for born)." in " ".join(output.split())

@@ -66,7 +66,7 @@ class Audit:
 
 def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon: float,
           delta: float = 0.0, profile: str | int = "smoke") -> Audit:
-    """Bound from below the epsilon of a mechanism on a pair of neighbouring tables.
+    """Estimate a lower bound on the epsilon of a mechanism, from runs on two neighbouring tables.
 
     `mechanism(table)` may return anything: numbers, arrays, names, mappings, dataclasses, a
     release.  A profile may also be a number of runs on each table.  After Ctrl-C, the audit returns

@@ -1,4 +1,4 @@
-"""`privsieve audit`: attack a method on two made-up tables that are hard for it."""
+"""`privsieve audit`: try to distinguish two made-up tables by the output of a method."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def command(method: Method, *, mode: Name = "", epsilon: Annotated[str, "E"] = "
             runs: int | None = None) -> Outcome:
     """Attack METHOD: try to distinguish two tables that differ in one row or person.
 
-    The tables are public and made up; nothing is charged.  A bound above the claim refutes the
-    claim (exit code 7), and is wrong at most once in a hundred times.  A bound below the claim
-    proves nothing.  Ctrl-C stops with the bound so far.
+    The tables are made up, and nothing is charged.  Measures an epsilon that the method has at
+    least, with 99 % confidence.  If this is above the claim, the claim is false (exit code 7);
+    otherwise nothing is proved.  Ctrl-C stops with the result so far.
 
-    mode : which rule of the method is attacked, for example joint, persons or threshold; any other
-        word lists them
+    mode : the variant of the method to attack, for example joint, persons or threshold; a wrong
+        name prints the list
     epsilon : the claim to test
     runs : runs on each of the two tables; more runs detect more.  Default: 3,000, or the number
         that the mode needs

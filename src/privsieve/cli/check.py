@@ -73,7 +73,7 @@ class Measurement(NamedTuple):
 @verb("patients.csv --target ill -k 5")
 def command(data: str, options: TableOptions, *, k: int | None = None,
             sample: Annotated[int | None, "ROWS"] = None) -> Outcome:
-    """PRIVATE: measure DATA: levels, risks, the cost of each column, and what breaks k.
+    """PRIVATE: measure the groups and risks of DATA, and find the columns and rows that break k.
 
     The result is about the rows: keep it to the holder of the table.
 

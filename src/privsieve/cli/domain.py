@@ -32,7 +32,7 @@ class TargetOptions:
     classes : the classes of the target, if it has classes
     numeric_target : the target is a number; it has no classes
     unit : what is protected
-    person : the column of the person; default with --unit person: one named like an identifier
+    person : the column that identifies the person; default: a column with a name like an id
     rows_per_person : the most rows of one person that are used
     persons : the approximate number of people in the table, a public figure
     """
@@ -62,10 +62,10 @@ class TargetOptions:
 class FileOptions:
     """How the file is written and read.
 
-    look : PRIVATE: look at the rows, too.  The draft is refused until you replace each `seen` by a
-        public fact
-    numbers : take columns of a CSV file for numbers if their names do not say what they are
-    levels : DATA was generalised by another tool: list the levels in it, from its rows
+    look : PRIVATE: read the rows, too, and write their values after `seen =`.  The draft is
+        refused until you replace these lines by facts from a code book
+    numbers : read a column of a CSV file as numbers if its name does not reveal its kind
+    levels : for a table that another tool has generalised: list the values in its rows
     no_header : the first line is a row; columns are called c1, c2, ...
     csv_delimiter : the character between fields; default: as in the first line
     csv_decimal : the decimal mark; default: a comma if semicolons separate the fields
@@ -86,7 +86,7 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
             out: File | None = None) -> None:
     """Draft a domain file for DATA from column names and types; --look also reads rows.
 
-    Sets aside each column that needs a public fact, with the reason.  A plan can use the rest.
+    Comments out each column that needs a fact from a code book, with the reason.
 
     code_book : public facts about the columns: a CSV file or Excel sheet of names, kinds, values
         and bounds; an SPSS, Stata or SAS file; a Frictionless schema

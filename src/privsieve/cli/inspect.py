@@ -23,14 +23,14 @@ _COLOURS = {"STOP:": "red", "LOOK:": "yellow", "FINE:": "green"}
 
 @verb("patients.csv --domain domain.toml")
 def command(data: str, *, domain: File, private_output: File | None = None) -> Outcome | None:
-    """PRIVATE: look at DATA with its domain: a verdict on each column, and what to write.
+    """PRIVATE: compare DATA with its domain file: a verdict on each column, and what to correct.
 
-    Shows cells of the table, so do not share the output.  It spends nothing, and writes to a
-    terminal only.
+    Shows cells of the table, so do not share the output.  It costs no budget.  Without
+    --private-output it writes only to a terminal.
 
     domain : the domain file
     private_output : write into this new file (only its owner may read it) instead of the terminal:
-        a page where it ends in .html, JSON where it ends in .json, else text
+        a page if its name ends in .html, JSON if it ends in .json, else text
     """
     if private_output is None and not sys.stdout.isatty():
         raise ParameterError("the output of inspect is private, but stdout is not a terminal; "

@@ -38,7 +38,7 @@ def grant(account: BudgetOptions, *, epsilon: Annotated[str, "E"],
     """Grant a population its budget, once.
 
     epsilon : the most that all releases about them may cost together
-    delta : the most in delta; without it, every guarantee is pure
+    delta : the most in delta; by default, releases that need a delta are refused
     unit : the privacy unit of the budget; default: the unit of the first release
     rows_per_person : the most rows of one person in any table.  You declare this in public; tables
         without a person column need it
@@ -84,7 +84,7 @@ def verify(releases: tuple[str, ...] = (), *, ledger: File | None = None,
            export: File | None = None, head: File | None = None) -> Outcome:
     """Recount the ledger from its entries, and check that it is not an older copy.
 
-    RELEASES are release folders: an older copy of the ledger lacks the entry of a later release.
+    RELEASES are release folders: if the ledger lacks the entry of one, it is an older copy.
     Exit code 7 if the ledger is not valid.
 
     ledger : the ledger

@@ -230,7 +230,7 @@ class BudgetOptions:
     """Privacy.
 
     ledger : the ledger with the budget; `ledger grant` makes it
-    population : the name of the people whom the budget protects; all tables about them use it
+    population : the name of the people whom the budget protects; use it for all their tables
     head : a small file with the ledger's newest entry, so that an older copy of the ledger is
         refused.  It is made if it does not exist
     """

@@ -40,7 +40,7 @@ class ForecastOptions(MethodOptions):
     """Privacy.
 
     epsilon : the privacy cost of this release, for example 0.5; without it, a table of several
-    ledger : show what the account of --population has left, and whether the charge is converted
+    ledger : show the budget that --population has left, and what this release would charge
     population : the people whom --ledger protects
     head : a small file with the ledger's newest entry, so that an older copy of the ledger is
         refused.  It is made if it does not exist
@@ -73,9 +73,9 @@ class ForecastOptions(MethodOptions):
 def command(data: str | None = None, *, options: ForecastOptions) -> Outcome:
     """Show the cost, noise and forecast of a release from DATA, or from --rows rows.
 
-    Without --epsilon, compares several epsilons: forecast, odds and what the budget has left.
-    Reads no rows and charges nothing.  Of DATA it reads only the header and, if it is public, the
-    number of rows.
+    Without --epsilon, compares several epsilons: forecast, an attacker's odds, and the budget left.
+    Charges nothing and reads no rows.  Of DATA it reads the header and, if the number of rows is
+    public, this number.
     """
     domain, source, rows = (options.declared(), None, options.rows) if data is None else (
         options.opened(data))

@@ -32,7 +32,7 @@ class RegressOptions(PlanOptions):
 def command(data: str, options: RegressOptions, paid: ReleaseOptions) -> None:
     """Fit a least-squares model to DATA under differential privacy.
 
-    The target in the domain file is a number with bounds.  The budget is charged before a row is
+    The domain file must name a numeric target with bounds.  The budget is charged before a row is
     read, and is never refunded.  Predictions from DIR cost nothing (`privsieve predict`).  Prints
     the columns, largest weight first (not for --kernel rbf, whose features mix all columns).  To
     see cost and noise first: privsieve plan --method kernel-ridge.

@@ -47,7 +47,7 @@ class ReleaseOptions(BudgetOptions):
     out : the release folder; it must not exist
     request : a name for this charge; the same command with the same name gives the same release
         without a second charge.  Default: a random name
-    signed_plan : the signed plan (privsieve sign); any other plan is refused before the charge
+    signed_plan : a signed plan (privsieve sign); a release that differs from it is refused
     anyway : continue although the forecast warns
     max_memory : the memory for the rows, such as 2GB; rows that do not fit are kept in a private
         temporary file.  Default: half of the free memory

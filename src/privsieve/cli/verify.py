@@ -18,12 +18,12 @@ class CheckOptions:
 
     release : the release.json of the certificate
     ledger : the ledger that was charged
-    table : the published table, to count its level again
-    signed_by : a key that must have signed: its fingerprint or the file of its public half, after
-        maker= or approver= to demand a role; repeatable
+    table : the published table, to count its smallest group again
+    signed_by : a key that must have signed: its fingerprint or the file of its public half; for a
+        role write maker=KEY or approver=KEY; repeatable
     threshold : the number of these keys that must have signed; default: all
     revoked : a file of revoked fingerprints, one a line
-    plan : a plan that was signed before the release
+    plan : a signed plan, to compare with the release
     """
 
     release: Existing | None = None

@@ -197,7 +197,7 @@ def _level(X: Any, model: Literal["containment", "k-anonymity"], *, per_row: boo
 
 
 def classification_metric(X: Any, y: Any, k: int) -> int:
-    """Count rows outside the majority of their equals; all rows of a pattern of fewer than k.
+    """Count rows outside the largest class of their group; groups below k rows count whole.
 
     >>> classification_metric([[1], [1], [1], [0]], [0, 0, 1, 1], k=2)
     2

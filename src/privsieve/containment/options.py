@@ -80,13 +80,13 @@ class TableOptions:
     bins : the number of bins into which numbers are cut, by quantiles
     cut : cut a column at these points
     levels : the levels of a column to keep; all others become one level
-    missing : a missing cell says nothing, or is a level of its own
+    missing : absent: a missing cell has no level; level: it is a level of its own
     domain : a domain file: columns, their kinds, and how the CSV file is written
     sensitive : columns that nobody may learn: never chosen, and limited in each group
     known : columns that may be known although the domain file calls them sensitive
-    absences : columns for which an attacker may know what a person lacks; default: all,
+    absences : columns (or all) for which an attacker may know what a person lacks; default: all,
         except for sparse data
-    presences_only : columns for which an attacker may know only what a person has, or all
+    presences_only : columns (or all) for which an attacker may know only what a person has
     """
 
     target: Column | None = None
@@ -303,7 +303,7 @@ class GroupOptions:
 class SetOptions(GroupOptions):
     """Columns to choose.
 
-    profile : what the columns are for; default: few
+    profile : few columns that predict best (default), most, or strict k-anonymity
     method : instead of a profile: how to choose
     weights : with a method: mutual-information (default), hamming, distinct, or even (needs no
         target)

@@ -48,7 +48,7 @@ _DRAWN = r"[0-9a-f]{32}"
 
 @dataclass(frozen=True, repr=False)
 class Ledger(Printed):
-    """A budget file and a population in it: a value, without a connection or a secret.
+    """Name a ledger file and a population in it; the object holds no connection or secret.
 
     head : a small file with the newest entry, best on another disk; a ledger that was set back to
         an older copy is then refused.

@@ -259,7 +259,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
 
 @estimator
 class FWELLEnsemble(FWELL):
-    """The mean of FWELL's weights over samples of the rows.  NOT private, as FWELL is not.
+    """Average the weights of FWELL over random samples of the rows.  NOT private.
 
     The samples are drawn by `random_state`, so that it can be repeated; nothing here is noise.
     For private rows take `BlockFWELL` or `RuleSieve`.

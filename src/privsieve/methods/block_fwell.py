@@ -40,7 +40,7 @@ USUAL_GAP = 2 * USUAL
 
 @declared
 class BlockFWELLOptions(Choosing, Blocked):
-    """Choose columns under pure epsilon-DP by local learning in random blocks.
+    """Choose columns under pure epsilon-DP by nearest neighbours in blocks of a few random rows.
 
     In each block of few units it finds the columns in which the nearest row of another class is
     farther away than the nearest of the same class.  Finds columns that matter alone or together;

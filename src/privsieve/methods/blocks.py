@@ -33,8 +33,8 @@ class Blocked(PrivateMethod):
              "default the number of rows decides")
     reference: Any = option(
         default=None, metavar="FILE", read=as_given, rare=True,
-        says="public rows with the same columns and labels, as a frame, a path or (X, y): each "
-             "row then finds its nearest hit and miss there, not in its block")
+        says="public rows with the same columns and labels (a path; in Python also a frame or "
+             "(X, y)): each row then finds its neighbours there, not in its block")
 
 
 def parts_of(units: int) -> int:

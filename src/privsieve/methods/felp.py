@@ -32,7 +32,7 @@ LARGEST_ENSEMBLE, MOST_SECTORS = 1000, 10_000
 
 @declared
 class FELPOptions(OutputFWELLOptions):
-    """Release the mean of weights over an ensemble, under differential privacy.
+    """Release weights of columns under differential privacy, as the mean over random subsets.
 
     Like `OutputFWELL`, with an ensemble in the place of repeats: each member weighs the columns on
     a share of the units.  It needs as many rows as `OutputFWELL` does.

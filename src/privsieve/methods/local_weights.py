@@ -67,8 +67,8 @@ class WeightOptions(Blocked):
                       says="the penalty on large weights, from 1e-6 to 1e6")
     clip: Any = option(
         default=None, metavar="S", read=number, rare=True,
-        says="the longest mean vector of a block, where 1 is the range of a column; longer ones "
-             "are shortened.  Default: a twentieth of the square root of the number of columns")
+        says="the length to which a block's mean vector is shortened, where 1 is the range of a "
+             "column.  Default: a twentieth of the square root of the number of columns")
 
 
 @dataclass(frozen=True, repr=False)

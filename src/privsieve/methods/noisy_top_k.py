@@ -66,7 +66,7 @@ class NoisyTopKOptions(Choosing):
                         says="the score of a column; correlation is for a numeric target")
     class_prior: Any = option(
         default="noisy", read=written_shares, metavar="P", setting="class_share", rare=True,
-        says="the weights of the classes: noisy (costs a twentieth of epsilon), none, or public "
+        says="how rare classes gain weight: noisy (costs a twentieth of epsilon), none, or public "
              "class shares")
 
     def planned_choice(self, choice: ColumnChoice, rows: int | None) -> Plan:

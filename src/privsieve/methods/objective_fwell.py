@@ -48,7 +48,7 @@ DIGIT = 2**20
 
 @declared
 class ObjectiveFWELLOptions(WeightOptions):
-    """Release weights of columns under pure differential privacy, by noise inside of the problem.
+    """Release weights of columns under pure epsilon-DP, with noise inside the optimisation.
 
     `OutputFWELL` adds noise to the finished weights.  Noise in the problem is shorter only where
     `lam` is small and epsilon large: there the finished weights can move far.

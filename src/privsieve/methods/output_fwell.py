@@ -26,7 +26,7 @@ METHOD = "output-fwell/1"
 
 @declared
 class OutputFWELLOptions(WeightOptions):
-    """Release weights of columns under differential privacy, by local learning in random blocks.
+    """Release weights of columns under differential privacy, from blocks of a few random rows.
 
     Under these weights rows of another class are farther away than rows of the same class.  They
     are found in blocks of few units, and each gets noise.  `weights_` has them, in the order of the

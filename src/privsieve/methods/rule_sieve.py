@@ -63,7 +63,7 @@ WAYS = ("auto", "ranks", "median-cut")  # to compare numbers of a target
 
 @declared
 class RuleSieveOptions(Choosing):
-    """Choose columns under pure epsilon-DP by the best of a data-free family of rules.
+    """Choose columns under pure epsilon-DP by the best rules on one, two or three columns.
 
     Finds columns that matter alone, in pairs and in threes (AND, OR, XOR, parity).
 
@@ -83,21 +83,21 @@ class RuleSieveOptions(Choosing):
 
     class_prior: Any = option(
         default="auto", read=written_shares, metavar="P", rare=True,
-        says="the weights of the classes: auto (costs a tenth of epsilon), centred, unbalanced, "
-             "none, or public class shares such as 0.2 or 0.5,0.3,0.2")
+        says="how rare classes gain weight: auto (noisy counts for a tenth of epsilon), centred "
+             "(free), unbalanced (auto if it pays, else centred), none, or class shares: 0.2")
     depth: Any = option(
         default=None, read=whole, choices=("1", "2", "3"), setting="order", rare=True,
         says="the most columns in one rule; by default the size of the table decides")
     joint: str | None = option(
         default="auto", choices=branches.WORDS,
         says="pair: begin with the best pair, so that columns are found that matter only "
-             "together; rounds: then choose one column at a time by what the others leave "
-             "unexplained, so that no copies are chosen; auto: as the rows and epsilon "
+             "together; rounds: then choose one column at a time by what the chosen columns do "
+             "not explain, so that no copies are chosen; auto: as the rows and epsilon "
              "allow; none: all columns at once")
     numeric: str | None = option(
         default="auto", choices=WAYS, setting=None, rare=True,
-        says="how rows are compared if the target is a number; auto divides it into two classes "
-             "if rows and epsilon suffice for pairs and rounds, else uses ranks")
+        says="for a numeric target: ranks: compare its ranks; median-cut: compare two classes, "
+             "above and below a noisy median; auto: as the rows and epsilon allow")
     max_ops: int = option(default=branches.MAX_OPS, setting=None, read=whole, flag=None,
                           says="the most 64-bit operations that a run may take")
 

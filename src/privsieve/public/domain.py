@@ -546,23 +546,23 @@ def after_coding(domain: Domain) -> str | None:
     """Return a note about columns that codes make equal; None without numbers.
 
     >>> from privsieve.public.columns import Number
-    >>> after_coding(Domain([Number("age", 0, 110), Number("sodium")]))[-54:]
-    'within 0.2 % of their distance from near (0 of sodium)'
+    >>> after_coding(Domain([Number("age", 0, 110), Number("sodium")]))[-51:]
+    "distance from the domain file's near (0 for sodium)"
     """
     numbers: list[Any] = [column for column in domain.columns if column.is_number]
     steps = sorted((column for column in numbers if not column.gridless), key=_width, reverse=True)
     free = [column for column in numbers if column.gridless]
     gaps = []
     if steps:
-        gaps.append(f"within {FEW_CODES} of {CODES} steps of each other "
+        gaps.append(f"by less than {FEW_CODES} of {CODES} steps "
                     f"({_named(map(_step, steps))})")
     if free:
-        gaps.append(f"{'or, where codes have no bounds, ' if steps else ''}within {_STEP} of their "
-                    f"distance from near ({_named(map(_near, free))})")
+        gaps.append(f"{'or ' if steps else ''}by less than {_STEP} of their "
+                    f"distance from the domain file's near ({_named(map(_near, free))})")
     if not gaps:
         return None
-    return ("privsieve reads numbers in steps, and the forecast cannot know how many values share "
-            f"one: a column cannot be found if most of its values lie {', '.join(gaps)}")
+    return ("privsieve rounds numbers, and the forecast does not know how many become equal. "
+            f"A column cannot be found if most of its values differ {', '.join(gaps)}")
 
 
 def _width(column: Graded) -> float:
@@ -573,13 +573,13 @@ def _width(column: Graded) -> float:
 def _step(column: Graded) -> str:
     if column.scale == "log":
         low, high = column.bounds
-        return f"{100 * ((high / low) ** (FEW_CODES / CODES) - 1):.2g} % of {column.name}"
+        return f"{100 * ((high / low) ** (FEW_CODES / CODES) - 1):.2g} % for {column.name}"
     step = _width(column) * FEW_CODES / CODES
-    return f"{step:{'.0f' if step >= 100 else '.2g'}} of {column.name}"
+    return f"{step:{'.0f' if step >= 100 else '.2g'}} for {column.name}"
 
 
 def _near(column: Graded) -> str:
-    return f"{column.near or 0:g} of {column.name}"
+    return f"{column.near or 0:g} for {column.name}"
 
 
 def _named(words: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ LARGEST_LIST = 2**20
 
 @dataclass(frozen=True)
 class Signers:
-    """The required signers: fingerprints, with a role if it matters; `threshold` must sign.
+    """List the keys that may sign, by fingerprint and role; at least `threshold` must sign.
 
     revoked : revoked fingerprints, with the reason
 

@@ -16,10 +16,10 @@ from privsieve.errors import ParameterError
 @verb("hospital")
 def command(folder: Annotated[str, "DIR"] = ".", *, port: Annotated[int | None, "N"] = None,
             ) -> None:
-    """Open a desk for the tables in DIR: pages for your browser instead of commands.
+    """Serve pages for your browser that work on the tables in FOLDER, instead of commands.
 
     Only programs of this machine reach the desk, and only with the address that this command
-    prints.  The desk reads and writes files in DIR and nowhere else.  Ctrl-C ends it.
+    prints.  The desk reads and writes files in FOLDER and nowhere else.  Ctrl-C ends it.
 
     port : the port of the address; default: a free one
     """

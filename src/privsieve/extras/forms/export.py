@@ -33,7 +33,7 @@ def command(form: Form, release: Existing, *,
     registry: an entry of the Differential Privacy Deployments Registry, in YAML.  label: a privacy
     label.  acro: results.json for the SACRO viewer.  officer: the form that a data protection
     officer signs.  croissant: metadata in Croissant 1.1 for catalogues.  minimisation: the
-    variables that were requested, named and left out, and why.  People fill in the other facts.
+    variables that were requested, released and left out, and why.  Fill in empty fields by hand.
 
     ledger : the ledger that was charged; label, officer and minimisation then show its sums
     out : a new file; default: stdout

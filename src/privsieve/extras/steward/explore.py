@@ -39,7 +39,7 @@ SECONDS = 300
 class EachOptions:
     """The page.
 
-    k : the k of the tables on costs (default 5)
+    k : the k for which the page shows the cost of each column (default 5)
     population_size : the number of people of whom the rows are a random sample
     seconds : how long to search (default 300)
     out : the page; it must not exist

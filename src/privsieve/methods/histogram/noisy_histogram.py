@@ -110,10 +110,10 @@ class NoisyHistogramOptions(PrivateMethod):
         says="let RuleSieve choose k columns first, within the same release and epsilon")
     bins: int | Mapping[str, int] = option(
         default=BINS, read=whole_of_each, metavar="N|COLUMN=N",
-        says="the number of equal bins of a number or date, or a mapping from names to numbers; "
-             f"other columns have {BINS}")
+        says="the number of equal bins of each number and date, or a number for each named column; "
+             f"default: {BINS}")
     target: bool = option(
-        default=True, read=read_flag, says="count the target, too, if the domain has one")
+        default=True, read=read_flag, says="count the target as one more column")
     delta: Any = option(
         default=0, metavar="D", read=number,
         says="the delta of the guarantee: then only cells with enough rows are released, and "
