@@ -57,7 +57,7 @@ def test_every_public_name_is_documented():
 
 
 def test_the_page_of_python_is_made_from_docstrings():
-    """`docs/python.md` is what `make options` writes."""
+    """The names of `docs/python.md`, below its guide, are what `make options` writes."""
     assert options.python() == page("docs/python.md")
 
 
@@ -82,7 +82,8 @@ def test_every_option_is_documented(method):
 
 
 @pytest.mark.parametrize(("kind", "name"), [
-    (ps.FWELLEnsemble, "docs/other-selectors.md"), (ps.KernelRidgeSession, "docs/least-squares.md")])
+    (ps.FWELLEnsemble, "docs/other-selectors.md"),
+    (ps.KernelRidgeSession, "docs/least-squares.md")])
 def test_every_parameter_is_documented(kind, name):
     """Each parameter of what is no method has a row in its page, and no other has."""
     rows = re.findall(r"^\| `(\w+)`", page(name), re.MULTILINE)
@@ -182,7 +183,7 @@ def prepared(reader):
 #: What was done before a page is opened, where it goes on with the quickstart.
 BEFORE = {
     "docs/bridges.md": prepared,
-    "docs/inspect.md": prepared,
+    "docs/domain-draft.md": prepared,
     "docs/signatures.md": prepared,
 }
 
