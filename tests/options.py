@@ -54,7 +54,7 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 | `max_memory` | `--max-memory` | the memory for the rows: [large tables](scale.md) |
 | `n_jobs` | `--jobs` | the number of threads |
 | `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
-[why](scikit-learn.md#cross-validation-and-grid-search) |
+[why](python.md#cross-validation-and-grid-search) |
 """
 OPTION_TABLE = ("| option | default | on the command line | meaning |", "|---|---|---|---|")
 COMMAND_LINE_HEAD = f"""\
@@ -85,17 +85,15 @@ TAB completes verbs, options, methods and files. Add one line to the start file 
 | zsh | `~/.zshrc`, after `compinit` | `eval "$(_PRIVSIEVE_COMPLETE=zsh_source privsieve)"` |
 | fish | `~/.config/fish/config.fish` | `_PRIVSIEVE_COMPLETE=fish_source privsieve \\| source` |
 """
+#: The heading of the part of docs/python.md that is made; above it is a guide.
+PYTHON_NAMES = "## Every public name\n"
 PYTHON_HEAD = f"""\
-# Python reference
+{PYTHON_NAMES}
+`help(ps.RuleSieve)` prints these texts, and the site has a page with all parameters for each table.
+`make options` writes this section from the code.
 
-`import privsieve as ps` gives these names. `help(ps.RuleSieve)` prints the same texts, and the
-site has a page with all parameters for each section below. The guide [privsieve with
-scikit-learn](scikit-learn.md) shows how the names work together.
-
-{MADE}
-The package loads a name when you first use it. `ps.plan` and `ps.verify` do not load
-NumPy, and only an estimator loads scikit-learn. The package is typed: mypy and pyright read it
-without stubs.
+privsieve loads a name when you first use it. `ps.plan` and `ps.verify` do not load NumPy, and only
+estimators load scikit-learn. mypy and pyright read the types without stubs.
 """
 
 
@@ -225,18 +223,19 @@ def _text(paragraph: str) -> str:
 
 
 def python() -> str:
-    """Return each public name with the first paragraph of its docstring."""
-    parts = [PYTHON_HEAD]
+    """Return the guide of the page, and each public name with the start of its docstring."""
+    guide = PYTHON.read_text(encoding="utf-8").partition(PYTHON_NAMES)[0]
+    parts = [guide + PYTHON_HEAD]
     for name in REFERENCE:
         text = (DOCS / "reference" / f"{name}.rst").read_text(encoding="utf-8")
         title, _, words = (paragraph.strip() for paragraph in text.partition("\n=="))
         words = re.split(r"\n\s*\n", words)[1]
-        parts.append(f"## {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n")
+        parts.append(f"### {title}\n\n{_text(words)}\n\n| name | what it does |\n|---|---|\n")
         parts[-1] += "".join(
             f"| `{_call(public)}` | {_cell(_first(public))} |\n" for public in
             re.findall(r"^\.\. auto(?:class|function):: (\w+)", text, re.MULTILINE))
-    parts.append("## Errors\n\nAll errors are in `privsieve.errors`; the page [Errors](errors.md) "
-                 "lists them. `ps.__version__` is the\nversion.\n")
+    parts.append("### Errors\n\nAll errors are in `privsieve.errors`: see [Errors](errors.md). "
+                 "`ps.__version__` is the version.\n")
     return "\n".join(parts)
 
 
