@@ -199,8 +199,8 @@ def test_constants_of_other_methods():
     assert 10 == rule_sieve_numeric.MEDIAN_SHARE
     assert 4 * 2**20 == 16 * 65_536 * 4
     assert says("synthetic-rows", "eight columns with eight bins have sixteen million cells",
-                "Up to 2^20 cells every one of them leaves", "up to 2^53 cells",
-                "of mean `2 / epsilon`")
+                "up to 2^20 cells is released whole", "up to 2^53 cells",
+                "of scale `2 / epsilon`")
     assert (2**20, 2**53 - 1) == (LARGEST_WHOLE, LARGEST_NAMED)
     assert 16 == 8**8 // 10**6
 
