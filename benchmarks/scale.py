@@ -11,7 +11,7 @@ the folder (that of temporary files where none is named).
 
     python benchmarks/scale.py each [ROWS]
 
-prints the table of docs/scale.md: what each method takes of a smaller table that it may not hold.
+prints the table of docs/reader.md: what each method takes of a smaller table that it may not hold.
 """
 
 from __future__ import annotations

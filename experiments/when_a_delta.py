@@ -8,10 +8,9 @@ from privsieve.noise.race import Race
 
 #: d, k, epsilon and delta.
 CASES = (
-    (30, 3, "1", "1e-6"), (30, 6, "1", "1e-6"), (30, 8, "1", "1e-6"), (30, 15, "1", "1e-6"),
-    (100, 5, "1", "1e-6"), (100, 10, "1", "1e-6"), (100, 10, "1", "1e-9"),
-    (100, 10, "0.1", "1e-6"), (100, 10, "4", "1e-6"), (100, 20, "1", "1e-6"),
-    (100, 20, "1", "1e-9"), (200, 50, "1", "1e-6"), (1000, 100, "1", "1e-9"),
+    (30, 3, "1", "1e-6"), (30, 8, "1", "1e-6"), (100, 5, "1", "1e-6"), (100, 10, "1", "1e-6"),
+    (100, 10, "1", "1e-9"), (100, 20, "1", "1e-6"), (200, 50, "1", "1e-6"),
+    (1000, 100, "1", "1e-9"),
 )
 #: How far the best columns stand out, in scales of the pure race.
 GAP = 3
@@ -20,7 +19,7 @@ GAP = 3
 def rows() -> list[str]:
     """The table in Markdown, a text for each line.
 
-    >>> rows()[4]
+    >>> rows()[3]
     '| 30 | 8 | 1 | 1e-6 | .73 | .88 | .91 |'
     """
     lines = ["| d | k | epsilon | delta | noise | found without | found with |",

@@ -51,7 +51,7 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 | `allow_weak` | `--allow-weak` | accept an epsilon above 10 |
 | `domain` | `--domain` | the public facts: [the domain file](domain-file.md) |
 | `ledger` | `--ledger`, `--population` | where the budget is kept: [the ledger](ledger.md) |
-| `max_memory` | `--max-memory` | the memory for the rows: [large tables](scale.md) |
+| `max_memory` | `--max-memory` | the memory for the rows: [large tables](reader.md#large-tables) |
 | `n_jobs` | `--jobs` | the number of threads |
 | `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
 [why](python.md#cross-validation-and-grid-search) |

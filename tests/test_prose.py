@@ -221,7 +221,7 @@ def test_the_noise_of_a_table(neighbours, persons, times):
 def test_epsilon_and_lam():
     """how-much-epsilon: the figures beside its examples."""
     assert says("how-much-epsilon", "# 0.0178: the lam to take at epsilon 1",
-                "# 0.023: noise, and ridge at its worst",
+                "# 0.023: at most, from noise and ridge",
                 "0.01 is an error of a twentieth of the range")
 
     assert .0178 == round(suggest_lambda(10_000, 1), 4)
