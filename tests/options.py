@@ -135,8 +135,7 @@ def _row(known, about) -> str:
 
 def glossary() -> str:
     """Return each term of the reports with its meaning."""
-    head = ("# Glossary\n\nThese are the words that the reports and pages of privsieve use. A "
-            "report explains those\nthat it uses.\n")
+    head = "# Glossary\n\nThe reports and pages of privsieve use these words.\n"
     return "\n".join([head, *(f"## {term.replace('-', ' ')}\n\n{text}\n"
                               for term, text in words_of().items())])
 
