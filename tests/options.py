@@ -92,8 +92,8 @@ PYTHON_HEAD = f"""\
 `help(ps.RuleSieve)` prints these texts, and the site has a page with all parameters for each table.
 `make options` writes this section from the code.
 
-privsieve loads a name when you first use it. `ps.plan` and `ps.verify` do not load NumPy, and only
-estimators load scikit-learn. mypy and pyright read the types without stubs.
+`ps.plan` and `ps.verify` do not load NumPy, and only estimators load scikit-learn. mypy and
+pyright read the types.
 """
 
 
