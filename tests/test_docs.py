@@ -25,8 +25,8 @@ DOCS = ROOT / "docs"
 EXAMPLES = ROOT / "examples"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("[!_]*.md"), *DOCS.glob("[!_]*/*.md"),
                 *EXAMPLES.glob("*.md"), *ROOT.glob("src/**/*.md")])
-#: Pages of which every line is run: the first hours of a newcomer.
-LESSONS = [DOCS / "rule-sieve.md", DOCS / "numeric-targets.md", *DOCS.glob("how-to/*.md")]
+#: Pages of which every line is run.
+LESSONS = [DOCS / "rule-sieve.md", DOCS / "numeric-targets.md"]
 #: The made-up tables of lessons and notebooks.
 TABLES = EXAMPLES / "made_up.py"
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")

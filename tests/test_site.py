@@ -112,7 +112,7 @@ def test_a_picture_is_small_and_its_notes_are_on_the_page(name):
 
 #: Pages with wide tables, long lines, pictures and signatures.
 WIDE = ("docs/index", "docs/reports", "docs/options", "docs/command-line", "docs/guarantees",
-        "docs/reference/choosing", "docs/quickstart", "docs/for-officers", "docs/how-to/visits",
+        "docs/reference/choosing", "docs/quickstart", "docs/for-officers", "docs/rule-sieve",
         "examples/survey", "src/privsieve/noise/race.proof", "README", "search")
 LOOKS = ("light", "screen"), ("dark", "screen"), ("light", "print")
 #: What sticks out to the right, and does not lie in something that scrolls by itself.
