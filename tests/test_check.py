@@ -83,7 +83,7 @@ def test_check_shows(privsieve):
     """The toy table of the paper: level 1, what each column costs, and what breaks k = 2."""
     has = ("--presences-only", "all")
     code, out, err = privsieve("check", "toy.csv", "-k", 2, *has)
-    assert (7, True) == (code, "containment level is 1, below k = 2" in err)
+    assert (7, True) == (code, "smallest group (containment level) is 1, below k = 2" in err)
     code, full_document, _err = privsieve("check", "toy.csv", "--json", "-k", 2, *has)
     assert 7 == code
     document = json.loads(full_document)
@@ -92,7 +92,7 @@ def test_check_shows(privsieve):
     assert {"b": 2} == document["level_without"]
     assert [{"items": ["b", "c"], "rows": 1}, {"items": ["b", "d"], "rows": 1}] == document["rare"]
     assert document["rare_complete"]
-    assert re.search("without +b: level 2 instead of 1", out)
+    assert re.search("without +b: smallest group 2 instead of 1", out)
     assert re.search("rare +b, c: 1 row has all of these items", out)
     assert out.startswith("PRIVATE")
     assert document["containment"]["level"] == containment_level(np.array(
@@ -152,7 +152,7 @@ def test_check_passes(privsieve):
     assert 0 == privsieve("check", "toy.csv", "-k", 2, "--columns", "a,c,d")[0]
     assert 0 == privsieve("check", "toy.csv")[0]
     code, out, _err = privsieve("check", "toy.csv", "--target", "d")
-    assert (0, True) == (code, "rows have a group of one class" in out)
+    assert (0, True) == (code, "rows are in groups of one class" in out)
     assert "one_class" in privsieve("check", "toy.csv", "--target", "d", "--json")[1]
     assert 2 == privsieve("check", "toy.csv", "-k", 1)[0]
     assert 3 == privsieve("check", "none.csv")[0]

@@ -427,7 +427,7 @@ def test_plan_reads_no_row(privsieve, monkeypatch):
 
     assert (0, "") == (code, err)
     for word in ("epsilon 1", "rule-sieve", "one row of the file", "gap 10 %", "* 1",
-                 "raises each column's score by 4.44 rows"):
+                 "adds a random amount to each column's score: 4.44 rows"):
         assert word in out
     assert max(map(len, out.splitlines())) <= 80
     code, out, err = privsieve("plan", "--rows", "400", *ASKED, "--json")

@@ -104,9 +104,9 @@ DAY = '[[column]]\nname = "d"\nkind = "date"\nlow = 2020-01-01\nhigh = 2020-12-3
     (DAY + "cuts = [2021-01-01]", "the cut point 2021-01-01 lies outside the bounds, 2020-01"),
     (DAY + "cuts = ['soon']", "a cut point is 'soon'; write a date"),
     (CUT + '[target]\nname = "y"\nkind = "number"\nlow = 0\nhigh = 1\nrole = "known"',
-     "role is for columns"),
+     "a target has no role"),
     (CUT + '[target]\nname = "y"\nkind = "label"\nvalues = [0, 1]\nrole = "both"',
-     r"target 'y' \(\[target\]\): role is for columns"),
+     r"target 'y' \(\[target\]\): a target has no role"),
     ('[[column]]\nname = "s"\nkind = "flag"\ncuts = [1]', "'cuts' is not known"),
 ])
 def test_roles_and_cuts_are_refused_in_words(text, message):
@@ -156,8 +156,8 @@ REFUSED = {
     "order": (AGE + "low = 1\nhigh = 1", "low must be the smaller"),
     "infinite": (AGE + "low = 1\nhigh = inf", "write a finite number"),
     "text": (AGE + 'low = "1"\nhigh = 2', "write a finite number"),
-    "too near": (AGE + "low = 0\nhigh = 5e-324", "no grid fits"),
-    "too far": (AGE + "low = -1e308\nhigh = 1e308", "no grid fits"),
+    "too near": (AGE + "low = 0\nhigh = 5e-324", "too close or too far apart"),
+    "too far": (AGE + "low = -1e308\nhigh = 1e308", "too close or too far apart"),
     "log": (AGE + 'low = 0\nhigh = 1\nscale = "log"', "needs low above 0"),
     "missing": (AGE + 'low = 0\nhigh = 1\nmissing = "drop"', 'write "middle" or "level"'),
     "values": ('[[column]]\nname = "c"\nkind = "category"', "values is missing; list every value"),
@@ -347,7 +347,7 @@ def test_negative_zero():
 
 def test_a_target_in_python_has_no_role():
     """What a domain file refuses is refused in Python."""
-    with pytest.raises(DomainError, match="role is for columns"):
+    with pytest.raises(DomainError, match="a target has no role"):
         Domain([Flag("s")], target=Number("y", 0, 1, role="sensitive"))
     with pytest.raises(DomainError, match="write a list of at most 1000 points"):
         Number("age", 0, 110, cuts=[None])

@@ -243,7 +243,7 @@ def test_second_opinion():
     ("wrong", "text"),
     [
         ({"rule": Rule(1, 2)}, "k is 1: a group of one protects nobody; choose at least 2"),
-        ({"objective": "class-errors"}, "class-errors has no exact search"),
+        ({"objective": "class-errors"}, "exact search cannot use class-errors"),
         ({"time_limit": 0}, "time_limit is 0; give seconds above 0, or None"),
         ({"rule": Rule(3, 3, l_diversity=3)}, "no set of columns keeps l_diversity = 3 with k = 3"),
     ],

@@ -170,7 +170,7 @@ def test_refused_weights(options, says):
 def test_refused_prefix():
     """A prefix that breaks the rule is refused, not shortened."""
     for objective in ("hamming", "distinct", "class-errors"):
-        with pytest.raises(ParameterError, match="prefix of 2 items does not keep k = 2"):
+        with pytest.raises(ParameterError, match="first 2 items do not keep k = 2"):
             greedy(Labelled(Items.dense(TOY), TOY_Y), Rule(2, 2), objective, prefix=(1, 3))
 
 

@@ -52,17 +52,18 @@ def test_numbers():
     assert ["LOOK: age (number): some cells cannot be read, or are outside the bounds",
             ("  1 missing (12.5%), 1 unparsable (12.5%; row 6), 1 below (12.5%; row 2), "
              "2 above (25.0%; rows 3, 4)"),
-            ("  6 different values; 5 of 65536 codes, 3 of 8 bins in use (the fullest has 50 %)"),
+            ("  6 different values, read as 5 of 65536 steps; 3 of 8 bins in use (the "
+             "fullest has 50 %)"),
             '  "x" 1 times, first in row 6',
             ("  -> values below low become low (the smallest is -7, read from the rows); if the "
              "code book allows smaller values, write its bound"),
             ("  -> values above high become high (the largest is 1234567.5, read from the rows); "
              "if the code book allows larger values, write its bound"),
-            ("  -> unread cells become missing: right for words that mean missing; otherwise "
+            ("  -> unread cells become missing.  If these texts do not mean missing, "
              "check csv.decimal, csv.thousands and the kind of the column")] \
         == make_column(Number("age", 0, 110), [50, -7, 1234567.5, 111, None, "x", 45, 49])
-    assert ["age (number): fine", ("  3 different values; 3 of 65536 codes, 2 of 8 bins in use "
-                                   "(the fullest has 66 %)")] == make_column(
+    assert ["age (number): fine", ("  3 different values, read as 3 of 65536 steps; 2 of 8 bins in "
+                                   "use (the fullest has 66 %)")] == make_column(
         Number("age", 0, 110), [0, 110, "7"])
 
 
@@ -77,7 +78,7 @@ def test_words_for_yes_and_no_are_no_numbers():
 
 
 SODIUM = [136, 138.5, 140, 141, 143.5, 139.2]
-CROWDED = "  -> most values are within 8 codes of each other"
+CROWDED = "  -> most values are within 8 steps of each other"
 
 
 @pytest.mark.parametrize(("column", "cells", "used", "word"), [
@@ -313,7 +314,7 @@ def test_cells_that_an_option_would_read(tmp_path, cells, decimal, line):
         return
     assert line in proposed[0]
     assert FROM_ROWS in proposed[0]
-    assert "right for words that mean missing" not in "\n".join(inspect(path, domain).lines())
+    assert "these texts do not mean missing" not in "\n".join(inspect(path, domain).lines())
     options = proposed[0].partition("write ")[2].partition(" (read")[0]
     text = to_toml(domain).partition("[table.csv]")
     whole = f"{text[0].rstrip()}\n{options}\n[[column]]{text[2].partition('[[column]]')[2]}"

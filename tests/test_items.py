@@ -286,7 +286,7 @@ def test_bad_archives(tmp_path):
             items_of(path)
     with pytest.raises(SchemaError, match="no array 'z'"):
         items_of(npz(tmp_path / "z.npz", X=X), "z")
-    with pytest.raises(ParameterError, match="a domain is for a table of cells"):
+    with pytest.raises(ParameterError, match="a domain describes cells"):
         items_of(sparse.csr_matrix(X), domain=Domain.box(0, 1))
 
 

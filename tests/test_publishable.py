@@ -228,7 +228,7 @@ def test_forward_keeps_the_rule(chunk):
         if not naive_containment.feasible(rows, y, set(), rule):
             continue
         if not naive_containment.feasible(rows, y, set(prefix), rule):
-            with pytest.raises(ParameterError, match=r"prefix of \d items does not keep"):
+            with pytest.raises(ParameterError, match=r"first \d items do not keep"):
                 forward(Labelled(items, y, counted=prefix), rule)
             continue
         choice = forward(Labelled(items, y, counted=prefix), rule)
@@ -383,7 +383,7 @@ WRONG = {
     "known class by source": (lambda: publishable(SOURCED, Rule(2, 2, labelled=True)),
                               ParameterError, "2 sources"),
     "prefix": (lambda: publishable(replace(TABLE, counted=[0, 1]), Rule(3, 2)), ParameterError,
-               "prefix of 2 items"),
+               "first 2 items"),
     "ridge": (lambda: centred(LABELS * 0, 2), SchemaError, "one class"),
 }
 

@@ -193,7 +193,7 @@ def _uncharged(left: Folder) -> Recovered:
     """Remove the folder of a process that died before its charge."""
     if left.state == "finished" or left.adopt(RELEASE) is not None:
         raise LedgerError("the folder has a release, but the ledger lacks its charge: it is "
-                          "another ledger, or was set back; restore its newest copy")
+                          "another ledger or an older copy; restore the newest copy")
     gone = left.discard()
     return Recovered("uncharged", ("nothing was charged: the process ended before the charge",
                                    "the folder was removed" if gone else

@@ -62,7 +62,7 @@ def fit(plan: Plan, source: Source, *, ledger: Ledger | None = None, noise: Nois
     room : memory for rows; by default half of the free memory, then a private file.
     """
     if noise is not None and ledger is not None:
-        raise ParameterError("replayed noise is not private; leave the ledger out")
+        raise ParameterError("noise that is passed in is not private; leave the ledger out")
     plan = replace(plan, record=source.record, query=source.query)
     if plan.cost.epsilon == 0:
         return _free(plan, folder, replayed=noise is not None and not noise.private)

@@ -147,10 +147,10 @@ def _failure(measurement: Measurement, k: int | None) -> str | None:
     level = by_person[0].level if by_person else risk.containment.level
     if k is not None and level < k:
         counted = f" in {measurement.nouns}" if by_person else ""
-        return (f"the containment level{counted} is {level}, below k = {k}; use `privsieve "
-                "publish` to choose columns that keep it")
+        return (f"the smallest group{counted} (containment level) is {level}, below k = {k}; use "
+                "`privsieve publish` to choose columns that keep k")
     if k is not None and risk.sample:
-        return (f"the containment level is at most {level}, and a sample cannot show whether it "
+        return (f"the smallest group is at most {level}, and a sample cannot show whether it "
                 f"is {k}; add --sample 0 to count all rows")
     return None
 
@@ -230,7 +230,7 @@ def _attackers(measurement: Measurement) -> DataTable:
                  (f"what may be known, in {measurement.nouns}", by_person and by_person[0], True),
                  (f"all cells, in {measurement.nouns}", by_person and by_person[1], False))
     return DataTable(
-        "What an attacker finds", ("the attacker knows", "level", "highest", "average",
+        "What an attacker finds", ("the attacker knows", "smallest", "highest", "average",
                                    f"rows below {risk.k}"),
         [(who, f"{most * sampled}{group.level:,}", f"{least * sampled}{group.highest:.3g}",
           f"{group.average:.3g}", f"{group.below:,}") for who, group, sampled in attackers
@@ -241,17 +241,17 @@ def _causes(measurement: Measurement) -> Iterator[Fact]:
     """Yield what lowers the level: repeated groups, columns, and rare combinations."""
     risk, rare, level = measurement.risk, measurement.rare, measurement.risk.containment.level
     if risk.one_class is not None:
-        yield Fact("classes", f"{risk.one_class:,} rows have a group of one class: an attacker "
+        yield Fact("classes", f"{risk.one_class:,} rows are in groups of one class: an attacker "
                               "who finds the group learns the class")
     yield Fact("same rows", hub_figure(risk.hub, risk.k))
     if risk.hub.warning:
         yield Fact("warning", risk.hub.warning)
     for name, without in sorted(measurement.gained.items(), key=lambda pair: (-pair[1], pair[0])):
-        yield Fact("without", f"{literal(name)}: level {without:,} instead of {level:,}")
+        yield Fact("without", f"{literal(name)}: smallest group {without:,} instead of {level:,}")
     if risk.sample:
         yield Fact("without", "the cost of columns is not measured in a sample")
     elif not measurement.gained:
-        yield Fact("without", "any single column, the level stays the same")
+        yield Fact("without", "any single column, the smallest group has the same size")
     for items, rows in zip(rare.sets, rare.rows, strict=True):
         yield Fact("rare", f"{names(rare.names[j] for j in items)}: "
                            f"{'1 row has' if rows == 1 else f'{rows:,} rows have'} "

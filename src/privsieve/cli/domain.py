@@ -117,8 +117,8 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
               note=PRIVATE * file.look))
     if unknown := sum(entry.why == UNKNOWN and entry.name not in (facts.target, facts.person)
                       for entry in entries):
-        words.say("set aside", f"{unknown} of {len(entries)} columns, because their names do not "
-                               "say what they hold; --numbers reads them as numbers")
+        words.say("no kind", f"{unknown} of {len(entries)} columns have names that hide their "
+                             "kind, and are commented out; --numbers reads them as numbers")
     words.say("next", _next(text, look=file.look, levels=file.levels))
 
 
@@ -153,4 +153,4 @@ def _next(draft: str, *, look: bool, levels: bool) -> str:
     blanks = sum("<-" in line and not line.startswith("# #") for line in
                 draft.partition("# Set aside")[0].split("\n"))
     return (f"fill in each `<-` ({blanks}) from a code book, never from this table; then plan"
-            if blanks else "nothing to fill in: inspect the table with this file, then plan")
+            if blanks else "inspect the table with this file, then plan")

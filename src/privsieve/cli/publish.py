@@ -102,9 +102,9 @@ def _show(table: Labelled, choice: Choice, issued: Issued, profile: str | None) 
                   "unique": measured["strangers"]["all"]["alone"], "hub": hub,
                   "warning": issued.hub.warning, "page": issued.page},
                  lambda: words.lines(selected)))
-    nouns = f" {counted(claim)[1]}" if table.counts else ""
-    words.say("level", f"{claim['level']:,} rows (k = {claim['k']}{nouns}, {claim['model']}), "
-                       f"{len(choice.selected):,} items, {choice.suppressed:,} rows left out")
+    k = f"k = {claim['k']}{f' {counted(claim)[1]}' if table.counts else ''}"
+    words.say("groups", f"of {claim['level']:,} or more rows ({k}, {claim['model']}), "
+              f"{len(choice.selected):,} yes-or-no columns, {choice.suppressed:,} rows left out")
     if choice.bound is not None or not choice.complete:
         words.say("search", _search_text(choice))
     words.say("guarantee", promise)

@@ -49,8 +49,8 @@ _PEOPLE = ("About how many people are in the table?  Write a public round figure
            "not count the ids.")
 _ROWS = ("How many rows does the table have?  This number is public.  Write it, or write count to "
          "let privsieve count the rows without reading their cells.")
-_NUMBERS = ("The names of these columns do not say what they hold: {names}.  By a code book, are "
-            "all of them numbers?  Write yes or no; no leaves them out.")
+_NUMBERS = ("The names of these columns do not say what they hold: {names}.  Does a code book say "
+            "that all of them are numbers?  Write yes or no; no leaves them out.")
 _OUT = "Into which new file do you want to write the domain file?"
 _TOP = "How many of the {columns} columns do you want to name?"
 _EPSILON = "Which epsilon?  A smaller epsilon protects better and finds fewer right names."
@@ -61,7 +61,7 @@ _STEPS = (
     "The domain file.  Complete it from a code book; then run the next commands again.",
     "Compare the table with the domain file.  What you see is PRIVATE.",
     "The plan.",
-    "A budget, for all releases about these people.  Change their name, and grant enough.",
+    "A budget for all releases about these people.  Choose their name and total epsilon.",
     "The release.  It charges the budget, then reads the rows.")
 
 

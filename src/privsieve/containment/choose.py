@@ -73,7 +73,7 @@ def gap(choice: Choice) -> Fraction:
     Fraction(1, 2)
     """
     if choice.bound is None or choice.objective is None:
-        raise ParameterError("the choice has no bound; choose with `exact`")
+        raise ParameterError("the choice has no bound; only method `exact` gives one")
     return (choice.bound - choice.objective) / (choice.objective or 1)
 
 
@@ -286,7 +286,7 @@ def greedy(table: Labelled, rule: Rule, objective: Objective = MUTUAL, *,
     if not complete and not len(accepted):
         raise KeyboardInterrupt  # it came before there was anything to give
     if complete and accepted[:len(first)].tolist() != first.tolist():
-        raise ParameterError(f"the prefix of {len(first)} items does not keep k = {rule.k}; "
+        raise ParameterError(f"the first {len(first)} items do not keep k = {rule.k}; "
                              "leave out some of these items")
     if rule.suppress:  # what only left-out rows hold is an empty column to all who see it
         stays = kept_rows(table, rule, accepted.tolist())
@@ -401,7 +401,7 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
     demand_rule(table, rule)
     _demand_seconds(time_limit)
     if named(objective) == "class-errors":
-        raise ParameterError("class-errors has no exact search; take weights or 'distinct'")
+        raise ParameterError("the exact search cannot use class-errors; take other weights")
     end = None if time_limit is None else time.monotonic() + time_limit
     label = coded(table.y, rule.classes, table.marked)
     values, most = None, cross_pairs(np.bincount(label, minlength=rule.classes)[:rule.classes])
@@ -423,7 +423,7 @@ def exact(table: Labelled, rule: Rule, objective: Objective = MUTUAL,
         int(interrupted), left, lambda nodes, best: tell_nodes(nodes, best, most)))
     if result.bound < 0:
         raise ParameterError(f"no set of columns keeps l_diversity = {rule.l_diversity} with k = "
-                             f"{rule.k}, not even the empty set; choose a smaller l_diversity")
+                             f"{rule.k}, nor does the table; choose a smaller l_diversity")
     return replace(choice_of(table, rule, result.selected, objective), bound=result.bound * unit,
                    proved=result.proved, complete=result.proved)
 

@@ -382,7 +382,7 @@ class Patterns:
                     np.zeros((1, 1), np.uint64))
         for item in table.counted:
             if not grouping.admits(table.items, item):
-                raise ParameterError(f"the prefix of {len(table.counted)} items does not keep k = "
+                raise ParameterError(f"the first {len(table.counted)} items do not keep k = "
                                      f"{rule.k}; leave out some of these items")
             grouping = grouping.with_item(table.items, item)
         return grouping

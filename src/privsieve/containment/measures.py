@@ -247,8 +247,8 @@ def risk_of(groups: Groups, k: int, *, labelled: bool) -> Risk:
 
 def hub_figure(hub: Hub, k: int) -> str:
     """Return whether a level depends on the same few rows, which are in most groups."""
-    return (f"{hub.everywhere:,} rows are in every group; without the {k} rows that are in most "
-            f"groups, {hub.below:,} of {hub.left:,} rows are in a group below {k}")
+    return (f"{hub.everywhere:,} rows are in every group; if an attacker excludes the {k} rows "
+            f"that are in most groups, {hub.below:,} of {hub.left:,} rows are in a group below {k}")
 
 
 def hub_of(groups: Groups, k: int) -> Hub:

@@ -33,9 +33,9 @@ PROFILES = {
            "least two classes",
     "most": "the set of columns, large or small, that best ranks the classes of unseen rows; each "
             "group has rows of at least two classes.  Where only presences count, the same k rows "
-            "may be in every group (see the figure `hub`)",
+            "may be in every group (see `same rows`)",
     "strict": "k-anonymity: an attacker may know every published cell, yes or no; this leaves "
-              "fewer columns.  Equal rows may have one class, unless you ask for a larger l",
+              "fewer columns.  Equal rows may all have one class; --l-diversity 2 forbids this",
 }
 #: Seconds for the heaviest set of profile "most"; then the best set so far is completed.
 SECONDS = 60.0

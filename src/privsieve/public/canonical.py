@@ -242,7 +242,7 @@ def flag_words(value: object, name: str, code: int) -> tuple[str, ...]:
                               f'of words, for example {key} = "{"ja" if code else "nein"}"')
         if FLAGS.get(text.lower(), code) != code:
             raise DomainError(f"column {name!r}: {key} is {quoted(text)}, which always means "
-                              f"{'false' if code else 'true'}; if not here, make it a category")
+                              f"{'false' if code else 'true'}; if not here, declare a category")
         words.append(text)
     return tuple(words)
 

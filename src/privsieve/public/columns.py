@@ -415,13 +415,13 @@ class Number(Graded):
             if not self.low < self.high:
                 raise DomainError(f"{wrong} low must be the smaller")
             if self.high - self.low == math.inf or CODES / (self.high - self.low) == math.inf:
-                raise DomainError(f"{wrong} no grid fits between them; write bounds that a value "
-                                  "could have")
+                raise DomainError(f"{wrong} they are too close or too far apart to divide; write "
+                                  "bounds that a value could have")
         if self.scale == "log":
             wrong = f"column {self.name!r}: scale is log and"
             if self.low is None:
                 raise DomainError(f"{wrong} low and high are missing; write both, or omit scale "
-                                  "(without bounds, codes are finer near 0)")
+                                  "(numbers without bounds need no scale)")
             if self.low <= 0:
                 raise DomainError(f"{wrong} low is {self.low:g}; a log scale needs low above 0")
             if self.near is not None:
@@ -652,11 +652,11 @@ def no_grid(name: str) -> str:
     """Return the error for a method that needs a grid, about a number without one.
 
     >>> no_grid("sodium")[:38]
-    "column 'sodium' has no bounds, or has "
+    "column 'sodium' needs low and high, an"
     """
-    return (f"column {name!r} has no bounds, or has near, so this method cannot compute with it; "
-            "write low and high from a code book, never from this table, and no near (RuleSieve "
-            "needs neither)")
+    return (f"column {name!r} needs low and high, and no near, because this method computes with "
+            "it; write low and high from a code book, never from this table, or choose RuleSieve "
+            "(it needs no bounds)")
 
 
 def _spelled(column: Listed) -> tuple[list[str], list[list[str]]]:

@@ -214,8 +214,8 @@ class Domain(Printed):
             raise DomainError("the domain names no column; add at least one [[column]]")
         names = [*self.names, *([self.target.name] if self.target else [])]
         if self.target is not None and getattr(self.target, "role", "known") != "known":
-            raise DomainError(f"target {self.target.name!r}: role is for columns; remove it, and "
-                              "declare a known target when you publish")
+            raise DomainError(f"target {self.target.name!r}: a target has no role; remove it (say "
+                              "with options of `privsieve publish` who knows the target)")
         if self.person is not None:
             check_name(self.person)
             names.append(self.person)

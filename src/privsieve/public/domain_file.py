@@ -200,8 +200,8 @@ def _columns(entry: Mapping[str, Any], at: int) -> list[Column]:
 def _target(entry: Mapping[str, Any]) -> Target:
     where = f"target {quoted(entry.get('name', ''))} ([target])"
     if "role" in entry:
-        raise DomainError(f"{where}: role is for columns; remove it, and declare a known target "
-                          "when you publish")
+        raise DomainError(f"{where}: a target has no role; remove it (say with options of "
+                          "`privsieve publish` who knows the target)")
     target: Target = _read_entry(entry, "is_target", where, "[target]")
     return target
 
@@ -246,8 +246,8 @@ def _unit(table: Mapping[str, Any]) -> dict[str, Any]:
         raise DomainError("[table]: private is true: this draft contains values from the rows. "
                           "Replace each `seen` by a public fact, then remove this line")
     if "seen" in options:
-        raise DomainError("[table]: seen holds values from the rows, which are not public; write "
-                          "missing and censored in csv, from a code book, and remove the line")
+        raise DomainError("[table]: seen holds values from the rows, which are not public; remove "
+                          "it, and write csv.missing and csv.censored from a code book")
     _check_keys(options, _TABLE, "[table]")
     unit, person = options.pop("unit", None), options.get("person")
     if unit not in (None, "row", "person"):

@@ -118,7 +118,7 @@ def noise(plan: Plan) -> str:
     if plan.chooses:
         scale = f"{figure(plan.noise.amount)} {PLURALS[plan.noun]}"
         return (f"Gumbel noise of scale {scale} on each score" if plan.cost.delta else
-                f"raises each column's score by {scale} on average")
+                f"adds a random amount to each column's score: {scale} on average")
     if "noise_prediction" in forecast:
         return _prediction_noise(plan)
     noun = FIGURES[plan.kind]["noise_each"][0].removeprefix("each ")

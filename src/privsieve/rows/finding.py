@@ -365,9 +365,9 @@ def _stops(column: Finding) -> Iterable[str]:
         yield ("all its values are equal: it cannot be selected" if declared.is_column
                else "only one class occurs: there is nothing to predict")
     elif column.crowded:
-        yield ("every row has a different whole number, and most share a few codes: an identifier?"
+        yield ("every row has a different whole number, and most share a few steps: an identifier?"
                if whole_and_different(column) else
-               "its values differ, but most share a few codes: they cannot be distinguished")
+               "its values differ, but most share a few steps: they cannot be distinguished")
 
 
 def _looks(column: Finding) -> Iterable[str]:

@@ -38,7 +38,7 @@ PRIVATE = "PRIVATE: for the holder of the table; nothing below may leave"
 _SHOWN = 10
 _FLAG_FIX = ("write yes and no as 1/0, true/false, yes/no, y/n or t/f, declare your words (true = "
              '"ja", false = "nein"), or make it a category; other texts become the default')
-_CROWDED_FIX = (f"most values are within {FEW_CODES} codes of each other, too close to distinguish:"
+_CROWDED_FIX = (f"most values are within {FEW_CODES} steps of each other, too close to distinguish:"
                 " write near or narrower bounds, from a code book and not from this inspection")
 _BIN_FIX = "write bounds as narrow as the code book allows, to spread the values"
 #: From this number of columns on, some of which lie in one bin each, all bounds are doubted.
@@ -102,9 +102,9 @@ class Inspection:
             problems.append(f"{words['stop']} of {columns} columns cannot be used as declared")
         if wide:
             problems.append(f"{narrow} of {columns} columns have nearly all values in 1 bin or in "
-                            "a few codes: their bounds are too wide")
+                            "a few steps: their bounds are too wide")
         if words["look"]:
-            problems.append(f"{words['look']} columns to check")
+            problems.append(f"{words['look']} of {columns} columns to check")
         if self.lost:
             problems.append(f"{self.lost} {self.place}s are not valid records")
         stops = wide or words["stop"] >= _HALF * columns or any(
@@ -343,11 +343,11 @@ def _used(column: Finding) -> str:
     values = f"{about}{column.different.many} different values"
     if isinstance(declared, Listed):
         return f"{values}; {len(codes)} of {_listed_levels(declared)} levels in use"
-    text = f"{values}; {len(codes)} of {CODES} codes"
+    text = f"{values}, read as {len(codes)} of {CODES} steps"
     if bins is None or not bins.sum():
-        return f"{text} in use"
+        return text
     fullest = int(bins.max()) * 100 // int(bins.sum())
-    return f"{text}, {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
+    return f"{text}; {int((bins > 0).sum())} of {BINS} bins in use (the fullest has {fullest} %)"
 
 
 def _listed_levels(column: ColumnKind) -> int | None:
@@ -447,7 +447,7 @@ def _number_fixes(column: Finding, declared: Graded,
                'code book agrees, write kind = "flag"')
     elif any(spelling.text not in explained for spelling in column.spellings):
         form = "format" if declared.is_date else "csv.decimal, csv.thousands"
-        yield (f"unread cells become missing: right for words that mean missing; otherwise check "
+        yield ("unread cells become missing.  If these texts do not mean missing, check "
                f"{form} and the kind of the column")
     if finding.whole_and_different(column):
         yield "remove an identifier from the domain file: it tells nothing about other people"

@@ -85,11 +85,11 @@ def table_of(X: Any, y: Any = None, reading: Reading | None = None) -> Table:
             source = open_source(X, y if apart else None, csv=csv)
         return tabular(source, None if apart else y, reading)
     if reading.person is not None:
-        raise ParameterError("the person needs a column in a table of cells (CSV or Parquet); "
-                             "this table holds only items")
+        raise ParameterError("this table holds only items (yes or no), so no column identifies a "
+                             "person; give a CSV or Parquet table with such a column")
     if reading.domain is not None:
-        raise ParameterError("a domain is for a table of cells, but this table holds only yes and "
-                             "no; give columns= instead")
+        raise ParameterError("this table holds only yes and no, but a domain describes cells; "
+                             "leave domain out, and give columns= instead")
     return _of_items(whole, reading.target or (y if isinstance(y, str) else "y"), reading)
 
 

@@ -295,8 +295,8 @@ def read_basket(path: Path, label: str | None) -> tuple[Items, RawColumn | None]
     and its name in the results is that number.  An empty line is a row without items.
     """
     if label not in (None, "first", "last"):
-        raise SchemaError(f"the label of a basket line is {label!r}; write 'first' or 'last', or "
-                          "give the labels separately")
+        raise SchemaError(f"the place of the label in a line is {label!r}; write 'first' or "
+                          "'last', or give the labels separately")
 
     row: list[int] = []
     item: list[int] = []

@@ -418,9 +418,9 @@ def resolve(domain: Domain, shape: Source, *, strict: bool = True) -> Domain:
         label = domain.target.name if domain.target and not shape.labelled else None
         domain = domain.of_width([name for name in shape.columns if name != label])
     if shape.partitioned and domain.unit == "row" and domain.neighbours == "replace-one":
-        raise SchemaError("with folders name=value, or with WHERE in a query, replacing one row "
-                          'moves other rows; write neighbours = "add-remove" in the domain, or '
-                          "name the column of person ids")
+        raise SchemaError("with folders name=value, or WHERE in a query, a replaced row may leave "
+                          'the table; write neighbours = "add-remove" in the domain, or name the '
+                          "column of person ids")
     if shape.labelled and domain.target is None:
         raise SchemaError("y is given, but the domain has no target; add target=Label(...) to it")
     if shape.by == "position":

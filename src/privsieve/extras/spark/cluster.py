@@ -76,8 +76,8 @@ def demand_sum(plan: Plan, source: Source) -> None:
         raise ParameterError("the domain protects people, but the rows of a person are in many "
                              f"partitions of a Spark frame; {_WAY_OUT}")
     if not isinstance(stages, Stages):
-        raise ParameterError(f"a Spark frame needs a sum over rows, but {plan.method} has another "
-                             f"summary; {_WAY_OUT}, or try joint=pair or NoisyTopK")
+        raise ParameterError(f"{plan.method} does not add up rows, and cannot read a Spark frame; "
+                             f"{_WAY_OUT}, or try joint=pair or NoisyTopK")
     if stages.placed:
         if not plan.domain.replaces:
             raise ParameterError(f"{plan.method} breaks ties by a tag of each row; under "

@@ -397,7 +397,7 @@ def _sieve(options: NoisyHistogramOptions, k: int, cost: Cost, domain: Domain, u
     spent = int(exact(options.share, "share") * cost.units)
     if not 0 < spent < cost.units:
         raise ParameterError(f"the share of epsilon for the choice is {options.share}; write a "
-                             "number between 0 and 1, such as 0.5, that leaves a part for both")
+                             "number between 0 and 1, such as 0.5: the counts need the rest")
     first = read_options(RuleSieveOptions, {
         "n_features_to_select": k, "epsilon": Fraction(spent, EPSILON_UNITS), "allow_weak": True,
         **wanted})

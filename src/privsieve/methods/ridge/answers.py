@@ -203,7 +203,7 @@ def plan_session(domain: Domain, units: int, fields: Mapping[str, Any],
     """Plan the release of a session again from what it says; reads no row."""
     settings = fields["asked"]
     if domain.person is not None or not domain.replaces or settings.keys() - _ASKED:
-        raise ParameterError("the options are not those of a session, or it does not replace a row")
+        raise ParameterError("a session has no such options, or its domain does not replace a row")
     if len(queries) > MOST_QUERIES:
         raise ParameterError(f"a batch has at most {MOST_QUERIES} records; ask for fewer")
     cost = Cost.of(settings["epsilon"], allow_weak=True)
