@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import sys
 import tempfile
 from contextlib import ExitStack, redirect_stdout
@@ -30,6 +31,8 @@ NOT_RUN = {
     "python experiments/": "takes minutes to hours, on data that are not ours to give on; "
                            "tests/test_experiments.py runs short ones",
 }
+#: A demo takes seconds: it is made once, and copied for the other pages that begin with it.
+DEMO: list[tempfile.TemporaryDirectory[str]] = []
 #: What is searched for five minutes where nobody says otherwise is searched for a few seconds.
 SHORTER = ("--seconds", "5")
 
@@ -90,6 +93,12 @@ class Reader:
                 self.shell(words[:-2])
         elif words[0] == "cd":
             os.chdir(words[1])
+        elif words[:3] == ["privsieve", "demo", "--out"]:
+            if not DEMO:
+                place = tempfile.TemporaryDirectory()
+                assert run(["demo", "--out", f"{place.name}/demo"]) == 0, words
+                DEMO.append(place)
+            shutil.copytree(f"{DEMO[0].name}/demo", words[3])
         elif words[:2] == ["privsieve", "inspect"] and "--private-output" not in words:
             from test_cli import on_terminal
 

@@ -184,7 +184,6 @@ def prepared(reader):
 BEFORE = {
     "docs/bridges.md": prepared,
     "docs/domain-draft.md": prepared,
-    "docs/signatures.md": prepared,
 }
 
 
