@@ -110,8 +110,8 @@ def main() -> None:
                 data = taken(driver, folder / entry["page"], entry["notes"])
                 (HERE / f"{name}.png").write_bytes(data)
                 print(f"{name}.png", len(data))
-                parts.append(f"## {entry['title']}\n\n{entry['words']}\n\n![The beginning of the "
-                             f"page, with the numbers of the list below](pictures/{name}.png)\n")
+                parts.append(f"## {entry['title']}\n\n{entry['words']}\n\n"
+                             f"![The numbered beginning of the page](pictures/{name}.png)\n")
                 parts.append("\n".join(f"{at}. {note}" for at, (*_, note) in enumerate(
                     entry["notes"], 1)) + "\n")
         finally:
