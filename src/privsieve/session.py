@@ -51,11 +51,11 @@ class KernelRidgeSession:
     y: InitVar[Any] = option(default=None, kw_only=False,
                              says="the target, if X does not contain it")
     kernel: str = option(default="rbf", choices=("rbf", "linear"),
-                         says="how alike two records are")
-    gamma: Any = option(default=1.0, read=number, says="of rbf, for columns scaled to a range of 1")
+                         says="how the similarity of two records is measured")
+    gamma: Any = option(default=1.0, read=number, says="the width of rbf; columns run from 0 to 1")
     lam: Any = option(
         default="0.1", read=number,
-        says="the ridge; `methods.ridge.sensitivity.suggest_lambda` names one from public numbers")
+        says="the ridge; `methods.ridge.sensitivity.suggest_lambda` gets it from public numbers")
     domain: Domain | str | os.PathLike[str] = option(
         default=MISSING, read=as_given,
         says="the public facts, or the path of a domain file; the target is a number with bounds")
@@ -137,7 +137,7 @@ class KernelRidgeSession:
     def predict_batch(self, X: Any, *, epsilon: object, allow_weak: bool = False) -> Doubles:
         """Predict the records of a table together, for one charge.
 
-        The noise grows with the square root of the number of records that differ from others.
+        The noise grows with the square root of the number of distinct records.
         """
         cost = Cost.of(epsilon, allow_weak=allow_weak)
         self._check()

@@ -69,8 +69,8 @@ def audit(mechanism: Callable[[Any], Any], table0: Any, table1: Any, *, epsilon:
     """Estimate a lower bound on the epsilon of a mechanism, from runs on two neighbouring tables.
 
     `mechanism(table)` may return anything: numbers, arrays, names, mappings, dataclasses, a
-    release.  A profile may also be a number of runs on each table.  After Ctrl-C, the audit returns
-    the valid bound of the runs so far, if its event was learned.
+    release.  A profile may also be a number of runs on each table.  Ctrl-C ends the runs: the bound
+    so far is valid if the audit had already chosen the event that it counts.
 
     >>> import random
     >>> def honest(table): return random.random() < 0.5

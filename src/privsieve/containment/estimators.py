@@ -109,7 +109,7 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
     most: the set of columns, large or small, that predicts best; every group has two classes.
     strict: k-anonymity: an attacker may know every published cell, yes or no.
     greedy: add the best column that still keeps k, again and again.
-    maximal: the heaviest set of columns that k rows share, and further columns that keep k.
+    maximal: the columns of largest total weight that k rows have, then others that keep k.
     exact: the best columns, with a proof, or with a bound if time ran out.
 
     After `fit`, it has its parameters, `n_features_in_`, `feature_names_in_` (for frames) and
@@ -140,7 +140,7 @@ class PublishableColumns(PrintedEstimator, SelectorMixin, BaseEstimator):  # typ
              "kind (in tables of cells: categories, numbers, dates, yes or no)")
     l_diversity: int = option(
         default=1, read=whole,
-        says="the least number of classes in each group; groups do not depend on the class")
+        says="the least number of classes in each group; the class does not define groups")
     target_known: bool = option(
         default=False, read=read_flag,
         says="an attacker may also know the class, because it is published: each group has k rows "

@@ -161,7 +161,7 @@ def containment_level(X: Any, *, per_row: Literal[True]) -> Ints: ...
 def containment_level(X: Any, *, per_row: bool = False) -> int | Ints:
     """Return the size of the smallest group; with `per_row` the size of each row's group.
 
-    Of no rows the level is 0; of no columns it is the number of rows.
+    A row's group is all rows that have its ones.  Without rows the level is 0.
 
     >>> toy = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
     ...        [1, 0, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 1, 1]]
@@ -215,9 +215,9 @@ def disclosure_risk(X: Any, y: Any = None, *, k: int = 5) -> Risk:
     Parameters
     ----------
     X : anything that `items_of` reads, or `Items`
-        the table, or a projection of it.
+        the table, or some of its columns.
     y : labels, optional
-        whose values nobody should learn from a group.
+        the class of each row, which nobody should learn from a group.
     k : int
         the wanted size of groups.
 

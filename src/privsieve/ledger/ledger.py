@@ -50,8 +50,8 @@ _DRAWN = r"[0-9a-f]{32}"
 class Ledger(Printed):
     """Name a ledger file and a population in it; the object holds no connection or secret.
 
-    head : a small file with the newest entry, best on another disk; a ledger that was set back to
-        an older copy is then refused.
+    head : a small file with the newest entry, best on another disk; an older copy of the ledger is
+        then refused.
     request : a name for one charge; a second charge of this name is refused.
 
     >>> import tempfile, pathlib
@@ -90,8 +90,8 @@ class Ledger(Printed):
         ----------
         epsilon, delta : the limits of all releases together.
         unit : the protected unit, "row" or "person"; by default that of the first release.
-        rows_per_person : the most rows of a person in a table that is read by rows: a public
-            promise, needed to convert releases about rows.
+        rows_per_person : the most rows of a person in tables without a person column: a public
+            promise, by which releases about rows are converted.
         neighbours : "replace-one" (the default) or "add-remove".
         """
         # Further decimals are refused, so a limit is not rounded up.
@@ -160,7 +160,7 @@ class Ledger(Printed):
     def spent(self) -> Decimal:
         """Return the epsilon of all charges together, with or without a release for each.
 
-        This is their sum or, with a delta, the smaller epsilon of their sum of rho.
+        This is their sum or, with a delta, the epsilon of their sum of rho if that is smaller.
         """
         return Decimal(decimal(self.account().together))
 
@@ -173,13 +173,13 @@ class Ledger(Printed):
         return Decimal(decimal(self.account().delta_limit, DELTA_UNITS))
 
     def delta_left(self) -> Decimal:
-        """Return the remaining delta of plain sums."""
+        """Return the delta that is left if the deltas of all charges are added."""
         return Decimal(decimal(self.account().delta_left, DELTA_UNITS))
 
     def conversion(self, claim: Mapping[str, Json]) -> str | None:
         """Describe how a release with these terms (`plan.terms`) is converted, in a sentence.
 
-        Return None if it protects the population's change.  Refuse it if it cannot be converted.
+        Return None if it protects the population's own unit.  Refuse it if it cannot be converted.
         """
         has, times = self._protecting(self.account(), claim)
         return conversion(accounts.charged(has, accounts.Charge(0, 0, 0), times), claim)
@@ -188,8 +188,8 @@ class Ledger(Printed):
         """Charge a cost; when this returns, the charge is durable and final.
 
         `claim` is public (`plan.terms`) and is stored in the chain with the charge.  A release that
-        protects another change than the population is charged several times.  A named request is
-        charged once.
+        protects another unit (row or person) than the population is charged several times.  A
+        named request is charged once.
         """
         rho, request = cost.rho_units, self.named().request_id
         with self._writing() as db:
@@ -383,7 +383,7 @@ class Ledger(Printed):
                 "WHERE state = 'reserved' AND population = ? ORDER BY seq", (self.population,)))
 
     def charges(self) -> tuple[Request, ...]:
-        """Return every charge, in the population's change."""
+        """Return every charge, converted to the unit that the population protects."""
         with self._reading() as db:
             return sql.charges_of(db, self.population)
 
@@ -394,8 +394,8 @@ class Ledger(Printed):
     def verify_chain(self, *releases: str) -> ChainReport:
         """Recount the file from its entries alone, and compare its tables with the result.
 
-        A file that was cut back consistently passes, unless a head or a release folder knows a
-        later entry.
+        A file without its last entries passes, unless a head or a release folder contains a later
+        entry.
         """
         return recount(self.path, heads.known(self.head, releases))[0]
 

@@ -168,12 +168,12 @@ def sample_size(n: int, beta: object) -> int:
 class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Weigh columns by local learning.  NOT private: use it on public rows only.
 
-    Of each row it looks for the nearest row of the same class and the nearest of another, and
-    finds the weights under which the second is farther than the first.  One row can move all
-    weights, and what is chosen may tell of a person.  `BlockFWELL` is the private selector by
-    the same idea; `RuleSieve` is private and needs fewer rows.
+    It finds the nearest row of the same class and of another class for each row, and weights that
+    make the second farther away than the first.  One row can change all weights, so the chosen
+    columns may reveal something about a person.  `BlockFWELL` is the private selector by the same
+    idea; `RuleSieve` is private and needs fewer rows.
 
-    A fitted one holds its parameters, `weights_`, `error_` (the exact weights are no farther),
+    After `fit` it has `weights_`, `error_` (a bound on their distance from the exact weights),
     `n_features_in_` and `feature_names_in_` (for frames).
 
     Examples
@@ -261,7 +261,7 @@ class FWELL(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn
 class FWELLEnsemble(FWELL):
     """Average the weights of FWELL over random samples of the rows.  NOT private.
 
-    The samples are drawn by `random_state`, so that it can be repeated; nothing here is noise.
+    `random_state` draws the samples, so results can be repeated.  No noise is added for privacy.
     For private rows take `BlockFWELL` or `RuleSieve`.
 
     Examples

@@ -42,8 +42,8 @@ USUAL_GAP = 2 * USUAL
 class BlockFWELLOptions(Choosing, Blocked):
     """Choose columns under pure epsilon-DP by nearest neighbours in blocks of a few random rows.
 
-    In each block of few units it finds the columns in which the nearest row of another class is
-    farther away than the nearest of the same class.  Finds columns that matter alone or together;
+    Each block votes for the columns in which the nearest row of another class is farther away than
+    the nearest row of the same class.  This finds columns that matter alone or together, but
     `RuleSieve` needs several times fewer rows.
 
     Examples

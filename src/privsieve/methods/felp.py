@@ -34,7 +34,7 @@ LARGEST_ENSEMBLE, MOST_SECTORS = 1000, 10_000
 class FELPOptions(OutputFWELLOptions):
     """Release weights of columns under differential privacy, as the mean over random subsets.
 
-    Like `OutputFWELL`, with an ensemble in the place of repeats: each member weighs the columns on
+    Like `OutputFWELL`, but with an ensemble instead of repeats: each member computes weights from
     a share of the units.  It needs as many rows as `OutputFWELL` does.
 
     Examples

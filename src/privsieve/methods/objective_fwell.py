@@ -50,8 +50,8 @@ DIGIT = 2**20
 class ObjectiveFWELLOptions(WeightOptions):
     """Release weights of columns under pure epsilon-DP, with noise inside the optimisation.
 
-    `OutputFWELL` adds noise to the finished weights.  Noise in the problem is shorter only where
-    `lam` is small and epsilon large: there the finished weights can move far.
+    `OutputFWELL` adds noise to the finished weights.  Noise inside the optimisation is smaller only
+    if `lam` is small and epsilon large, because one row can then move the weights far.
 
     Examples
     --------

@@ -28,10 +28,10 @@ METHOD = "output-fwell/1"
 class OutputFWELLOptions(WeightOptions):
     """Release weights of columns under differential privacy, from blocks of a few random rows.
 
-    Under these weights rows of another class are farther away than rows of the same class.  They
-    are found in blocks of few units, and each gets noise.  `weights_` has them, in the order of the
-    columns.  To choose columns alone, `BlockFWELL` needs far fewer rows, and `RuleSieve` fewer
-    still.
+    The weights make rows of another class farther away than rows of the same class.  Blocks of few
+    units determine them, and each weight gets noise.  `weights_` has them in the order of the
+    columns.  If you only choose columns, `BlockFWELL` needs far fewer rows, and `RuleSieve` even
+    fewer.
 
     Examples
     --------

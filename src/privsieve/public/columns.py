@@ -454,7 +454,7 @@ class Number(Graded):
 class Date(Graded):
     """A date or time with declared bounds, in ISO 8601 or in `format`.
 
-    format : as `strptime` reads it; of a list, the first format that reads a cell counts.
+    format : a format of `strptime`, or a list: the first one that reads a cell is used.
 
     >>> Date("admitted", "2020-01-01", "2024-12-31").low
     datetime.datetime(2020, 1, 1, 0, 0)
@@ -489,7 +489,7 @@ class Date(Graded):
 
     @property
     def reach(self) -> tuple[dt.datetime, dt.datetime]:
-        """Return the bounds."""
+        """Return the first and the last date."""
         return self.low, self.high
 
     @property
@@ -499,7 +499,7 @@ class Date(Graded):
         return first / DAY, last / DAY
 
     def reads_type(self, kind: str) -> bool:
-        """Return whether it is a date, or a number such as 20200601, which keeps its zeros."""
+        """Return whether the type is a date, or a number if `format` reads 20200601."""
         return kind == "date" or (
             kind == "number" and isinstance(self.format, str) and self.format.startswith("%Y")
             and is_whole(self.low.strftime(self.format)))
@@ -549,7 +549,7 @@ class Flag(Listed):
         return int(self.default)
 
     def reads_type(self, kind: str) -> bool:
-        """Return whether it is a number, or true and false."""
+        """Return whether the type is a number, or true and false."""
         return kind in ("number", "flag")
 
 

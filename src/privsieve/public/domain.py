@@ -330,7 +330,7 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
 
     @property
     def unit_weight(self) -> int:
-        """Return the weight of all rows of one unit: 1 for a row, L for a person."""
+        """Return the total weight of one unit: 1 for a row, `person_weight` for a person."""
         return person_weight(self.rows_per_person)
 
     @property
@@ -340,7 +340,7 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
 
     @property
     def with_weight(self) -> Domain:
-        """Return the domain by which a table is read: a declared weight is its last column.
+        """Return the domain with a declared weight as its last column: readers of tables use it.
 
         A weight is a number from 0 to `weight_max`; a missing one has a code of its own.
         """
@@ -392,7 +392,7 @@ words=(('0', 'false', 'n', 'f'), ('1', 'true', 'y', 't')))
         return self.person is None and self.replaces
 
     def json(self) -> dict[str, Json]:
-        """Return the domain as JSON without floats, as the certificate binds it."""
+        """Return the domain as JSON without floats; the certificate contains its digest."""
         return {
             "columns": [fields_of(column) for column in self.columns],
             "target": fields_of(self.target) if self.target else None,

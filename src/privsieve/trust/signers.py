@@ -42,7 +42,7 @@ class Signers:
     @classmethod
     def of(cls, *wanted: str, threshold: int | None = None, revoked: str | Path | None = None,
            ) -> Self:
-        """Read signers: fingerprints or files, after `maker=` or `approver=` or not.
+        """Read signers: fingerprints or key files; write `approver=` before one to demand a role.
 
         threshold : how many of them must sign; by default all
         revoked : a file with a fingerprint on each line, and perhaps a date or a reason after it

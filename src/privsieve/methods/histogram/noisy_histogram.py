@@ -82,8 +82,8 @@ class NoisyHistogramOptions(PrivateMethod):
     """Count rows over a few columns and the target under differential privacy, once.
 
     With a weight in the domain, a row counts as its weight, and noise grows with `weight_max`.
-    The noisy table is the release.  Counts from 0 on, margins and synthetic rows are made of it
-    as often as you like, at no cost.
+    The noisy table is the release.  It gives corrected counts, margins and synthetic rows as often
+    as you like, at no further cost.
 
     Examples
     --------
