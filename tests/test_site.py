@@ -141,15 +141,15 @@ def look(driver, width, scheme, media):
 
 #: What a user types into the search of the site, and the page that has to be the first hit.
 SEARCHES = {
-    "thousands separator": {"Cleaning your file", "How a table is read", "Inspect a table"},
+    "thousands separator": {"Cleaning your file", "How a table is read"},
     "duplicate columns": {"Duplicate and correlated columns"},
     "GDPR": {"Data minimisation"},
-    "cross-validation": {"privsieve with scikit-learn"},
+    "cross-validation": {"Use privsieve from Python"},
     "data minimisation": {"Data minimisation"},
     "SelectKBest": {"Compared with SelectKBest"},
     "epsilon": {"How much epsilon?"},
     "anonymous": {"For data protection officers", "What k-anonymity protects"},
-    "pandas": {"privsieve with scikit-learn", "How a table is read"},
+    "pandas": {"Use privsieve from Python", "How a table is read"},
 }
 #: Pages that come after all others.
 FOR_REVIEWERS = ("src/", "docs/decisions/", "experiments/", "docs/guarantees", "docs/papers",

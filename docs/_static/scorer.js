@@ -1,6 +1,6 @@
 // Rank pages for users before pages for reviewers: guides by title, then the rest, then the proofs.
 const FOR_REVIEWERS = /^(src\/|experiments\/|docs\/decisions\/|docs\/papers\/|docs\/(guarantees|reliability|known-gaps|add-a-selector)$|CONTRIBUTING$|SECURITY$|CHANGELOG$|README$)/;
-const GENERATED = /^docs\/(reference\/|command-line$|options$|python$|glossary$)/;
+const GENERATED = /^docs\/(reference\/|command-line$|options$|glossary$)/;
 
 var Scorer = {
   score: ([page, , , , score]) =>
