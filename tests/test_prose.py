@@ -122,8 +122,8 @@ def test_what_is_said_of_the_measured_weights():
                    "weights, and for the methods that release names only:")
     noise = rows_of("released-weights", "Length of the noise over the length of the weights:")
     assert "20,000 rows and 20 columns" in text
-    assert 10 == len(rows)
-    assert 6 == len(noise)
+    assert 8 == len(rows)
+    assert 4 == len(noise)
     assert max(row[0] for row in noise.values()) > 1
 
     for (table, method), row in rows.items():
