@@ -944,9 +944,9 @@ def test_threads_may_not_seal():
 
 
 @pytest.mark.parametrize(("method", "options", "message"), [
-    ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block 4"),
+    ("block-fwell", ["--top", "2", "--block", "4", "--repeats", "3", "--votes", "clip"], "block: "),
     ("noisy-top-k", ["--top", "2", "--score", "class-counts"], "class-counts"),
-    ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint pair"),
+    ("rule-sieve", ["--top", "2", "--joint", "pair", "--class-prior", "0.3,0.7"], "joint: pair"),
 ])
 def test_each_method_has_its_options(privsieve, method, options, message):
     """A plan of each method says its settings, and forecasts for other epsilons."""

@@ -18,7 +18,7 @@ def test_an_attack_that_finds_nothing(cli):
         code, "does not support the claim" in " ".join(err.split()))
     assert "claimed    epsilon 0.5\n" in out
     assert "300, on two made-up tables of 6 rows" in out
-    assert out.endswith(("\nstands\n", "\nsaw nothing\n"))
+    assert out.endswith(("\nthe claim stands\n", "\nsaw nothing\n"))
     assert ("block-fwell", "1", False, 300) == tuple(
         document[key] for key in ("method", "epsilon", "exceeded", "runs"))
     assert 0 <= float(document["bound"]) <= float(document["bound95"])

@@ -149,7 +149,7 @@ def test_a_false_claim_is_found(privsieve):
     assert verify({**good, "plan": {}}, "out/release.json").reasons
     assert verify({**good, "population": "clinic"}).reasons
     assert verify(good, table=object()).reasons
-    assert any("level was not recounted" in note for note in verify(good).notes)
+    assert any("groups were not recounted" in note for note in verify(good).notes)
 
 
 def test_recounting_is_the_definition():

@@ -102,7 +102,7 @@ def test_what_is_not_published_is_noted(privsieve):
     verdict = verify("out/certificate.json", "out/release.json", table="out/table.csv")
 
     assert () == verdict.reasons
-    assert any("not recounted" in note and "limits" in note for note in verdict.notes)
+    assert any("not recounted" in note and "limited" in note for note in verdict.notes)
     assert [] == json.loads(Path("out/release.json").read_bytes())["measured"]["disclosure"]
 
 

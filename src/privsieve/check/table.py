@@ -319,7 +319,7 @@ def limit_notes(claim: Mapping[str, Any]) -> Iterator[str]:
     if roles["target"] is not None and claim["target"] is None:
         hidden.append(roles["target"])
     if hidden:
-        yield "the limits also apply to columns that are not published; these were not recounted"
+        yield "groups are also limited in columns that are not published; they were not recounted"
 
 
 def _in_order(values: Iterable[str], column: str, *, ordered: bool) -> list[str]:

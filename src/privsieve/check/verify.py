@@ -151,7 +151,7 @@ def _contained(body: Mapping[str, Any], release: Mapping[str, Any] | None, table
     elif table is not None:
         reasons.append("the table must be given as a file")
     return reasons, [*containment.notes(body["claim"]), *failed({
-        "no table was given, so its level was not recounted": table is not None})]
+        "no table was given, so its groups were not recounted": table is not None})]
 
 
 def _needing_methods(check: Callable[..., Iterable[str]], *parameters: object) -> list[str]:

@@ -25,8 +25,7 @@ def command(method: Method, *, mode: Name = "", epsilon: Annotated[str, "E"] = "
     least, with 99 % confidence.  If this is above the claim, the claim is false (exit code 7);
     otherwise nothing is proved.  Ctrl-C stops with the result so far.
 
-    mode : the variant of the method to attack, for example joint, persons or threshold; a wrong
-        name prints the list
+    mode : the variant of the method to attack, such as joint; a wrong name prints the list
     epsilon : the claim to test
     runs : runs on each of the two tables; more runs detect more.  Default: 3,000, or the number
         that the mode needs
@@ -55,7 +54,8 @@ def command(method: Method, *, mode: Name = "", epsilon: Annotated[str, "E"] = "
         yield "measured", (f"epsilon at least {bound} (99 % confidence), at least {likely} (95 %), "
                            f"by {result.view}")
         yield "runs", f"{result.runs:,}{stopped}, on two made-up tables of {len(tables.first)} rows"
-        yield "REFUTED" if result.exceeded else result.verdict, ""
+        yield ("REFUTED" if result.exceeded else
+               "the claim stands" if result.verdict == "stands" else result.verdict), ""
 
     if result.verdict == "saw nothing":
         words.say("advice", "this attack could not distinguish the tables, so it does not support "

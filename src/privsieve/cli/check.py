@@ -230,8 +230,8 @@ def _attackers(measurement: Measurement) -> DataTable:
                  (f"what may be known, in {measurement.nouns}", by_person and by_person[0], True),
                  (f"all cells, in {measurement.nouns}", by_person and by_person[1], False))
     return DataTable(
-        "What an attacker finds", ("the attacker knows", "smallest", "highest", "average",
-                                   f"rows below {risk.k}"),
+        "What an attacker finds", ("the attacker knows", "smallest", "highest risk",
+                                   "average", f"rows below {risk.k}"),
         [(who, f"{most * sampled}{group.level:,}", f"{least * sampled}{group.highest:.3g}",
           f"{group.average:.3g}", f"{group.below:,}") for who, group, sampled in attackers
          if group])

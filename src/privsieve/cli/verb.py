@@ -45,9 +45,9 @@ USUAL = "Options"
 _ALL = "privsieve.help_all"
 #: The colours of some labels.
 _COLOURS = {
-    "valid": "green", "NOT VALID": "red", "stands": "green", "finished": "green", "REFUTED": "red",
-    "lost": "yellow", "nothing": "yellow", "saw nothing": "yellow", "warning": "yellow",
-    "private": "yellow", "sample": "yellow", "unchecked": "yellow"}
+    "valid": "green", "NOT VALID": "red", "the claim stands": "green", "finished": "green",
+    "REFUTED": "red", "lost": "yellow", "nothing": "yellow", "saw nothing": "yellow",
+    "warning": "yellow", "private": "yellow", "sample": "yellow", "unchecked": "yellow"}
 
 
 class Outcome(NamedTuple):

@@ -32,7 +32,7 @@ def plan_document(plan: Plan, forecasts: Forecasts, notes: Iterable[tuple[str, s
         *heading(plan), ("cost", f"{plan.cost.words}, charged before a row is read"),
         *[("query", f"{query} (public; you are responsible for choosing the right rows)")]
         * bool(query),
-        ("settings", "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in options)),
+        ("settings", "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in options)),
         ("noise", noise(plan)),
         ("theorem", f"{plan.theorem}, under the assumptions {', '.join(plan.assumes)}"),
         *([] if plan.takes is None else [("takes", duration_text(plan.takes))])]
@@ -191,7 +191,7 @@ def _meanings(plan: Plan, population: str | None) -> Iterator[tuple[str, str]]:
     but = f", except with probability {plan.cost.delta_text}" if plan.cost.delta else ""
     yield "odds", (f"the largest factor by which the release can change an attacker's odds of a "
                    f"guess about {unit}{but}")
-    yield "1 in 2", f"how sure of a guess about {unit} an attacker can become, from 50 % sure"
+    yield "1 in 2", f"how sure an attacker can become of a guess about {unit}, from 50 % sure"
     yield "1 in 100", "the same, from 1 % sure"
     if population is not None:
         yield "left", f"the budget of {population} after the release"

@@ -14,7 +14,7 @@ _EXPECTED = ("the expected error of a prediction, beyond the error that every mo
              "same unit")
 _MOVED = ("the rows that noise moves to other cells, as a share of all rows; above 1, noise hides "
           "the whole table")
-_PREDICTION = "the standard deviation of the noise on a prediction, in halves of the target's range"
+_PREDICTION = "the standard deviation of the noise on a prediction; 1 is half the target's range"
 #: The figures of a forecast, by kind: the head of the column, and its meaning.
 FIGURES = {
     "weights": {
