@@ -56,6 +56,13 @@ It reads values of NumPy as values of Python. It refuses a value of another type
 | `allow_copies` | | let cross-validation and searches fit copies, each for its price: \
 [why](python.md#cross-validation-and-grid-search) |
 """
+PUBLISHING_HEAD = """\
+## PublishableColumns
+
+Python has these parameters, the command line [other options](command-line.md#privsieve-publish).
+
+| option | default | meaning |
+|---|---|---|"""
 OPTION_TABLE = ("| option | default | on the command line | meaning |", "|---|---|---|---|")
 COMMAND_LINE_HEAD = f"""\
 # The command line
@@ -116,7 +123,15 @@ def page(methods=METHODS) -> str:
         if names:
             parts.append("[Options of several methods](#options-of-several-methods): "
                          + ", ".join(names) + ".\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, PUBLISHING_HEAD, *_publishing(), ""])
+
+
+def _publishing() -> list[str]:
+    """Return the row of each parameter of PublishableColumns."""
+    kind = privsieve.PublishableColumns
+    defaults = {each.name: each.default for each in fields(kind)}
+    return [f"| `{name}` | `{defaults[name]!r}` | {_cell(about.says)} |"
+            for name, about in abouts(kind).items()]
 
 
 def _rows(kind) -> dict[str, str]:
