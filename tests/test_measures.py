@@ -144,7 +144,7 @@ def test_nothing():
 def test_warning():
     """The `hub` figure warns above a fifth of the rows, and not at a fifth."""
     assert measures.Hub(0, 10, 2, 0).warning is None
-    assert "3 of 10 rows would be in a group below k" in measures.Hub(0, 10, 3, 0).warning
+    assert "3 of 10 rows are in a group below k" in measures.Hub(0, 10, 3, 0).warning
 
 
 WRONG = {

@@ -202,7 +202,7 @@ def test_what_is_no_sum_of_a_cluster_is_refused(plan, ledger, monkeypatch):
     tied = replace(plan, summarise=added_up(of_codes, placed=True))
     large = added_up(lambda *_: np.zeros(2 * 10**7, np.int64))
     for some, placed, text in (
-            (replace(plan, summarise=lambda _batches, _key: 0), True, "needs a sum over rows"),
+            (replace(plan, summarise=lambda _batches, _key: 0), True, "does not add up rows"),
             (replace(simple, domain=persons), True, "protects people"),
             (tied, False, "unchanged"),
             (replace(tied, domain=coming), True, "add-remove"),

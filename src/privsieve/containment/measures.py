@@ -108,9 +108,9 @@ class Hub:
         share, whole = HUB_LIMIT
         if self.below * whole <= self.left * share:
             return None
-        return (f"{self.below:,} of {self.left:,} rows would be in a group below k without the k "
-                "rows that are in most groups. Name the column of person ids, or use the profile "
-                "'few' or 'strict'")
+        return (f"{self.below:,} of {self.left:,} rows are in a group below k if an attacker "
+                "excludes the k rows that are in most groups. Name the column of person ids, or "
+                "use the profile 'few' or 'strict'")
 
 
 @dataclass(frozen=True)

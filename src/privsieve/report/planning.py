@@ -34,7 +34,7 @@ def plan_document(plan: Plan, forecasts: Forecasts, notes: Iterable[tuple[str, s
         * bool(query),
         ("settings", "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in options)),
         ("noise", noise(plan)),
-        ("theorem", f"{plan.theorem}, under the assumptions {', '.join(plan.assumes)}"),
+        ("theorem", f"{plan.theorem}, assuming {', '.join(plan.assumes)}"),
         *([] if plan.takes is None else [("takes", duration_text(plan.takes))])]
     parts = (_forecast if plan.chooses else _numbers)(plan, forecasts)
     return Document(f"Plan: {literal(plan.method)}", _facts(facts),
