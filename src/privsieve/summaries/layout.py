@@ -17,8 +17,6 @@ Ints = npt.NDArray[np.int64]
 
 #: Cells a side of the finest grid of pairs.
 FINEST = 16
-#: Of more rows a table says the cell of each code.
-FEW_ROWS = 4096
 #: Where a number without bounds is cut, as far from `near`.
 FAR = (-16, -4, -1, -.25, 0, .25, 1, 4, 16, 32, 64, 128, 256, 1024, 4096)
 #: kinds of the interval kernel
@@ -70,13 +68,13 @@ class Layout:
         """Return codes of column j on the public grid."""
         if self.levels[j]:
             return np.minimum(codes, grid - 1).astype(np.uint8)
-        # [cells] a coarser grid has every second edge, or every fourth
-        edges = cell_edges(self.columns[j])[FINEST // grid - 1::FINEST // grid]
-        if len(codes) < FEW_ROWS:
-            binned = np.searchsorted(edges, codes, side="right").astype(np.uint8)
+        column = self.columns[j]
+        if isinstance(column, Graded) and column.gridless:
+            # [cells] a coarser grid has every second edge, or every fourth
+            edges = cell_edges(column)[FINEST // grid - 1::FINEST // grid]
+            binned = np.repeat(np.arange(grid, dtype=np.uint16), np.diff([0, *edges, CODES]))[codes]
         else:
-            cells = np.arange(len(edges) + 1, dtype=np.uint8)
-            binned = np.repeat(cells, np.diff([0, *edges, CODES]))[codes]
+            binned = codes // (CODES // grid)  # [cells] equal steps
         if self.kind[j] == ORDERED_WITH_MISSING:
             binned = np.where(codes == MISSING, grid - 1, np.minimum(binned, grid - 2))
         return binned.astype(np.uint8, copy=False)

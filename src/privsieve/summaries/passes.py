@@ -28,7 +28,7 @@ from privsieve.rows.room import Room
 from privsieve.summaries import Summary
 from privsieve.summaries.forms import Bins, CellSums, Kept, Runs, Signs, SignSums
 from privsieve.summaries.layout import ORDERED_WITH_MISSING, Ints, Layout
-from privsieve.summaries.ranks import Few, Ranks, Records, rows_before
+from privsieve.summaries.ranks import Few, Ranks, Records
 from privsieve.summaries.stages import OfParts, Stage, Stages
 
 #: What the passes before came to.
@@ -118,8 +118,8 @@ class TablePasses(Generic[Rows, Tables]):
         # [missing] it is the highest code, so that ranks among the others are ranks among all
         apart = (layout.kind[columns] == ORDERED_WITH_MISSING) & (last > first)
         apart[apart] = code[last[apart] - 1] == MISSING
-        ends = rows_before(count)
-        many = ends[last - apart] - ends[first]
+        many = np.full(len(columns), counted.ranked.counts.sum())
+        many[apart] -= count[last[apart] - 1].sum(axis=1)
         return columns[many > 0], many[many > 0]
 
     def cuts(self, totals: Found) -> Cuts:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privsieve import kernels
 from privsieve.public.domain import Domain
-from privsieve.rows.batch import Batch, Part, Passes
+from privsieve.rows.batch import Batch, Part, Passes, in_classes
 from privsieve.summaries import Summary
 from privsieve.summaries.forms import Bins, CellSums, Runs, Signs, SignSums
 from privsieve.summaries.layout import Ints, Layout
@@ -44,9 +44,9 @@ def rule_tables(batches: Iterable[Batch], key: int, *, domain: Domain, order: in
     held : whether rows are held for products and cells, or their sums are made.
     """
     rows = Passes.of(batches)
-    rows.keep(max(1, PART_CELLS // len(domain.columns)))
-    parts: Iterable[Rows] = list(rows) if domain.person is None else list(
-        by_person(rows, domain.rows_per_person, key))
+    ready = in_classes if domain.person is None else None
+    kept = rows.keep(max(1, PART_CELLS // len(domain.columns)), ready)
+    parts: Iterable[Rows] = list(kept if ready else by_person(rows, domain.rows_per_person, key))
     return RulePasses(domain, order, grid).over(parts, key, rows.room, held=held)
 
 

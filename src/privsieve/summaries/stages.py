@@ -153,17 +153,17 @@ class Stages:
              room: Room) -> Any:
         from privsieve.rows.batch import Batch
 
-        key, totals = known
-        total = stage(self.ready(self.change(Batch.empty(self.columns))), key, totals)
+        total = None
 
-        def together(some: tuple[Any, ...]) -> Any:
+        def together(some: Sequence[Any]) -> Any:
             # Sums of many codes take as long to add as to make: each thread adds up its own.
-            return added(stage, some, key, totals)
+            return added(stage, some, *known)
 
         for addend in room.each(_some(parts, room.jobs), together):
-            total = total + addend
+            total = addend if total is None else total + addend
             del addend
-        return total
+        return together([self.ready(self.change(Batch.empty(self.columns)))]
+                        ) if total is None else total
 
 
 def _some(parts: Iterable[Any], jobs: int) -> Iterator[tuple[Any, ...]]:
