@@ -66,10 +66,10 @@ def test_an_older_copy_is_refused(ledger):
     Path(f"{ledger.path}.old").replace(ledger.path)
     for act in (lambda: ledger.reserve(Cost.of("0.5"), ROW), ledger.left, ledger.entries,
                 lambda: ledger.raise_limit(epsilon=9, reason="x", by=BY)):
-        with pytest.raises(LedgerError, match=r"set back.*lacks entry 4"):
+        with pytest.raises(LedgerError, match=r"older copy.*lacks entry 4"):
             act()
 
-    assert "set back" in ledger.verify_chain().reasons[0]
+    assert "this is an older copy" in ledger.verify_chain().reasons[0]
     assert 4 == heads.read(ledger.head).seq
     # Without the head nobody can tell.
     assert Ledger(ledger.path, "p").verify_chain().valid
@@ -101,7 +101,7 @@ def test_a_release_tells_an_older_copy(ledger, tmp_path):
 def test_another_ledger_is_not_taken_for_it(ledger, tmp_path):
     """A head of one ledger refuses another one."""
     other = Ledger(str(tmp_path / "c.db"), "p", head=ledger.head)
-    with pytest.raises(LedgerError, match="or is another ledger"):
+    with pytest.raises(LedgerError, match="or another: it lacks"):
         other.grant(5)
 
     assert () == populations(other.path)
@@ -477,7 +477,7 @@ def test_a_backup_is_a_ledger(ledger, tmp_path):
     assert before == copy.read_bytes()
     with pytest.raises(LedgerError, match="cannot be made at this path"):
         ledger.backup(str(tmp_path / "nowhere" / "copy.db"))
-    with pytest.raises(LedgerError, match="set back"):
+    with pytest.raises(LedgerError, match="this is an older copy"):
         Ledger(str(copy), "p", head=ledger.head).reserve(Cost.of("0.1"), ROW)
     assert ["away", "b.db", "copy.db"] == sorted(item.name for item in tmp_path.iterdir())
 
@@ -504,7 +504,7 @@ def test_an_export_is_recounted_without_the_ledger(ledger):
     assert not recount_export(text.replace("1000000000", "1000000001")).valid
     assert not recount_export(text.replace(text.split("\n")[2] + "\n", "")).valid
     cut = recount_export(exported(entries[:2]), [heads.read(ledger.head)])
-    assert "set back" in cut.reasons[0]
+    assert "this is an older copy" in cut.reasons[0]
     for bad in ("", "x", text[5:], text + "{}\n", text.replace('"seq":1}', '"seq":"1"}')):
         with pytest.raises(LedgerError, match="export cannot be read"):
             imported(bad)
@@ -545,7 +545,7 @@ def test_the_verbs_of_a_ledger(ledger, tmp_path, capsys):
     for kept in (["--ledger", str(tmp_path / "copy.db")], ["--export", text]):
         code, output, words = out(capsys, "verify", *kept, *head)
         assert 7 == code
-        assert "set back" in output
+        assert "this is an older" in output
         assert "stop charging it" in words
     assert 4 == out(capsys, "show", "--ledger", str(tmp_path / "copy.db"), *head)[0]
     for wrong in (["verify"], ["verify", *at, "--export", text]):

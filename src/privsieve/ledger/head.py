@@ -111,9 +111,9 @@ def known(head: str | None, releases: Iterable[str] = ()) -> tuple[Head, ...]:
 def set_back(known: Iterable[Head], holds: Callable[[int, str], bool]) -> str | None:
     """Return an error if a chain lacks one of these entries; None if it has all.
 
-    >>> set_back([Head(3, "ab")], lambda seq, text: False)[:46]
-    'the ledger was set back, or is another ledger:'
+    >>> set_back([Head(3, "ab")], lambda seq, text: False)[:49]
+    'this is an older copy of the ledger, or another: '
     """
     lost = max((head for head in known if not holds(*head)), default=None)
-    return lost and ("the ledger was set back, or is another ledger: it lacks entry "
+    return lost and ("this is an older copy of the ledger, or another: it lacks entry "
                      f"{lost.seq}, which is in a head or certificate; restore the newest copy")
