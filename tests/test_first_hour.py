@@ -292,7 +292,7 @@ def test_a_draft_is_planned_without_an_edit(tmp_path, monkeypatch, cli):
     planned = cli("plan", "survey.csv", "--domain", "domain.toml", "--epsilon", "1", "--top", "3")
 
     assert (0, 0) == (drafted[0], planned[0])
-    assert "nothing to fill in" in " ".join(drafted[2].split())
+    assert "next inspect the table" in " ".join(drafted[2].split())
     assert 96 == len(ps.Domain.from_toml("domain.toml").columns)
 
 
