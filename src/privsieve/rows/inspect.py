@@ -159,8 +159,8 @@ class Inspection:
         output += [f"{name} is not in the table" + (f"; is it {other}?" if other else "")
                   for name, other in self.absent]
         if self.ignored:
-            output.append(f"{len(self.ignored)} columns of the table are not in the domain file "
-                          f"and are never read: {', '.join(self.ignored[:8])}"
+            output.append("never read, because the domain file does not name them "
+                          f"({len(self.ignored)}): {', '.join(self.ignored[:8])}"
                           f"{' …' if len(self.ignored) > 8 else ''}")
         if self.broken:
             become = "become default records" if self.domain.person is None else "are left out"
