@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import protocol
-from bars import Group, bars
+from panels import Panel, save
 from papers.containment import greedy_hamdist
 from papers.dp_baselines import ACCOUNTINGS, Baseline, Mechanism, Synthetic
 from privsieve.fit import fit
@@ -34,6 +34,8 @@ from privsieve.rows import open_source
 
 DATA = ("aminer_ed", "adult19", "pu1")
 EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2))
+#: The mechanisms in the key of the picture.
+NAMES = {"laplace": "Laplace-DP", "exponential": "Exponential-DP", "ours": "RuleSieve and counts"}
 #: The paper's N is what greedy HamDist finds at this k.
 K = 5
 
@@ -89,15 +91,15 @@ def measured(table: protocol.Table, method: Baseline | Ours, run: int) -> list[f
 
 
 def lines(table: protocol.Table, epsilons: tuple[Fraction, ...], runs: int,
-          ) -> tuple[str, list[Group]]:
-    """All bars of one data set, as lines of the table and as bars."""
+          ) -> tuple[str, Panel]:
+    """All results of one data set, as lines of the table and as a panel."""
     memory = protocol.Memory(f"figure_1_{table.name}")
     columns = len(greedy_hamdist(table.items, table.y, K).selected)
-    text, drawn = "", []
-    bars_of = [*((mechanism, reading) for mechanism in get_args(Mechanism)
+    text, curves = "", {}
+    ways = [*((mechanism, reading) for mechanism in get_args(Mechanism)
                  for reading in ACCOUNTINGS), ("ours", "true")]
-    for mechanism, reading in bars_of:
-        heights = []
+    for mechanism, reading in ways:
+        points = curves[f"{NAMES[mechanism]}, {reading}"] = []
         for epsilon in epsilons:
             method = (Ours(columns, epsilon) if mechanism == "ours"
                       else Baseline(mechanism, reading, columns, epsilon))
@@ -105,13 +107,13 @@ def lines(table: protocol.Table, epsilons: tuple[Fraction, ...], runs: int,
                                            lambda m=method, run=run: measured(table, m, run))
                                for run in range(runs)])
             inside, outside, top = values.mean(axis=0)
-            heights.append(float(outside))
+            points.append((float(epsilon), float(outside)))
             text += (f"| {table.name} | {columns} | {mechanism} | {reading} | {float(epsilon)} "
                      f"| {float(method.spent):g} | {inside:.3f} | {outside:.3f} ± "
                      f"{protocol.corrected_error(values[:, 1]):.3f} | {top:.2f} |\n")
             print(text.splitlines()[-1], flush=True)
-        drawn.append(Group(f"{table.name}, {mechanism}", reading, heights))
-    return text, drawn
+    heights = [height for points in curves.values() for _, height in points]
+    return text, Panel(table.name, curves, min(heights), max(heights))
 
 
 def main() -> None:
@@ -127,9 +129,8 @@ def main() -> None:
     text = "## Figure 1: Laplace-DP and Exponential-DP\n\n" + HEAD + "".join(t for t, _ in curves)
     protocol.write("containment_figure", text, short=options.short)
     if not options.short:
-        picture = bars([group for _, groups in curves for group in groups],
-                       [f"ε {float(e):g}" for e in epsilons])
-        (protocol.RESULTS / "containment_figure.svg").write_text(picture, "utf-8")
+        save(protocol.RESULTS / "containment_figure", [panel for _, panel in curves],
+             "AUC on true rows, by epsilon: the private baselines and RuleSieve")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import numpy as np
 import evidence
 import evidence_data
 from evidence import EPSILONS, OURS
-from panels import Panel, panels
+from panels import Panel, save
 from protocol import RESULTS
 from unseen import error
 
@@ -323,13 +323,13 @@ def main() -> None:
     for kind, measured in kinds.items():
         tables += [f"## {KINDS[kind]}", "", *set_tables(measured, kind)]
     sources[0].with_suffix(".md").write_text("\n".join(tables), encoding="utf-8")
-    (RESULTS / "evidence.svg").write_text(panels(
-        [share_panel(measured, f"{KINDS[kind]}: {len(measured.far)} far sets")
-         for kind, measured in kinds.items()],
-        "Share of the way from random (0) to all columns (1), by epsilon"), encoding="utf-8")
-    (RESULTS / "evidence_planted.svg").write_text(panels(
-        [panel for half in ("squares", "hinge") for panel in planted.panels(half)],
-        "Share of draws that name exactly the planted columns, by rows"), encoding="utf-8")
+    save(RESULTS / "evidence",
+         [share_panel(measured, f"{KINDS[kind]}: {len(measured.far)} far sets")
+          for kind, measured in kinds.items()],
+         "Share of the way from random (0) to all columns (1), by epsilon")
+    save(RESULTS / "evidence_planted",
+         [panel for half in ("squares", "hinge") for panel in planted.panels(half)],
+         "Share of draws that name exactly the planted columns, by rows")
     PAGE.write_text(write_page(kinds, planted, sources), encoding="utf-8")
     print(PAGE.name)
 

@@ -16,7 +16,7 @@ import fwell_epsilon as by_epsilon
 import fwell_features as by_number
 import local_learning as local
 import protocol
-from panels import panels
+from panels import save
 
 #: The paper's Breast may be either of two tables.
 NAMES = ("arcene", "soybean", "wdbc", "breast_w", "breast_cancer")
@@ -52,12 +52,10 @@ def main() -> None:
     text += "".join(by_number.table(name, curve) for name, curve in second.items())
     protocol.write("felp" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        for ending, picture, title in (
-                ("epsilon", by_epsilon.drawing(0, first, request), "FELP: accuracy by epsilon"),
-                ("features", by_number.drawing(0, second),
-                 "FELP: accuracy by the number of columns, ε 0.01")):
-            place = protocol.RESULTS / f"felp_{ending}.svg"
-            place.write_text(panels(picture, title), "utf-8")
+        save(protocol.RESULTS / "felp_epsilon", by_epsilon.drawing(0, first, request),
+             "FELP: accuracy by epsilon")
+        save(protocol.RESULTS / "felp_features", by_number.drawing(0, second),
+             "FELP: accuracy by the number of columns, ε 0.01")
 
 
 if __name__ == "__main__":

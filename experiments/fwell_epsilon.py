@@ -18,7 +18,7 @@ import numpy as np
 
 import local_learning as local
 import protocol
-from panels import Panel, panels
+from panels import Panel, save
 from papers.private_fwell import gamma_noise, printed_sensitivity
 from privsieve.local.solver import minimise
 from rule_sieve_needs import PART, need
@@ -181,9 +181,8 @@ def main() -> None:
     text += "".join(table(name, cells, request) for name, cells in results.items())
     protocol.write("fwell_epsilon" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        picture = panels(drawing(1, results, request),
-                         "Accuracy by epsilon: printed, true, no noise")
-        (protocol.RESULTS / "fwell_epsilon.svg").write_text(picture, "utf-8")
+        save(protocol.RESULTS / "fwell_epsilon", drawing(1, results, request),
+             "Accuracy by epsilon: printed, true, no noise")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 import local_learning as local
 import protocol
 from fwell_epsilon import NAMES, SMALL, Asked
-from panels import Panel, panels
+from panels import Panel, save
 
 if TYPE_CHECKING:
     from local_learning import Fold, Method
@@ -123,8 +123,8 @@ def main() -> None:
     text += "".join(table(*result) for result in results.items())
     protocol.write("fwell_features" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        picture = panels(drawing(13, results), "Accuracy by the number of columns, ε 0.01")
-        (protocol.RESULTS / "fwell_features.svg").write_text(picture, "utf-8")
+        save(protocol.RESULTS / "fwell_features", drawing(13, results),
+             "Accuracy by the number of columns, ε 0.01")
 
 
 if __name__ == "__main__":

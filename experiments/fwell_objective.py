@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import fwell_epsilon as by_epsilon
 import local_learning as local
 import protocol
-from panels import panels
+from panels import save
 from papers.fwell import argmin
 from papers.private_fwell import gamma_noise, objective_budget
 from privsieve.local import constants
@@ -82,6 +82,7 @@ METHODS: dict[str, local.Method] = {
     "OutputFWELL, true noise": local.METHODS["OutputFWELL, true noise"],
     "ObjectiveFWELL, true noise": local.planned("objective-fwell"),
     "random columns": local.guessed,
+    local.RULE_SIEVE: local.METHODS[local.RULE_SIEVE],
 }
 
 
@@ -115,8 +116,8 @@ def main() -> None:
         text += better(cells, request)
     protocol.write("fwell_objective" + "_some" * bool(options.only), text, short=options.short)
     if not (options.short or options.only):
-        picture = panels(by_epsilon.drawing(0, results, request), "Noise in objective or weights")
-        (protocol.RESULTS / "fwell_objective.svg").write_text(picture, "utf-8")
+        save(protocol.RESULTS / "fwell_objective", by_epsilon.drawing(0, results, request),
+             "Noise in objective or weights")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Small curves side by side in an SVG, without a plotting library."""
+"""Small curves side by side in an SVG, without a plotting library, and their points in a CSV."""
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from html import escape
 from math import log10
+from pathlib import Path
 
 WIDE, HIGH, GAP, ACROSS = 190, 110, 52, 3
 #: Pixels that a number under a picture takes.
@@ -24,6 +26,16 @@ class Panel:
     curves: dict[str, list[tuple[float, float]]]
     low: float
     high: float
+
+
+def save(place: Path, drawn: list[Panel], title: str) -> None:
+    """Write a figure as `place.svg`, and the points of its curves as `place.csv`."""
+    place.with_suffix(".svg").write_text(panels(drawn, title), "utf-8")
+    with place.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("panel", "curve", "x", "height"))
+        lines.writerows((panel.name, name, f"{x:g}", f"{height:.4f}") for panel in drawn
+                        for name, points in panel.curves.items() for x, height in points)
 
 
 def panels(panels_made: list[Panel], title: str) -> str:

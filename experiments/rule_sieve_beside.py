@@ -1,4 +1,4 @@
-"""RuleSieve in the figures by epsilon of Yang & Li 2014, Li, Yang & Ji 2016 and Liu 2018.
+"""RuleSieve in the figures by epsilon of Yang & Li 2014 and Liu 2018.
 
     python experiments/rule_sieve_beside.py [--only wdbc]
 
@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import felp
 import fwell_epsilon as by_epsilon
-import fwell_objective
 import local_learning as local
 import protocol
-from panels import Panel, panels
+from panels import Panel, save
 
 if TYPE_CHECKING:
     #: Curves by table and classifier, as a figure has them.
@@ -27,7 +26,6 @@ NAMES = tuple(dict.fromkeys((*by_epsilon.NAMES, *felp.NAMES)))
 #: A figure, its title, its tables in order, and the number of its first panel.
 FIGURES = {
     "fwell_epsilon": ("Accuracy by epsilon: printed, true, no noise", by_epsilon.NAMES, 1),
-    "fwell_objective": ("Noise in objective or weights", fwell_objective.NAMES, 0),
     "felp_epsilon": ("FELP: accuracy by epsilon", felp.NAMES, 0),
 }
 HEAD = """\
@@ -64,8 +62,8 @@ def read_curves(text: str) -> Figure:
     return figure
 
 
-def draw(stem: str, beside: Figure) -> str:
-    """Return a figure with the curves of its newest stored table and those of RuleSieve."""
+def draw(stem: str, beside: Figure) -> None:
+    """Draw a figure with the curves of its newest stored table and those of RuleSieve."""
     title, names, first = FIGURES[stem]
     stored = sorted(protocol.RESULTS.glob(f"{stem.removesuffix('_epsilon')}*_????-??-??.md"))
     newest = [path for path in stored if path.stem[:-11] in (stem, stem.removesuffix("_epsilon"))]
@@ -78,7 +76,7 @@ def draw(stem: str, beside: Figure) -> str:
             heights = [height for points in drawn.values() for _, height in points]
             number = f"{first + place * len(names) + at}: " if first else ""
             drawings.append(Panel(f"{number}{', '.join(key)}", drawn, min(heights), max(heights)))
-    return panels(drawings, title)
+    save(protocol.RESULTS / stem, drawings, title)
 
 
 def main() -> None:
@@ -96,7 +94,7 @@ def main() -> None:
     protocol.write("rule_sieve_beside" + "_some" * bool(options.only), text, short=False)
     if not options.only:
         for stem in FIGURES:
-            (protocol.RESULTS / f"{stem}.svg").write_text(draw(stem, read_curves(text)), "utf-8")
+            draw(stem, read_curves(text))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import numpy as np
 
 import protocol
 from original import weights
-from panels import Panel, panels
+from panels import Panel, save
 from privsieve.methods import plan
 from privsieve.noise.streams import replay
 from privsieve.public.domain import Domain
@@ -231,8 +231,7 @@ def main() -> None:
     short = "_short" if arguments.short else ""
     out = protocol.RESULTS / f"selection_tables{short}_{dt.datetime.now(dt.UTC):%Y-%m-%d}.md"
     out.write_text("\n".join(lines), encoding="utf-8")
-    picture = panels(drawn, "What is found (height), by epsilon")
-    (protocol.RESULTS / f"selection_tables{short}.svg").write_text(picture, encoding="utf-8")
+    save(protocol.RESULTS / f"selection_tables{short}", drawn, "What is found (height), by epsilon")
     print(out.name)
 
 
