@@ -82,7 +82,6 @@ METHODS: dict[str, local.Method] = {
     "OutputFWELL, true noise": local.METHODS["OutputFWELL, true noise"],
     "ObjectiveFWELL, true noise": local.planned("objective-fwell"),
     "random columns": local.guessed,
-    local.RULE_SIEVE: local.METHODS[local.RULE_SIEVE],
 }
 
 

@@ -1,4 +1,4 @@
-"""RuleSieve in the figures by epsilon of Yang & Li 2014 and Liu 2018.
+"""RuleSieve in the figures by epsilon of Yang & Li 2014, Li, Yang & Ji 2016 and Liu 2018.
 
     python experiments/rule_sieve_beside.py [--only wdbc]
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import felp
 import fwell_epsilon as by_epsilon
+import fwell_objective
 import local_learning as local
 import protocol
 from panels import Panel, save
@@ -26,6 +27,7 @@ NAMES = tuple(dict.fromkeys((*by_epsilon.NAMES, *felp.NAMES)))
 #: A figure, its title, its tables in order, and the number of its first panel.
 FIGURES = {
     "fwell_epsilon": ("Accuracy by epsilon: printed, true, no noise", by_epsilon.NAMES, 1),
+    "fwell_objective": ("Noise in objective or weights", fwell_objective.NAMES, 0),
     "felp_epsilon": ("FELP: accuracy by epsilon", felp.NAMES, 0),
 }
 HEAD = """\
