@@ -1,6 +1,6 @@
 """Figures 1 and 2 of Liu 2018: FELP by epsilon, and by the number of columns at epsilon .01.
 
-    python experiments/felp.py [--short] [--only wdbc]
+    python experiments/felp.py [--short] [--only wdbc] [--by features]
 
 FELP is the mean of FWELL over 20 bootstrap samples of nine tenths of the rows (FWELL-EN), with the
 printed noise; beside it no noise, a selection and a FELP whose noise is true, and a guess.
@@ -23,12 +23,19 @@ NAMES = ("arcene", "soybean", "wdbc", "breast_w", "breast_cancer")
 SMALL = ("soybean", "wdbc")
 
 HEAD = """\
-Figures 1 and 2 of Liu 2018: mean over {folds} of ten folds (standard error, which counts that folds
-share rows), {draws} draws of noise in each for figure 1 and {few} for figure 2, for Arcene 3 at
-most. Lambda is tuned on the rows that choose; it is .1 where the noise is true. "Printed noise" is
-not private. Breast is not described in the paper: both tables of the name.
+{what} of Liu 2018: mean over {folds} of ten folds (standard error, which counts that folds share
+rows), {draws} draws of noise in each, for Arcene 3 at most. Lambda is tuned on the rows that
+choose; it is .1 where the noise is true. "Printed noise" is not private. Breast is not described in
+the paper: both tables of the name.
 
 """
+#: Of each half its module, the caption of its table, and the title of its figure.
+HALVES = {
+    "epsilon": (by_epsilon, "Figure 1 (the best tenth of the columns, by epsilon)",
+                "FELP: accuracy by epsilon"),
+    "features": (by_number, "Figure 2 (by the number of columns, epsilon .01)",
+                 "FELP: accuracy by the number of columns, ε 0.01"),
+}
 
 
 def main() -> None:
@@ -36,26 +43,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", action="append", choices=NAMES)
+    parser.add_argument("--by", action="append", choices=HALVES, help="one half; default: both")
     options = parser.parse_args()
-    request = by_epsilon.SHORT if options.short else by_epsilon.FULL
     names = options.only or (SMALL if options.short else NAMES)
     protocol.require(*names)
-    first = {name: by_epsilon.measured(name, local.ENSEMBLES, request, "felp_epsilon")
-             for name in names}
-    number = by_number.SHORT if options.short else by_number.FULL
-    second = {name: by_number.measured(name, local.ENSEMBLES, number, "felp_features")
-              for name in names}
-    text = HEAD.format(folds=request.folds, draws=request.draws, few=number.draws)
-    text += "# By epsilon: the best tenth of the columns\n\n"
-    text += "".join(by_epsilon.table(name, curve, request) for name, curve in first.items())
-    text += "# By the number of columns: epsilon .01\n\n"
-    text += "".join(by_number.table(name, curve) for name, curve in second.items())
-    protocol.write("felp" + "_some" * bool(options.only), text, short=options.short)
-    if not (options.short or options.only):
-        save(protocol.RESULTS / "felp_epsilon", by_epsilon.drawing(0, first, request),
-             "FELP: accuracy by epsilon")
-        save(protocol.RESULTS / "felp_features", by_number.drawing(0, second),
-             "FELP: accuracy by the number of columns, ε 0.01")
+    for half in options.by or HALVES:
+        module, what, title = HALVES[half]
+        request, stem = module.SHORT if options.short else module.FULL, f"felp_{half}"
+        results = {name: module.measured(name, local.ENSEMBLES, request, stem) for name in names}
+        text = HEAD.format(what=what, folds=request.folds, draws=request.draws)
+        drawn = (by_epsilon.drawing(0, results, request) if half == "epsilon"
+                 else by_number.drawing(0, results))
+        for name, cells in results.items():
+            text += (by_epsilon.table(name, cells, request) if half == "epsilon"
+                     else by_number.table(name, cells))
+        protocol.write(stem + "_some" * bool(options.only), text, short=options.short)
+        if not (options.short or options.only):
+            save(protocol.RESULTS / stem, drawn, title)
 
 
 if __name__ == "__main__":

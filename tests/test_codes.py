@@ -206,7 +206,7 @@ def test_methods_that_compute_refuse(method, place):
     known = set(ps.methods.options_of(method).__dataclass_fields__)
     input_options = {name: value for name, value in options.items()
                      if name in known or (name == "k" and "n_features_to_select" in known)}
-    with pytest.raises(DomainError, match=r"column 'free' has no bounds.*write low and high"):
+    with pytest.raises(DomainError, match=r"column 'free' needs low and high.*write low and high"):
         ps.plan(method, domain, rows=1000, **input_options)
 
 

@@ -258,7 +258,7 @@ def test_no_cell_decides_whether_there_is_a_release(odd_tables, query, neighbour
                     rows=30_000, neighbours=neighbours, unit_declared=True)
     refusal = FORMS[query]
     if refusal is None and "WHERE" in query and neighbours == "replace-one":
-        refusal = "with WHERE in a query"
+        refusal = "or WHERE in a query"
     answers = [outcome("sql:" + query.format(**places), ledger, domain, connect=base)
                for base, places in odd_tables]
 
