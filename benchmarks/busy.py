@@ -19,8 +19,7 @@ BESIDE, LIMIT = 2, 1.2
 @contextmanager
 def beside():
     """Keep this number of processes busy, while it lasts."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
-               for _ in range(BESIDE)]
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BESIDE)]
     try:
         yield
     finally:

@@ -51,8 +51,7 @@ def goals(*, short):
     peer = KernelRidge(kernel="rbf", gamma=0.5, alpha=0.01 * n)
 
     def ours():
-        return solved(batches(source, domain, rows=n, entropy=bytes), 0, task=task,
-                      memory=Memory())
+        return solved(batches(source, domain, rows=n, entropy=bytes), 0, task=task, memory=Memory())
 
     coefficients = peer.fit(X, y).dual_coef_ / 1.5
     assert np.abs(ours().c - coefficients).max() < 1e-3 * np.abs(coefficients).max()

@@ -60,8 +60,7 @@ class Ours:
 
     def run(self, matrix: Any, y: np.ndarray, run: int) -> Synthetic:
         """Columns, and rows that are made of their noisy table, as many as there were."""
-        domain = Domain([Flag(f"x{j}") for j in range(matrix.shape[1])],
-                        target=Label("y", (0, 1)))
+        domain = Domain([Flag(f"x{j}") for j in range(matrix.shape[1])], target=Label("y", (0, 1)))
         planned = plan("noisy-histogram", domain, k=self.columns, epsilon=self.epsilon, rows=len(y))
         body = fit(planned, open_source(matrix, y), noise=replay(run)).body
         rows = CountTable.of(body).sample(len(y), np.random.default_rng(run))
@@ -90,8 +89,7 @@ def measured(table: protocol.Table, method: Baseline | Ours, run: int) -> list[f
     return [float(np.mean(inside)), outside, len(set(top) & set(new_rows.selected)) / len(top)]
 
 
-def lines(table: protocol.Table, epsilons: tuple[Fraction, ...], runs: int,
-          ) -> tuple[str, Panel]:
+def lines(table: protocol.Table, epsilons: tuple[Fraction, ...], runs: int) -> tuple[str, Panel]:
     """All results of one data set, as lines of the table and as a panel."""
     memory = protocol.Memory(f"figure_1_{table.name}")
     columns = len(greedy_hamdist(table.items, table.y, K).selected)

@@ -108,8 +108,7 @@ class Bench:
         """The columns of a method; fold -1 is all rows."""
         def compute() -> list[int]:
             y = self.labels(repeat)
-            train = (np.arange(len(y)) if fold < 0
-                     else list(protocol.splits(y, repeat))[fold][0])
+            train = (np.arange(len(y)) if fold < 0 else list(protocol.splits(y, repeat))[fold][0])
             return list(method(self.table.items, y, k, np.isin(np.arange(len(y)), train)))
 
         return self.memory.cell((name, k, "columns", repeat, fold), compute)

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if __name__ == "__main__":  # before NumPy is imported: threads cost more here than they bring
-    os.environ |= dict.fromkeys(
-        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 import numpy as np
 
@@ -138,8 +137,7 @@ def main() -> None:
     for number in (True, False):
         for name in evidence_data.name_sets(numbers=number):
             kind = "number" if number else "class"
-            missing = [seed for seed in range(options.splits)
-                       if (kind, name, seed) not in measured]
+            missing = [seed for seed in range(options.splits) if (kind, name, seed) not in measured]
             if not missing or (options.only and name not in options.only):
                 continue
             if time.process_time() > options.total:

@@ -73,8 +73,7 @@ class Measured:
         for line in lines:
             if line["kind"] == kind:
                 scores[line["set"], line["method"], line["epsilon"]].append(float(line["score"]))
-                self.shapes[line["set"]] = (int(line["rows"]), int(line["columns"]),
-                                            int(line["k"]))
+                self.shapes[line["set"]] = (int(line["rows"]), int(line["columns"]), int(line["k"]))
         self.scores = {key: np.array(values) for key, values in scores.items()}
         self.sets = sorted(name for name in self.shapes
                            if len(self.scores[name, OURS, LAST]) >= LEAST_SPLITS)
@@ -284,8 +283,7 @@ class Planted:
 
 def write_page(kinds: dict[str, Measured], planted: Planted, sources: tuple[Path, Path]) -> str:
     """Return the page: the template `evidence_page.txt` with its tables."""
-    splits = max(len(values) for measured in kinds.values()
-                 for values in measured.scores.values())
+    splits = max(len(values) for measured in kinds.values() for values in measured.scores.values())
     values = {"splits": splits, "longest": f"{evidence_data.LONGEST:,}",
               "widest": evidence_data.WIDEST, "source": sources[0].name,
               "planted_source": sources[1].name, "tables": sources[0].with_suffix(".md").name,

@@ -48,8 +48,7 @@ def counts(d: int) -> list[int]:
 
 def drawn(fold: Fold, method: tuple[str, Method], epsilon: str, draws: int) -> list[list[float]]:
     """The mean quality for each number of columns."""
-    return [local.drawn(fold, method, epsilon, k, draws)
-            for k in counts(fold.train[0].shape[1])]
+    return [local.drawn(fold, method, epsilon, k, draws) for k in counts(fold.train[0].shape[1])]
 
 
 def measured(name: str, methods: dict[str, Method], options: Asked, memory: str) -> Found:

@@ -22,8 +22,7 @@ def weights(X: np.ndarray, y: np.ndarray, lam: float = LAM) -> np.ndarray:
 
     def loss(w):
         t = z @ w
-        return (np.logaddexp(0, -t).mean() + lam * w @ w,
-                -z.T @ expit(-t) / len(z) + 2 * lam * w)
+        return (np.logaddexp(0, -t).mean() + lam * w @ w, -z.T @ expit(-t) / len(z) + 2 * lam * w)
 
     return minimize(loss, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B",
                     options={"maxiter": 500}).x

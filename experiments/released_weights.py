@@ -59,8 +59,7 @@ def crossed(rng: np.random.Generator) -> Table:
     return X, y, set(planted.tolist())
 
 
-TABLES: dict[str, Callable[[np.random.Generator], Table]] = {
-    "shifted": shifted, "crossed": crossed}
+TABLES: dict[str, Callable[[np.random.Generator], Table]] = {"shifted": shifted, "crossed": crossed}
 
 
 def measured(make: Callable[[np.random.Generator], Table], method: str, seed: int,
@@ -76,8 +75,7 @@ def measured(make: Callable[[np.random.Generator], Table], method: str, seed: in
     plans = {epsilon: plan(name, domain, k=len(planted), epsilon=epsilon, rows=ROWS,
                            allow_weak=True, **options) for epsilon in (*EPSILONS, ALMOST_NONE)}
     summary = plans[ALMOST_NONE].summarise(read, replay(seed).key())
-    return [_at(plans[epsilon], plans[ALMOST_NONE], summary, planted, seed)
-            for epsilon in EPSILONS]
+    return [_at(plans[epsilon], plans[ALMOST_NONE], summary, planted, seed) for epsilon in EPSILONS]
 
 
 def _at(planned: Any, quiet: Any, summary: Any, planted: set[int], seed: int) -> list[float]:

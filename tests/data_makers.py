@@ -120,8 +120,7 @@ def naive_code(column, cell, decimal="."):
 def naive_text(cell):
     """The text of a cell; a whole number as Python writes it."""
     text = naive_bare(cell)
-    sign, digits, point, rest = re.fullmatch(
-        r"([+-]?)([0-9]*)([.]?)(.*)", text, re.DOTALL).groups()
+    sign, digits, point, rest = re.fullmatch(r"([+-]?)([0-9]*)([.]?)(.*)", text, re.DOTALL).groups()
     if digits and digits.isascii() and (digits == "0" or digits[0] != "0") and (
             rest == "0" * len(rest) if point else not rest):
         return digits if sign != "-" or digits == "0" else sign + digits

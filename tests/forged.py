@@ -151,8 +151,7 @@ def forge(source, target, random_state):
     for table in source.glob("table.*"):
         shutil.copy(table, target)
     for name, value in both.items():
-        (target / f"{name}.json").write_text(_text(value), encoding="utf-8",
-                                             errors="surrogatepass")
+        (target / f"{name}.json").write_text(_text(value), encoding="utf-8", errors="surrogatepass")
     return which, path, poison
 
 

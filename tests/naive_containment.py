@@ -32,8 +32,7 @@ def stays(rows, y, S, rule):
         if (patterns_kept := frozenset(row & S)) not in crowds:
             crowds[patterns_kept] = group(rows, i, S, rule)
     while True:
-        bad = {i for i in left
-               if not enough(crowds[frozenset(rows[i] & S)] & left, y, rule, i)}
+        bad = {i for i in left if not enough(crowds[frozenset(rows[i] & S)] & left, y, rule, i)}
         if not bad:
             return left
         left -= bad

@@ -189,8 +189,7 @@ def _cell(text: str) -> str:
 def command_line() -> str:
     """Return a section for each verb, and a table of the options that many verbs share."""
     known = [(words, command, _options(words, command)) for words, command in commands()]
-    uses = Counter((name, text) for _, _, options in known
-                   for name, (text, _) in options.items())
+    uses = Counter((name, text) for _, _, options in known for name, (text, _) in options.items())
     common = {pair: None for pair, count in uses.items() if count >= COMMON}
     parts = [COMMAND_LINE_HEAD]
     for words, command, options in known:

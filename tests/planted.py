@@ -106,8 +106,7 @@ def same_noise(table):
 
 def named_cells(table):
     """Cells are named where somebody is in them."""
-    return {name: count + discrete_laplace(ONE, NOISE)
-            for name, count in table.items() if count}
+    return {name: count + discrete_laplace(ONE, NOISE) for name, count in table.items() if count}
 
 
 def zeros_stay(table):

@@ -377,8 +377,7 @@ def test_a_rho_of_a_plan_is_charged(ledger):
                                        entry.body["charged"]["epsilon"])
     assert 4 * 10**9 == ledger.account().rho_spent
     with pytest.raises(ParameterError, match="rho"):
-        ledger.reserve(Cost(Fraction(1), Fraction(1, 10**8), rho=Fraction(-1)),
-                       terms(CHANGES[0]))
+        ledger.reserve(Cost(Fraction(1), Fraction(1, 10**8), rho=Fraction(-1)), terms(CHANGES[0]))
     with pytest.raises(BudgetExceeded, match=r"; in rho, the cost is .* and 0\.0\d* is left"):
         ledger.reserve(Cost(Fraction(2), Fraction(1, 10**8), rho=Fraction(1)), terms(CHANGES[0]))
     assert ledger.verify_chain().valid

@@ -27,8 +27,7 @@ FIRST, SECOND, y = sides()
 
 def planned(epsilon, **options):
     """The plan as it is shipped, at this epsilon."""
-    return plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=epsilon, rows=12,
-                **options)
+    return plan("rule-sieve", Domain.box(0, 1, columns=2), k=1, epsilon=epsilon, rows=12, **options)
 
 
 def sides_of(planned):
@@ -97,8 +96,7 @@ def test_a_count_that_leaves_is_caught():
 def test_class_counts_with_too_little_noise_are_caught(method, monkeypatch):
     """Who sees the counts and the names finds out a twin with less noise on the counts."""
     attacked_pair, shipped = pair(method, "counts"), streams.discrete_laplace
-    monkeypatch.setattr(streams, "discrete_laplace",
-                        lambda mean, noise: shipped(mean / 120, noise))
+    monkeypatch.setattr(streams, "discrete_laplace", lambda mean, noise: shipped(mean / 120, noise))
 
     assert refuted(attacked_pair.attacked("0.9"), attacked_pair.first, attacked_pair.second,
                    epsilon=1, profile=SOME)
@@ -125,8 +123,7 @@ def test_every_mode_has_a_pair_of_neighbours(method, mode):
 
 
 #: What shows little in this number of runs has more; of what takes long and shows much fewer do.
-SOME, OTHERS = 300, {("objective-fwell", ""): 150,
-                     ("noisy-top-k", "class-counts"): 1000}
+SOME, OTHERS = 300, {("objective-fwell", ""): 150, ("noisy-top-k", "class-counts"): 1000}
 
 
 @pytest.mark.slow

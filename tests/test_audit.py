@@ -148,8 +148,7 @@ def test_limits_are_those_of_clopper_and_pearson(runs, wrong):
 def test_no_two_shares_are_wronged_more_often_than_was_said(wrong, delta):
     """Over all counts of 25 runs each, exactly: a bound is too high with that probability."""
     runs, hits = 25, np.arange(26)
-    bounds = np.array([[_epsilon(hit, less, runs, wrong, delta) for less in hits]
-                       for hit in hits])
+    bounds = np.array([[_epsilon(hit, less, runs, wrong, delta) for less in hits] for hit in hits])
     worst = 0.0
     for extra_share in np.linspace(delta + 0.01, 0.99, 30):
         for less in np.linspace(0.001, extra_share - delta, 30):

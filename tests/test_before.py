@@ -36,8 +36,7 @@ def test_what_was_cut_is_cut_so_again():
         place = [again.names.index(items.names[j]) for j in some]
 
         assert sorted(place) == list(marked.counted)
-        assert held == [again.indices[again.indptr[j]:again.indptr[j + 1]].tolist()
-                        for j in place]
+        assert held == [again.indices[again.indptr[j]:again.indptr[j + 1]].tolist() for j in place]
         assert closed == ({items.origin[j] for j in some} - {"smoker"} if wanted_columns else set())
         assert {j for j, name in enumerate(again.origin) if name in closed} <= set(place)
 

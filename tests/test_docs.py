@@ -181,10 +181,7 @@ def prepared(reader):
 
 
 #: What was done before a page is opened, where it goes on with the quickstart.
-BEFORE = {
-    "docs/bridges.md": prepared,
-    "docs/domain-draft.md": prepared,
-}
+BEFORE = {"docs/bridges.md": prepared, "docs/domain-draft.md": prepared}
 
 
 @pytest.mark.parametrize("name", [short(p) for p in PAGES if p != ROOT / "CHANGELOG.md"

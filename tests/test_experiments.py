@@ -169,8 +169,7 @@ def test_noise_in_the_objective_is_as_printed(fold):
     for epsilon in ("0.01", "1"):
         printed = objective_fwell(X, y, lam, float(epsilon), random_state=5)
 
-        assert list(local.best(printed, 9)) == list(
-            fwell_objective.objective(fold, epsilon, 9, 5))
+        assert list(local.best(printed, 9)) == list(fwell_objective.objective(fold, epsilon, 9, 5))
     assert [list(local.best(w, 9))] * 4 == [
         list(fwell_objective.METHODS[name](fold, "1e7", 9, 5))
         for kind in ("printed", "record-alone") for name in fwell_objective.PAIRS[kind]]

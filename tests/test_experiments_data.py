@@ -96,8 +96,7 @@ def test_wdbc_needs_no_folder(tmp_path, monkeypatch):
 
 def test_every_table_is_described():
     """data.md has a row for each table that a program reads."""
-    rows = re.findall(r"^\| `(\w+)` \|", (EXPERIMENTS / "data.md").read_text("utf-8"),
-                      re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|", (EXPERIMENTS / "data.md").read_text("utf-8"), re.MULTILINE)
     text = "".join((EXPERIMENTS / f"{name}.py").read_text("utf-8") for name in PROGRAMS)
 
     assert len(rows) == len(set(rows))

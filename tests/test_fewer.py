@@ -232,8 +232,7 @@ def test_wishes_keep_their_places():
 
     assert plan.settings["at_most"] == 14
     assert plan.settings["k"] == 2 + max(raced, key=lambda forecast: forecast.f1).k < 14
-    assert plan.forecast["found_percent"]["0.1"] == int(
-        100 * raced[plan.settings["k"] - 3].at(0.1))
+    assert plan.forecast["found_percent"]["0.1"] == int(100 * raced[plan.settings["k"] - 3].at(0.1))
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -140,8 +140,7 @@ def test_a_numeric_target_has_bins():
 def test_the_forecast_is_what_is_measured():
     """Noise of a cell, and its mean share of the rows: as 200 tables show."""
     plan = planned(columns=["x0", "x1"], bins=8, rows=1000)
-    drawn = np.array([plan.mechanism(summed(plan, []), replay(seed)).counts
-                      for seed in range(200)])
+    drawn = np.array([plan.mechanism(summed(plan, []), replay(seed)).counts for seed in range(200)])
 
     assert abs(drawn.std() - float(plan.forecast["noise_each"])) < 0.1
     assert abs(np.abs(drawn).sum(axis=1).mean() / 2000

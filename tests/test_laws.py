@@ -45,9 +45,7 @@ selecting = pytest.mark.parametrize("method", SELECTORS, ids=repr)
 
 
 #: Laws that do not hold yet, and why; each is red when it is mended, and leaves this list.
-DRIFT = {
-    ("test_one_row_is_refused", "kernel-ridge-session", ""): "a session takes one row",
-}
+DRIFT = {("test_one_row_is_refused", "kernel-ridge-session", ""): "a session takes one row"}
 
 
 @pytest.fixture(autouse=True)

@@ -379,8 +379,7 @@ def _chain():
     """A grant, a charge and its completion."""
     grant = Entry.after(None, "grant", _granted("p", 10, "0.1"))
     reserve = Entry.after(grant, "reserve", _reserved(4, "0.06", request="a"))
-    return [grant, reserve,
-            Entry.after(reserve, "commit", {"population": "p", "request": "a"})]
+    return [grant, reserve, Entry.after(reserve, "commit", {"population": "p", "request": "a"})]
 
 
 @pytest.mark.parametrize(("kind", "body"), [

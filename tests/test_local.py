@@ -67,8 +67,7 @@ def test_minimiser_is_the_naive_one(form, lam):
         Z = unit(rng.standard_normal((n, d)), 0.9)
         w = form(Z, lam) if form is minimise else form(Z, lam, 1e-12)
 
-        assert getattr(w, "w", w) == pytest.approx(
-            naive.descend(Z.tolist(), lam, d), abs=1e-10)
+        assert getattr(w, "w", w) == pytest.approx(naive.descend(Z.tolist(), lam, d), abs=1e-10)
 
 
 @pytest.mark.parametrize("form", [solver.cholesky, solver.dual, solver.conjugate])

@@ -165,8 +165,7 @@ def test_rows_keep_their_direction():
 
     rows = some.rows(np.arange(3), 5, 10**6, 10.0)
 
-    assert rows == pytest.approx(np.array([[.3, -.4], [.6, .8], [1, 0], [0, 0], [0, 0]]),
-                                 abs=1e-11)
+    assert rows == pytest.approx(np.array([[.3, -.4], [.6, .8], [1, 0], [0, 0], [0, 0]]), abs=1e-11)
 
 
 def test_surplus_is_left_out_by_place():

@@ -387,8 +387,7 @@ def test_loops():
         low, high = 20000, 65534
         a, b, m, n = planes[0], planes[1], planes[3], planes[2]
         inside = np.packbits((codes >= low) & (codes <= high), bitorder="little").tobytes()
-        expected = [int(np.bitwise_count(x).sum())
-                    for x in (a ^ b, a & b, (a & m) ^ (b & n))]
+        expected = [int(np.bitwise_count(x).sum()) for x in (a ^ b, a & b, (a & m) ^ (b & n))]
         keys = [naive.mix64(7 ^ naive.mix64(u * 0x100000001B3 % 2**64 ^ 5)) for u in a.tolist()]
         many = [int(np.bitwise_count(a & plane).sum()) for plane in planes[1:]]
         for _, *loops, bits, packed, hashed, added in native.loops(planes, codes, low, high):

@@ -165,8 +165,7 @@ def test_what_is_glimpsed_is_the_floor(mean):
 
     for m, number in zip(digits, seen, strict=True):
         rests = 0, 2**64 - 1
-        both = [floor_log(Uniform(m << 64 | rest, 128, Served([HALF], 64)), mean)
-                for rest in rests]
+        both = [floor_log(Uniform(m << 64 | rest, 128, Served([HALF], 64)), mean) for rest in rests]
         assert number is None or [number, number] == both
         assert both == [floor_log(Uniform(m, 64, Served([Fraction(rest, 2**64), HALF], 64)), mean)
                         for rest in rests]

@@ -297,8 +297,7 @@ def test_batches_and_summaries_are_gone_when_fit_returns(name):
     gc.collect()
     gc.disable()
     try:
-        release = fitting.fit(watched.plan, source_of(name),
-                              noise=replay(5))
+        release = fitting.fit(watched.plan, source_of(name), noise=replay(5))
         alive = watched.alive
     finally:
         gc.enable()
@@ -436,8 +435,7 @@ def test_a_summary_prints_nothing_of_what_it_holds(name):
                          piece in parts(thing) or () if not isinstance(piece, np.ndarray)]
         return summary
 
-    fitting.fit(dataclasses.replace(plan, summarise=spy), source_of(name),
-                noise=replay(5))
+    fitting.fit(dataclasses.replace(plan, summarise=spy), source_of(name), noise=replay(5))
 
     for kind, text in texts:
         assert text.endswith(">"), kind

@@ -157,8 +157,7 @@ def test_public_mistakes_are_refused(options, word):
 def test_numeric_is_for_numbers():
     """With classes the option is refused, and so are bounds that are no pair."""
     with pytest.raises(ParameterError, match="the target is not a number"):
-        plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1, epsilon=1, rows=9,
-             numeric="ranks")
+        plan("rule-sieve", ps.Domain.box(0, 1, columns=3), k=1, epsilon=1, rows=9, numeric="ranks")
     for wrong in (9, (1,), (0, 1, 2), "ab"):
         with pytest.raises(DomainError, match=r"two bounds|finite number"):
             ps.Domain.box(0, 1, target=wrong)
@@ -167,8 +166,7 @@ def test_numeric_is_for_numbers():
 def test_all_columns_are_free():
     """K = d is no choice: it costs nothing, whatever the way."""
     for numeric in WAYS:
-        assert 0 == plan("rule-sieve", BOX, k=12, epsilon=1, rows=100,
-                         numeric=numeric).cost.epsilon
+        assert 0 == plan("rule-sieve", BOX, k=12, epsilon=1, rows=100, numeric=numeric).cost.epsilon
 
 
 def test_the_cut_and_the_races_share_epsilon():

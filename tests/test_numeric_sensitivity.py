@@ -193,8 +193,7 @@ def test_the_noisy_median_moves_by_what_it_says(monkeypatch, replaced, moves):
             for t in (table, other):
                 median_cell(np.bincount(t, minlength=cells).tolist(), moves, Fraction(1, 3),
                             replay(1))
-            moved = max(moved, *(abs(a - b) for a, b in zip(raced[0][0], raced[1][0],
-                                                            strict=True)))
+            moved = max(moved, *(abs(a - b) for a, b in zip(raced[0][0], raced[1][0], strict=True)))
 
             assert (1, moves, Fraction(1, 3)) == raced[0][1:] == raced[1][1:]
             assert utilities(np.bincount(table, minlength=cells).tolist()) == raced[0][0]

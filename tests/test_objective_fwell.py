@@ -61,8 +61,7 @@ def test_the_minimiser_is_the_naive_one(lam):
         b = rng.standard_normal(d) * 3
         steps = [round(x / 2.0**problem.exponent) for x in b]
         _, second = objective(lam, n, Fraction(epsilon))
-        true = naive.descend(Z.tolist(), float(lam) + float(second) / 2, d,
-                             linear=(b / n).tolist())
+        true = naive.descend(Z.tolist(), float(lam) + float(second) / 2, d, linear=(b / n).tolist())
 
         assert [float(x) for x in solve(Z, steps, problem)] == pytest.approx(true, abs=1e-7)
 

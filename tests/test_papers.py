@@ -19,8 +19,7 @@ from privsieve.errors import ParameterError
 from privsieve.kernels.patterns import Rule
 from privsieve.rows.matrix import Items
 
-DATA = Path(os.environ.get("PRIVSIEVE_DATA",
-                           Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("PRIVSIEVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 KS = (5, 8, 11)
 TOY = [[1, 0, 1, 0, 1], [1, 0, 1, 0, 1], [1, 0, 0, 1, 1],
        [1, 0, 1, 0, 1], [1, 1, 1, 0, 1], [1, 1, 0, 1, 1]]

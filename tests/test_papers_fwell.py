@@ -200,8 +200,7 @@ def test_noise_has_the_printed_scale():
     rng = np.random.default_rng(4)
     ensemble, centre = FwellEN(0.1, k=1, reading=ARGMIN), fwell(X, y, 0.1, ARGMIN)
     rate = 50 * 2.0 * 0.1 / 2
-    output = [private_fwell(X, y, 0.1, 2.0, ARGMIN, random_state=rng) - centre
-              for _ in range(1000)]
+    output = [private_fwell(X, y, 0.1, 2.0, ARGMIN, random_state=rng) - centre for _ in range(1000)]
     mean = []
     for seed in range(300):
         samples = np.random.default_rng(seed)

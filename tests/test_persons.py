@@ -298,8 +298,7 @@ def test_a_hub_that_vanishes_moves_one_block_of_a_repeat():
     def apart_at(scheme, at):
         """How many blocks have other members when somebody is gone, the one who went aside."""
         gone = int(unit[at])
-        before, after = (others(scheme, units, gone)
-                         for units in (unit, np.delete(unit, at)))
+        before, after = (others(scheme, units, gone) for units in (unit, np.delete(unit, at)))
         return sum((Counter(before) - Counter(after)).values())
 
     assert voting.scheme.blocks == 10

@@ -105,8 +105,7 @@ def touched(rows, i, S, rule):
 def test_many_items():
     """A group may grow past one word of bits."""
     items = Items.dense(np.ones((3, 70)))
-    crowd = Patterns.of(Labelled(items, np.zeros(3, np.int32)),
-                        Rule(3, 1, model="k-anonymity"))
+    crowd = Patterns.of(Labelled(items, np.zeros(3, np.int32)), Rule(3, 1, model="k-anonymity"))
     for item in range(70):
         assert crowd.admits(items, item)
         crowd = crowd.with_item(items, item)

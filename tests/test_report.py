@@ -124,8 +124,7 @@ def selection(tmp_path, *, ledger=True, columns=("age", "dose", "sex"), k=2, fol
     if ledger:
         book = ps.Ledger(str(tmp_path / "budget.db"), population="clinic-2026")
         book.grant(epsilon=1)
-    plan = ps.plan("rule-sieve", domain, k=k, epsilon="0.5",
-                   rows=None if options else 100)
+    plan = ps.plan("rule-sieve", domain, k=k, epsilon="0.5", rows=None if options else 100)
     source = open_source(tmp_path / "t.csv", csv=domain.csv)
     return fit(plan, source, ledger=book, folder=folder)
 
@@ -339,8 +338,7 @@ def test_persons_are_named(tmp_path):
 def test_gaps_are_sentences(chosen):
     """What a release does not say is said to be missing: no empty cell, no None, no zero."""
     release, certificate = chosen
-    alone = {**certificate, "ledger": None, "population": None,
-             "software": {"privsieve": "0.0.0"}}
+    alone = {**certificate, "ledger": None, "population": None, "software": {"privsieve": "0.0.0"}}
     pages = [html(release, alone), html(*publication(ROWS, ("a", "b", "c")))]
 
     for data in pages:

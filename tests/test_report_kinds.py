@@ -225,8 +225,7 @@ def test_margins_are_the_sums(seed):
     expected = [counts.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes]
     named = np.flatnonzero(counts.ravel() > 10)
 
-    assert expected == margins(
-        shape, counts.ravel().tolist(), range(counts.size))
+    assert expected == margins(shape, counts.ravel().tolist(), range(counts.size))
     few = np.where(counts > 10, counts, 0)
     assert [few.sum(axis=tuple(a for a in axes if a != axis)).tolist() for axis in axes] == margins(
         shape, counts.ravel()[named].tolist(), named.tolist())

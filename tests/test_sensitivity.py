@@ -25,8 +25,7 @@ def rules_of(domain, k=1):
 
 def random_labellings(rng, classes):
     """Up to three ways to weigh the classes, and the largest weight."""
-    table = rng.integers(1, 65, (rng.integers(1, 4), classes)) * rng.choice(
-        [-1, 1], (1, classes))
+    table = rng.integers(1, 65, (rng.integers(1, 4), classes)) * rng.choice([-1, 1], (1, classes))
     return table, int(np.abs(table).max())
 
 

@@ -313,8 +313,7 @@ def test_no_signature_is_a_reason_where_one_is_wanted(folder, signers):
     """Signatures that were taken away are missed by a verifier that wants them."""
     (folder / "signatures.json").unlink()
 
-    only(ps.verify(folder, signers=signers),
-         "the folder holds no signatures, but you require some")
+    only(ps.verify(folder, signers=signers), "the folder holds no signatures, but you require some")
     assert ps.verify(folder).valid
     assert ps.verify(folder).says.startswith("Unsigned: nothing shows who made this release")
 

@@ -332,8 +332,7 @@ def test_people_are_counted_by_the_definition():
         for choice in (by_sources(table, rule, np.ones(d, np.int64)), forward(table, rule)):
             at = list(choice.selected)
             chosen += bool(at)
-            assert min(people(rows[:, at], who, {at.index(j) for j in known & {*at}},
-                              classes)) >= 2
+            assert min(people(rows[:, at], who, {at.index(j) for j in known & {*at}}, classes)) >= 2
     assert chosen > 100
 
 

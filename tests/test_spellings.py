@@ -80,8 +80,7 @@ def test_items_are_what_a_selection_reads(column):
             cells = [CELLS[at] for at in rng.integers(0, len(CELLS), rng.integers(1, 40))]
             if rng.random() < 0.5:
                 cells = [cell for cell in cells if isinstance(cell, str)] or ["1"]
-            frame = pd.DataFrame({"c": pd.Series(cells, dtype=object),
-                                  "other": [0] * len(cells)})
+            frame = pd.DataFrame({"c": pd.Series(cells, dtype=object), "other": [0] * len(cells)})
             rows = rows_of(items_of(frame, domain=domain)[0])
             rows.pop("other")
             wanted = expected(column, cells, decimal)
@@ -272,8 +271,7 @@ def test_arrays_and_lists_have_the_names_of_the_domain():
 def test_files_beside_the_table(tmp_path):
     """Labels, sources, logs and their people are read as the domain's csv says."""
     csv = Csv(";", ",", "cp1252")
-    domain = Domain([Flag("seen", true="ja")], csv=csv,
-                    target=Label("ill", ["nö", "yes"], "nö"))
+    domain = Domain([Flag("seen", true="ja")], csv=csv, target=Label("ill", ["nö", "yes"], "nö"))
     (tmp_path / "y.csv").write_text("who;ill\nJürgen;nö\nÄnne;yes\n", "cp1252")
     (tmp_path / "y.txt").write_text("nö\nyes\n", "cp1252")
     (tmp_path / "log.csv").write_text("who;film;seen\nÄnne;Ödipus;Ja\nJürgen;B;nein\n", "cp1252")

@@ -211,8 +211,7 @@ def halved(package):
     covers = "\n".join(f"covers: {name} @ {digest(name, package / 'src')}" for name in (
         "privsieve.methods.halves.summarise", "privsieve.methods.halves.choose"))
     (methods / "halves.proof.md").write_text(PROOF.format(covers=covers), encoding="utf-8")
-    listed(package, "src/privsieve/entries.py", '"felp"',
-           '    "halves": ("halves", "Halves"),\n')
+    listed(package, "src/privsieve/entries.py", '"felp"', '    "halves": ("halves", "Halves"),\n')
     return package
 
 

@@ -311,8 +311,7 @@ def test_sensitive_columns_stay_sensitive():
     with pytest.raises(LedgerError, match="rows or cells were changed"):
         check_together(replace(table, sensitive=(same,)), claimed(["c1"]), earlier, SEAL)
     with pytest.raises(LedgerError, match="it cannot be sensitive now; remove this role"):
-        counted_items(replace(table, sensitive=(replace(hidden, name="c9"),)),
-                      [claimed(["c9"])])
+        counted_items(replace(table, sensitive=(replace(hidden, name="c9"),)), [claimed(["c9"])])
 
 
 def test_sources_are_counted_by_the_same_column():

@@ -147,8 +147,7 @@ def argmin(Z: npt.ArrayLike, lam: float, linear: npt.ArrayLike | None = None,
     return w
 
 
-def fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float,
-          reading: Variant | None = None) -> Floats:
+def fwell(X: npt.ArrayLike, y: npt.ArrayLike, lam: float, reading: Variant | None = None) -> Floats:
     """FWELL: the weights of the columns; the largest are selected.
 
     Not private: it adds no noise.

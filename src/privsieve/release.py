@@ -121,8 +121,7 @@ class Release(Printed):
                  f"hardly any of {names} would be right")
         if named == 1:
             right = f"this name would {'probably' if self.right else 'hardly'} be right"
-        return (f"{right} on a usual table (estimated from the table's size, not from its "
-                "rows)")
+        return (f"{right} on a usual table (estimated from the table's size, not from its " "rows)")
 
     @property
     def bytes(self) -> bytes:

@@ -260,8 +260,7 @@ def test_back_and_forth_loses_nothing(tmp_path):
         assert 'role="alert"' in page
         assert 'name="low-0" value="7"' in page
         client.post("/save", **fields, **{"low-0": "3", "high-0": "7"})
-        client.post("/decide", purpose="names", count="4", **{"role-1": "never",
-                                                              "group-2": "size"})
+        client.post("/decide", purpose="names", count="4", **{"role-1": "never", "group-2": "size"})
     with serving(tmp_path) as (address, _):
         client = Client(address)
         page = client.get("/aim")

@@ -249,8 +249,7 @@ def test_what_leaves_beside_the_names_is_said(make_files):
     less = {name: value for name, value in release.items() if name != "class_counts"}
 
     assert "2 of 3 columns\n" in markdown(form(less, certificate))
-    assert "2 of 3 columns, noisy counts of the classes\n" in (
-        markdown(form(release, certificate)))
+    assert "2 of 3 columns, noisy counts of the classes\n" in (markdown(form(release, certificate)))
 
 
 def test_a_weak_promise_is_called_weak(make_files):

@@ -165,8 +165,7 @@ def test_a_curve_ends_in_time_and_says_what_is_missing(monkeypatch):
 
     assert 0 < len(short.points) < len(whole)
     assert ("few", 5) == min((p.way, p.k) for p in short.points if p.way == "few" and p.k == 5)
-    assert any("most: no columns were chosen at k = 2, 3, 5, 8" in text
-               for text in short.unreached)
+    assert any("most: no columns were chosen at k = 2, 3, 5, 8" in text for text in short.unreached)
     assert () == none.points
     assert 3 == len(none.unreached)
     for point in short.points:

@@ -119,8 +119,7 @@ class Contents:
             raise Unreadable("the signed files are not the files in the folder")
         if sum(os.lstat(self.at(name)).st_size for name in names) > LARGEST_FOLDER:
             raise Unreadable(_TOO_LARGE)
-        return {name: digest(known[name]) if name in known else self.digest(name)
-                for name in names}
+        return {name: digest(known[name]) if name in known else self.digest(name) for name in names}
 
 
 def verify(certificate: Source, release: Source | None = None, *,

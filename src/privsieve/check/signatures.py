@@ -33,8 +33,7 @@ def signed_parts(envelope: Envelope, certificate: Mapping[str, Any],
         raise CheckFailed("the signed statement does not match the certificate")
     if maker is not None and maker not in envelope.signatures:
         raise CheckFailed("the maker in the signed statement has not signed")
-    return {key.fingerprint: "maker" if key == maker else "approver"
-            for key in envelope.signatures}
+    return {key.fingerprint: "maker" if key == maker else "approver" for key in envelope.signatures}
 
 
 def _maker(statement: Statement) -> PublicKey | None:

@@ -136,8 +136,7 @@ def _take_array(array: NDArray[Any], at: Place, numbers: dict[Place, Floats],
         _take(array.tolist(), (*at, "items"), numbers, words)
 
 
-def _take_items(items: Any, at: Place, numbers: dict[Place, Floats],
-                words: set[Hashable]) -> None:
+def _take_items(items: Any, at: Place, numbers: dict[Place, Floats], words: set[Hashable]) -> None:
     """Add a list by places and by members, and a set by members alone."""
     ordered = isinstance(items, list | tuple)
     words.add(((*at, "count"), len(items)))

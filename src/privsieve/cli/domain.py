@@ -113,8 +113,7 @@ def command(data: str, public: TargetOptions, file: FileOptions, *, code_book: F
     # What a look finds in the rows goes to a terminal or to the private file, and nowhere else.
     draft_facts: dict[str, Json] = {} if file.look and out is not None else {
         "draft": text, "columns": describe_columns(entries, facts)}
-    tell(kept(text, draft_facts, out, mode=0o600 if file.look else 0o666,
-              note=PRIVATE * file.look))
+    tell(kept(text, draft_facts, out, mode=0o600 if file.look else 0o666, note=PRIVATE * file.look))
     if unknown := sum(entry.why == UNKNOWN and entry.name not in (facts.target, facts.person)
                       for entry in entries):
         words.say("no kind", f"{unknown} of {len(entries)} columns have names that hide their "

@@ -118,8 +118,7 @@ def _account(plan: Plan, ledger: Ledger | None) -> dict[str, Json]:
     """Return what is left in a ledger, and how it would convert the charge."""
     if ledger is None:
         return {}
-    return {"left": f"{ledger.left():f}",
-            "converted": ledger.conversion(terms(plan, SOFTWARE))}
+    return {"left": f"{ledger.left():f}", "converted": ledger.conversion(terms(plan, SOFTWARE))}
 
 
 def _forecasts(plan: Plan, options: ForecastOptions) -> dict[Fraction, Mapping[str, Any]]:

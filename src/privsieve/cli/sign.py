@@ -33,8 +33,7 @@ from privsieve.trust.signers import Role
 
 
 @verb("first --key maker.pem --as maker")
-def command(what: str, *, key: File, as_: Role | None = None,
-            out: File | None = None) -> Outcome:
+def command(what: str, *, key: File, as_: Role | None = None, out: File | None = None) -> Outcome:
     """Sign WHAT: a release folder, the JSON of privsieve plan, or a plan that others have signed.
 
     Verifies a folder first, then signs all its files together in signatures.json.  Later

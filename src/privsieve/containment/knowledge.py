@@ -354,8 +354,7 @@ def numbered(sources: Any) -> Codes:
                      for text in texts(column.tolist())], np.int32)
 
 
-def codes_around(masks: Masks, pattern: Codes, codes: Codes, wanted: Masks | None = None,
-             ) -> Ints:
+def codes_around(masks: Masks, pattern: Codes, codes: Codes, wanted: Masks | None = None) -> Ints:
     """Count for each wanted mask the distinct codes among the rows that contain it."""
     wanted = masks if wanted is None else wanted
     total, nobody = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)

@@ -339,8 +339,7 @@ def open_part(table: Labelled, rule: Rule, choice: Choice) -> Choice:
     if selected == choice.selected:
         return choice
     level = measure_selection(table, rule, selected)[0]
-    return replace(choice, selected=selected, level=level, objective=None, bound=None,
-                   proved=False)
+    return replace(choice, selected=selected, level=level, objective=None, bound=None, proved=False)
 
 
 def _place(text: str) -> float:
@@ -490,8 +489,7 @@ def tightened_limits(limits: Limits, before: Claims) -> Limits:
     >>> tightened_limits(Limits.of(share="0.9"), [{"limits": {"share": "0.8"}}]).share
     Fraction(4, 5)
     """
-    return Limits.of(distinct=limits.distinct,
-                     **limits_of([{"limits": limits.json()}, *before]))
+    return Limits.of(distinct=limits.distinct, **limits_of([{"limits": limits.json()}, *before]))
 
 
 def union_of(table: Labelled, rule: Rule, selected: Sequence[int], sensitive: Sequence[str] = (),

@@ -321,9 +321,7 @@ class _Miner:
         full = len(self.heaviest) == self.rule.r
         return max(self.rule.least, self.heaviest[0] if full else 0)
 
-    def extend(
-        self, path: int, cover: int, tail: list[tuple[int, int]], known: list[int]
-    ) -> None:
+    def extend(self, path: int, cover: int, tail: list[tuple[int, int]], known: list[int]) -> None:
         """Find the sets that contain the path; `known` are the maximal sets among them."""
         self.visited += 1
         if self.visited > self.rule.nodes or time.monotonic() >= self.end:

@@ -80,9 +80,7 @@ def nearest_in(X: F64, label: I32, metric: Metric, drawn: Bools) -> tuple[I64, I
     return hits, misses
 
 
-def _search(
-    X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int
-) -> tuple[I64, I64]:
+def _search(X: F64, label: I32, metric: Metric, drawn: U64 | None, samples: int) -> tuple[I64, I64]:
     """Search once; refuse what is no table of such numbers."""
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")

@@ -250,9 +250,7 @@ def superset_counts(masks: U64, counts: I64) -> I64:
     return around(masks, counts, masks, np.zeros(len(masks), np.int64))[0]
 
 
-def peel(
-    masks: U64, counts: I64, k: int, l_diversity: int = 1, *, labelled: bool = False
-) -> Bools:
+def peel(masks: U64, counts: I64, k: int, l_diversity: int = 1, *, labelled: bool = False) -> Bools:
     """Return which rows stay if all in too small groups leave, repeatedly: bool[P, C].
 
     What stays is the largest set of rows that keeps k and `l_diversity`.  Rows leave by pattern,

@@ -321,8 +321,7 @@ def _reserve(balance: Balance, seq: int, body: Mapping[str, Any]) -> None:
         raise ValueError
     balance.new.add(("request", request))
     rho = None if body["rho"] is None else _units(body["rho"], RHO_UNITS)
-    known, factor = accounts.protecting(balance.population[name],
-                                        change_of(body.get("claim", {})))
+    known, factor = accounts.protecting(balance.population[name], change_of(body.get("claim", {})))
     charge = accounts.charge(units, delta, rho, factor)
     now = known.plus(charge)
     if now is None or body["charged"] != accounts.charged(known, charge, factor):

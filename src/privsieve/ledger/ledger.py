@@ -447,8 +447,7 @@ def populations(path: str, head: str | None = None) -> tuple[Ledger, ...]:
     return tuple(Ledger(path, population=name, head=head) for name in names)
 
 
-def recount(path: str, known: Iterable[heads.Head] = (),
-            ) -> tuple[ChainReport, tuple[Entry, ...]]:
+def recount(path: str, known: Iterable[heads.Head] = ()) -> tuple[ChainReport, tuple[Entry, ...]]:
     """Recount a ledger file; return the report and the entries.
 
     `known` are entries that it must have.
@@ -474,8 +473,7 @@ def recount_export(text: str, known: Iterable[heads.Head] = ()) -> ChainReport:
     return held(ChainReport(len(entries), head, reasons), entries, known)
 
 
-def held(report: ChainReport, entries: Iterable[Entry], known: Iterable[heads.Head],
-         ) -> ChainReport:
+def held(report: ChainReport, entries: Iterable[Entry], known: Iterable[heads.Head]) -> ChainReport:
     """Add to a report that the chain lacks a known entry."""
     hashes = {entry.seq: entry.hash for entry in entries}
     lost = heads.set_back(known, lambda seq, text: hashes.get(seq) == text)

@@ -216,8 +216,7 @@ def refusal(name: str, cost: Cost, factor: int, has: Account, charge: Charge) ->
     if has.protects and factor != 1:
         request += f", {factor} times (the account protects {has.protects.words})"
     if cost.delta and has.account == "pure":
-        return (f"{request}, but the account is pure: it has no delta.  Ask without a "
-                "delta.")
+        return (f"{request}, but the account is pure: it has no delta.  Ask without a " "delta.")
     if not cost.delta:
         return f"{request}; the budget has {left} left.  {see}"
     rest = f"epsilon {left} and delta {decimal(has.delta_left, DELTA_UNITS)} left"

@@ -45,8 +45,7 @@ __all__ = ["FWELL", "FWELLEnsemble"]
 HELD = 1 << 16
 
 
-def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None,
-            begins: I64 | None = None) -> F64:
+def margins(X: F64, hit: I64, miss: I64, rows: I64 | None = None, begins: I64 | None = None) -> F64:
     """``|x - miss| - |x - hit|`` of each row; zeros where it has no hit or no miss (-1).
 
     Positive in a column that tells the row from its miss and not from its hit.

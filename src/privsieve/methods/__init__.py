@@ -33,8 +33,7 @@ def options_of(method: str) -> Any:
     return getattr(import_module(f"privsieve.methods.{file}"), f"{estimator}Options")
 
 
-def plan(method: str, domain: Domain | str, *, rows: int | None = None,
-         **options: object) -> Plan:
+def plan(method: str, domain: Domain | str, *, rows: int | None = None, **options: object) -> Plan:
     """Plan a release by the name of its method; reads no row.
 
     `domain` may be the path of a domain file.

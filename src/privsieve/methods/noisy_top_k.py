@@ -137,8 +137,7 @@ class Terms(NoisyTopKOptions, Run):
     @property
     def race(self) -> Race:
         """The race for scores that one unit moves by 1."""
-        return self.places.race(self.epsilon - self.counted, delta=self.delta,
-                                ordered=self.ordered)
+        return self.places.race(self.epsilon - self.counted, delta=self.delta, ordered=self.ordered)
 
     @property
     def counts(self) -> CountNoise:

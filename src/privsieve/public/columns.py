@@ -267,8 +267,7 @@ class ColumnKind:
         check_name(self.name)
         for item in fields(self):  # type: ignore[arg-type]  # each kind is a dataclass
             if read := item.metadata.get("read"):
-                object.__setattr__(self, item.name,
-                                   read(self, item.name, getattr(self, item.name)))
+                object.__setattr__(self, item.name, read(self, item.name, getattr(self, item.name)))
         self.check()
 
     def check(self) -> None:

@@ -554,8 +554,7 @@ def after_coding(domain: Domain) -> str | None:
     free = [column for column in numbers if column.gridless]
     gaps = []
     if steps:
-        gaps.append(f"by less than {FEW_CODES} of {CODES} steps "
-                    f"({_named(map(_step, steps))})")
+        gaps.append(f"by less than {FEW_CODES} of {CODES} steps " f"({_named(map(_step, steps))})")
     if free:
         gaps.append(f"{'or ' if steps else ''}by less than {_STEP} of their "
                     f"distance from the domain file's near ({_named(map(_near, free))})")

@@ -166,8 +166,7 @@ def _results(plan: Plan, plans: Sequence[Plan]) -> tuple[tuple[str, ...], Any]:
     if not plan.chooses:
         heads = {key: head for key, (head, _) in FIGURES[plan.kind].items()
                  if any(key in each.forecast for each in plans)}
-        return tuple(heads.values()), lambda each: [figure(each.forecast.get(key))
-                                                    for key in heads]
+        return tuple(heads.values()), lambda each: [figure(each.forecast.get(key)) for key in heads]
 
     def right(each: Plan) -> list[str]:
         percent: Any = each.forecast["found_percent"]

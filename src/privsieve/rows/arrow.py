@@ -159,8 +159,7 @@ def _valid(array: Any) -> npt.NDArray[np.bool_]:
 def _bits(array: Any, at: int) -> npt.NDArray[np.bool_]:
     """Return an array's own bits: a slice lies in the memory of the whole."""
     first, end = array.offset // 8, -(-(array.offset + len(array)) // 8)
-    held = np.unpackbits(np.frombuffer(array.buffers()[at], np.uint8)[first:end],
-                         bitorder="little")
+    held = np.unpackbits(np.frombuffer(array.buffers()[at], np.uint8)[first:end], bitorder="little")
     return held[array.offset % 8:array.offset % 8 + len(array)].astype(np.bool_)
 
 

@@ -234,8 +234,7 @@ def batches(source: Source, domain: Domain, *, rows: int | None,
     >>> [batch.codes.tolist() for batch in batches(source, domain, rows=3, entropy=os.urandom)]
     [[[32768], [32768]], [[32768]]]
     """
-    size = batch_rows or min(
-        LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(domain.columns)))
+    size = batch_rows or min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(domain.columns)))
     encode = _Encoder(domain, entropy)
     at = 0
     for codes, person in guarded(_pieces(source, encode, size, room or Room()), ReleaseFailed):
@@ -355,8 +354,7 @@ def reading(plan: Plan, source: Source, jobs: int) -> int:
     texts = sum(source.types[j] == "text" for j in inside if j < len(source.types))
     columns = len(names) + 1
     all_rows, each = _most_rows(plan, source), 2 * columns + ROW_BYTES
-    rows = min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(plan.coding.columns)),
-               all_rows)
+    rows = min(LARGEST_BATCH, max(LEAST_BATCH, BATCH_CELLS // len(plan.coding.columns)), all_rows)
     batch = rows * each
     if source.file is not None:
         batch, cells = min(batch, 2**21), 2**22

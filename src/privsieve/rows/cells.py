@@ -408,8 +408,7 @@ class NumberRule(NamedTuple):
                                              np.array(self.gone, np.float64))
 
 
-def within(values: npt.NDArray[np.float64], reach: tuple[float, float],
-           ) -> npt.NDArray[np.float64]:
+def within(values: npt.NDArray[np.float64], reach: tuple[float, float]) -> npt.NDArray[np.float64]:
     """Values, cut off at bounds; NaN where they are not finite.
 
     >>> within(np.array([-5.0, 5.0, np.inf]), (0, 110)).tolist()

@@ -264,8 +264,7 @@ def from_columns(columns: Sequence[tuple[Coded, list[tuple[str, Mask]]]], rows: 
         raise SchemaError("two items would have the same name; rename a column, or list the "
                           "levels to keep")
     indptr = np.cumsum([len(piece) for piece in pieces]).astype(np.int64)
-    return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin),
-                 tuple(absent))
+    return Items(indptr, np.concatenate(pieces), rows, tuple(names), tuple(origin), tuple(absent))
 
 
 def differs(column: Coded) -> bool:
@@ -328,8 +327,7 @@ def _quantiles(column: Coded, cutting: Cutting) -> Split:
     if cutting.bins < 2:
         raise ParameterError(f"column {column.name!r} has {cutting.bins} bins; choose at least 2")
     numbers = _demanded(column)
-    return _bins(column, numbers, shared_cuts(column.of_rows(numbers), cutting,
-                                              dates=column.dates))
+    return _bins(column, numbers, shared_cuts(column.of_rows(numbers), cutting, dates=column.dates))
 
 
 def _levels(column: Coded, levels: Sequence[str]) -> Split:

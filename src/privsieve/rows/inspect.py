@@ -421,8 +421,7 @@ def _further_words(declared: Listed, texts: Sequence[str]) -> str:
     return f"words = {toml_value(sides)}" if texts else ""
 
 
-def _number_fixes(column: Finding, declared: Graded,
-                  explained: Collection[str]) -> Iterable[str]:
+def _number_fixes(column: Finding, declared: Graded, explained: Collection[str]) -> Iterable[str]:
     low, high = declared.bounds
     marked = suspects(column)
     if column.below > sum(many for mark, (many, _) in marked if mark < low):

@@ -128,8 +128,7 @@ def valued(column: Coded, how: Any = None, cutting: Cutting | None = None) -> Se
 
 def _is_told_apart(kind: ColumnKind | None) -> bool:
     """Return whether a target of this kind has bins or levels for classes."""
-    return kind is not None and (kind.others_are_a_level or kind.is_number
-                                 or bool(kind.cuts))
+    return kind is not None and (kind.others_are_a_level or kind.is_number or bool(kind.cuts))
 
 
 def _divided(column: Coded, how: Any, cutting: Cutting, what: str) -> Split:

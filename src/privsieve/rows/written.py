@@ -177,8 +177,7 @@ def explain_cells(unread: Iterable[Mapping[str, int]], csv: Csv) -> Csv:
                 signs.add(text[0])
             elif not any(map(str.isdigit, text)) and not any(map(hidden, text)):
                 words[text] += count
-    usual = [word for word, count in words.most_common()
-             if count > 1 or word.casefold() in _USUAL]
+    usual = [word for word, count in words.most_common() if count > 1 or word.casefold() in _USUAL]
     return replace(csv, missing=(*csv.missing, *usual[:_MOST_WORDS])[:MOST_CODES],
                    censored=sorted(signs))
 
@@ -207,8 +206,7 @@ def _encoding(data: bytes, declared: str) -> str:
         except UnicodeError:
             continue
         usual = name == "cp1252" and codecs.lookup(declared).name not in ("utf-8", "ascii")
-        return declared if data.isascii() or usual or codecs.lookup(
-            declared).name == name else name
+        return declared if data.isascii() or usual or codecs.lookup(declared).name == name else name
     return "latin-1"
 
 

@@ -178,7 +178,6 @@ def scores(tables: RuleTables, layout: Layout, by: Weighing, gain: Ints | None =
         weights = by.labellings if by.product_labellings is None else by.product_labellings
         best[ranked] = np.maximum(best[ranked], 4 * by.scale * signs.best(2, weights) - two)
         if by.order >= 3 and len(ranked) > 2:
-            best[ranked] = np.maximum(best[ranked],
-                                      3 * by.scale * signs.best(3, weights) - three)
+            best[ranked] = np.maximum(best[ranked], 3 * by.scale * signs.best(3, weights) - three)
     return best
 # [/scores]

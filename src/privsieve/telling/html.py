@@ -136,8 +136,7 @@ def _breakable(word: str) -> Markup:
     >>> _breakable("admissions_last_year").count("<wbr>")
     2
     """
-    return escape(word) if len(word) <= _SHORT else Markup("<wbr>").join(
-        re.findall(_PIECES, word))
+    return escape(word) if len(word) <= _SHORT else Markup("<wbr>").join(re.findall(_PIECES, word))
 
 
 def _lines(parts: Iterable[str]) -> Markup:
@@ -178,8 +177,7 @@ class _Page(Renderer):
         return Markup('<a class="def" href="#w-{}">{}</a>').format(term, text)
 
     def answer(self, fact: Fact) -> Markup:
-        return self.tagged('<div><dt>{}</dt><dd>{}</dd><dd class="term">{}</dd></div>',
-                           *fact[:3])
+        return self.tagged('<div><dt>{}</dt><dd>{}</dd><dd class="term">{}</dd></div>', *fact[:3])
 
     def contents(self) -> Markup:
         """Return links to the sections."""

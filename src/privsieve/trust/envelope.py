@@ -40,8 +40,7 @@ def pae(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
     >>> pae(b"hello world", "http://example.com/HelloWorld")
     b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
     """
-    return b"DSSEv1 %d %s %d %s" % (len(payload_type), payload_type.encode(), len(payload),
-                                    payload)
+    return b"DSSEv1 %d %s %d %s" % (len(payload_type), payload_type.encode(), len(payload), payload)
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,7 @@ class Signers:
     def reasons(self, signed: Mapping[str, Role]) -> Iterator[str]:
         """Yield the reasons against these signatures, given as fingerprints and roles."""
         yield from self.revocations(signed)
-        count = sum(key in signed and role in (None, signed[key])
-                    for role, key in self.wanted)
+        count = sum(key in signed and role in (None, signed[key]) for role, key in self.wanted)
         if count < self.threshold:
             yield (f"{count} of the {len(self.wanted)} required keys have signed, but "
                    f"{self.threshold} must sign")

@@ -211,8 +211,7 @@ class Grouping:
     kind: Kind = "text"
 
 
-def plain_levels(cells: Sequence[str], decimal: str = ".",
-                 none: Sequence[float] = ()) -> Grouping:
+def plain_levels(cells: Sequence[str], decimal: str = ".", none: Sequence[float] = ()) -> Grouping:
     """Make each text a level of its own; spellings of one number are one text.
 
     `none` are numbers that mean a missing cell.
@@ -226,8 +225,7 @@ def plain_levels(cells: Sequence[str], decimal: str = ".",
     listed = [listed[at] for at in np.argsort(values, kind="stable")]
     labels = [*listed, *([free(MISSING, listed)] if "" in texts else [])]
     place = {text: at for at, text in enumerate(listed)} | {"": len(listed)}
-    return Grouping(tuple(cells), tuple(place[text] for text in texts), tuple(labels),
-                  kind=kind)
+    return Grouping(tuple(cells), tuple(place[text] for text in texts), tuple(labels), kind=kind)
 
 
 def grouped(name: str, cells: Sequence[str], codes: Codes, items: Items,
@@ -241,8 +239,7 @@ def grouped(name: str, cells: Sequence[str], codes: Codes, items: Items,
     rests = [items.names[j].removeprefix(name) for j in positions]
     bounds = _bounds(rests)
     groups = [tuple(np.flatnonzero(row).tolist()) for row in held]
-    labelled = (_intervals(rests, bounds, groups) if bounds
-                else _names(rests, cells, groups))
+    labelled = (_intervals(rests, bounds, groups) if bounds else _names(rests, cells, groups))
     listed = list(dict.fromkeys(labelled[at][1] for at in np.argsort(
         np.array([rank for rank, _ in labelled]), kind="stable")))
     place = {label: at for at, label in enumerate(listed)}
@@ -290,8 +287,7 @@ def free(text: str, taken: Sequence[str]) -> str:
     return text
 
 
-def _held(name: str, width: int, codes: Codes, items: Items,
-          positions: Sequence[int]) -> Bools:
+def _held(name: str, width: int, codes: Codes, items: Items, positions: Sequence[int]) -> Bools:
     """Read from the rows which items each cell holds; all rows of a cell hold the same."""
     held = np.zeros((width, len(positions)), np.bool_)
     for at, j in enumerate(positions):

@@ -101,8 +101,7 @@ def _read(data: str, options: TableOptions, folders: Sequence[Verified], k: int,
     names: list[str | None] = sorted(targets(folders), key=lambda name: name in columns)
     if not names or names[0] in columns:  # the target of one folder may be a column of another
         names.insert(0, None)
-    free = not (options.columns or options.without or options.cut or options.levels
-                or options.long)
+    free = not (options.columns or options.without or options.cut or options.levels or options.long)
     if free and all("origins" in claim for claim in claims) and not any(
             "," in name for name in columns):
         options = replace(options, columns=",".join(columns))  # others need not be readable

@@ -158,8 +158,7 @@ class Joined:
     notes: tuple[str, ...] = ()
 
 
-def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], k: int,
-            ) -> Joined:
+def counted(tables: Mapping[str | None, Labelled], folders: Sequence[Verified], k: int) -> Joined:
     """Count the smallest group of all columns of folders from their table.
 
     `tables` is the table as it is read with each target on which a folder rests (`targets`).

@@ -112,8 +112,7 @@ class NoisyHistogramOptions(PrivateMethod):
         default=BINS, read=whole_of_each, metavar="N|COLUMN=N",
         says="the number of equal bins of each number and date, or a number for each named column; "
              f"default: {BINS}")
-    target: bool = option(
-        default=True, read=read_flag, says="count the target as one more column")
+    target: bool = option(default=True, read=read_flag, says="count the target as one more column")
     delta: Any = option(
         default=0, metavar="D", read=number,
         says="the delta of the guarantee: then only cells with enough rows are released, and "
@@ -276,8 +275,7 @@ class BeforeChoice:
     key: int
 
 
-def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
-              ) -> Dense | Sparse | BeforeChoice:
+def summarise(batches: Iterable[Batch], key: int, *, run: Tabling) -> Dense | Sparse | BeforeChoice:
     """Count rows; before a choice, return its summary and the cells of the rows."""
     from privsieve.rows.batch import Passes
 
@@ -291,8 +289,7 @@ def summarise(batches: Iterable[Batch], key: int, *, run: Tabling,
 
 
 # [mechanism]
-def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabling,
-              ) -> NoisyTable:
+def mechanism(summary: Dense | Sparse | BeforeChoice, noise: Noise, *, run: Tabling) -> NoisyTable:
     """Add noise to the counts; choose columns first if the plan says so."""
     from privsieve.noise.discrete import above, noisy
     from privsieve.summaries.tables import Dense, Sparse

@@ -164,8 +164,7 @@ def whitened(limits: Rounding, n: int) -> Fraction:
     pointwise = inverse * root_up(Fraction(n)) * limits.evaluated
     # [triangle] of the forward substitution
     triangle = inverse * 2 * n * UNIT * root_up(Fraction(11 * n, 10))
-    return (limits.solver + pointwise
-            + 2 * triangle * (limits.longest + limits.solver + pointwise))
+    return (limits.solver + pointwise + 2 * triangle * (limits.longest + limits.solver + pointwise))
 
 
 def plan(task: Task, memory: Memory) -> Plan:

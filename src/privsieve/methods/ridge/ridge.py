@@ -194,8 +194,7 @@ def weights(summary: Products, model: LeastSquares) -> list[Fraction]:
     """Solve for the exact weights of a table; private."""
     width, ridge_ = model.map.width, model.ridge
     # [normal-equations] in whole numbers, positive definite for every table
-    system = fmpz_mat(width, width, [ridge_.denominator * int(x)
-                                     for x in summary.products.ravel()])
+    system = fmpz_mat(width, width, [ridge_.denominator * int(x) for x in summary.products.ravel()])
     for j in range(width):
         system[j, j] = int(system[j, j]) + ridge_.numerator
     right = fmpz_mat(width, 1, [ridge_.denominator * int(x) for x in summary.with_target])
