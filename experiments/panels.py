@@ -11,8 +11,9 @@ from pathlib import Path
 WIDE, HIGH, GAP, ACROSS = 190, 110, 52, 3
 #: Pixels that a number under a picture takes.
 LABEL = 28
-INKS = ("#0b5a9d", "#c4580a", "#6a8f1f", "#8a4fa0", "#7f8990", "#b0235f", "#14181b", "#0a8a86")
-DASHES = ("none", "7 3", "2 2", "9 3 2 3", "1 4", "5 2", "3 5", "8 2 1 2")
+INKS = ("#0b5a9d", "#c4580a", "#6a8f1f", "#8a4fa0", "#7f8990", "#b0235f", "#14181b", "#0a8a86",
+        "#b08900")
+DASHES = ("none", "7 3", "2 2", "9 3 2 3", "1 4", "5 2", "3 5", "8 2 1 2", "14 3")
 
 
 @dataclass(frozen=True)
