@@ -148,7 +148,7 @@ def measure(half: str, p: int, rho: float, n: int, seed: int) -> list[dict]:
         for name, hits in zip(names, answers if len(names) > 1 else [answers], strict=True):
             lines.append({"half": half, "columns": p, "rho": rho, "rows": n, "table": seed,
                           "method": name, "exact": f"{hits.exact:.3f}",
-                          "share": "" if math.isnan(hits.found) else f"{hits.found:.3f}"})
+                          "share": "" if math.isnan(hits.share) else f"{hits.share:.3f}"})
     return lines
 
 

@@ -164,3 +164,13 @@ def test_the_page_is_what_the_files_say():
 
     assert page == evidence_page.write_page(kinds, planted, sources)
     assert evidence_page.UNKNOWN not in page
+
+
+@pytest.mark.parametrize("half", ["squares", "hinge"])
+def test_each_method_is_measured_on_a_planted_table(half):
+    """A line for each method: the share of draws that are right, and of planted columns."""
+    lines = evidence_planted.measure(half, 12, 0.1, 300, 0)
+
+    assert [name for names in evidence_planted.WAYS[half] for name in names] == [
+        line["method"] for line in lines]
+    assert all(0 <= float(line[key] or 0) <= 1 for line in lines for key in ("exact", "share"))
